@@ -1,4 +1,4 @@
-// Every field of a noun that is stored has to be in its fields(): this counts them.
+// Every field of a noun that is stored has to be in its fields() or its list: this counts them.
 //
 // When one of these fails, a field came to the model: follow docs/recipes/api_field.md (a field
 // that the codec leaves out would be lost at the next restart), then raise the number here.
@@ -9,6 +9,8 @@
 
 #include "core/state/state.h"
 #include "model/event.h"
+#include "model/exec_fields.h"
+#include "model/job_fields.h"
 
 namespace dove::codec {
 namespace {
@@ -35,13 +37,42 @@ constexpr std::size_t field_count() {
   }
 }
 
+// An archive that counts the lines of a list.
+struct Counting {
+  template <class T>
+  using Of = const T;
+  std::size_t lines = 0;
+  template <class... All>
+  void operator()(const All&... /*line*/) {
+    ++lines;
+  }
+  template <class... All>
+  void optional(const All&... /*line*/) {
+    ++lines;
+  }
+};
+
+TEST(FieldCount, OfWhatIsListed) {
+  Counting job;
+  job_fields(job, JobSpec());
+  EXPECT_EQ(job.lines, field_count<JobSpec>());
+  Counting exec;
+  exec_fields(exec, ExecSpec());
+  EXPECT_EQ(exec.lines, field_count<ExecSpec>() - 1 + field_count<OutputSpec>());  // is flat
+  Counting container;
+  container_fields(container, ContainerSpec());
+  EXPECT_EQ(container.lines, field_count<ContainerSpec>());
+  Counting app;
+  app_fields(app, AppSpec());
+  EXPECT_EQ(app.lines, field_count<AppSpec>());
+}
+
 TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<Countable>(), 2u);
   EXPECT_EQ(field_count<Request>(), 9u);
   EXPECT_EQ(field_count<TaskGroup>(), 8u);
   EXPECT_EQ(field_count<Dependency>(), 3u);
   EXPECT_EQ(field_count<ArraySpec>(), 2u);
-  EXPECT_EQ(field_count<JobSpec>(), 41u);
   EXPECT_EQ(field_count<TaskExit>(), 4u);
   EXPECT_EQ(field_count<Device>(), 6u);
   EXPECT_EQ(field_count<Link>(), 3u);

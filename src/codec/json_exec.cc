@@ -6,26 +6,22 @@
 
 #include "codec/json.h"
 #include "codec/json_container.h"
+#include "codec/json_lists.h"
 #include "codec/json_parts.h"
 #include "codec/words.h"
+#include "model/exec_fields.h"
+#include "model/job_fields.h"
 
 namespace dove::codec {
 namespace {
 
-constexpr std::size_t kScriptBytesMax = std::size_t{4} << 20;
-constexpr std::size_t kArgumentsMax = 4096;
-constexpr std::size_t kEnvironmentMax = 1024;
-constexpr std::size_t kArgumentBytesMax = 131'071;  // of the Linux kernel, for one string
 constexpr std::size_t kStringsBytesMax = std::size_t{1} << 20;
-constexpr std::size_t kLabelsMax = 64;
 constexpr std::size_t kVolumesMax = 64;
 constexpr std::size_t kPortsMax = 16;
+constexpr std::int64_t kNodePortMin = 1'024;
 constexpr std::array<std::string_view, 3> kNetworks{"default", "host",
                                                     "gang"};                  // by ContainerNetwork
 constexpr std::array<std::string_view, 3> kNamings{"any", "create", "exec"};  // by ContainerNaming
-constexpr std::int64_t kSignalMax = 64;
-
-constexpr TextRule kArgumentRule{kArgumentBytesMax, TextRule::Kind::kAny};
 
 struct SignalName {
   std::string_view name;
@@ -46,27 +42,6 @@ constexpr std::array<SignalName, 14> kSignals{{{"HUP", 1},
                                                {"STOP", 19},
                                                {"TSTP", 20}}};
 
-// 10, "USR1" or "SIGUSR1".
-void read_signal(JsonFields& fields, std::string_view name, std::int32_t& out, std::int64_t min) {
-  const Json* value = fields.find(name);
-  if (value == nullptr || !value->is_string()) return fields.integer(name, out, min, kSignalMax);
-  std::string_view text = value->get_ref<const std::string&>();
-  if (text.starts_with("SIG")) text.remove_prefix(3);
-  for (const SignalName& signal : kSignals) {
-    if (signal.name != text) continue;
-    out = signal.number;
-    return;
-  }
-  fields.fail(name, "bad_value", "write a signal as a number or as in \"USR1\"");
-}
-
-void read_umask(JsonFields& fields, std::string& out) {
-  fields.text("umask", out, {4, TextRule::Kind::kLine});
-  if (out.empty() || out.find_first_not_of("01234567") != std::string::npos) {
-    fields.fail("umask", "bad_value", "write octal digits as in \"0022\"");
-  }
-}
-
 void read_volume(JsonFields& fields, Volume& v) {
   fields.text("source", v.source, kPathRule);
   fields.text("target", v.target, kPathRule);
@@ -79,43 +54,27 @@ void read_volume(JsonFields& fields, Volume& v) {
   }
 }
 
-void read_container(JsonFields& fields, ContainerSpec& v) {
-  fields.text("image", v.image, {1024, TextRule::Kind::kName});
-  fields.text("name", v.name, {64, TextRule::Kind::kName});
-  if (const int naming = fields.one_of("naming", kNamings); naming >= 0) {
-    v.naming = static_cast<ContainerNaming>(naming);
+void read_port(JsonFields& fields, PublishedPort& v) {
+  fields.integer("port", v.port, 1, kPortMax);
+  fields.integer("node_port", v.node_port, kNodePortMin, kPortMax);
+  if (v.port == 0) fields.fail("port", "missing_field", "give the port inside");
+  if (v.node_port == 0) v.node_port = v.port;
+  if (v.node_port < kNodePortMin) {
+    fields.fail("node_port", "out_of_range", "give a port of the node from 1024 on");
   }
+}
+
+// What no field says alone.
+void check_container(JsonFields& fields, ContainerSpec& v) {
   if (v.image.empty() && v.name.empty()) {
     fields.fail("image", "missing_field", "give the image's name");
   }
   if (v.name.empty() && v.naming != ContainerNaming::kAny) {
     fields.fail("naming", "missing_field", "give the container's name");
   }
-  fields.text("save", v.save, kPathRule);
   if (!v.save.empty() && !v.save.starts_with('/')) {
     fields.fail("save", "bad_value", "write an absolute path of the node");
   }
-  fields.boolean("entrypoint", v.entrypoint);
-  fields.boolean("root", v.root);
-  fields.objects("volumes", kVolumesMax, [&](JsonFields& volume, std::size_t) {
-    read_volume(volume, v.volumes.emplace_back());
-  });
-  fields.boolean("read_only", v.read_only);
-  fields.bytes("shm", v.shm_bytes);
-  fields.text("workdir", v.workdir, kPathRule);
-  if (const int network = fields.one_of("network", kNetworks); network >= 0) {
-    v.network = static_cast<ContainerNetwork>(network);
-  }
-  fields.objects("ports", kPortsMax, [&](JsonFields& port, std::size_t) {
-    PublishedPort& published = v.ports.emplace_back();
-    port.integer("port", published.port, 1, 65'535);
-    port.integer("node_port", published.node_port, 1'024, 65'535);
-    if (published.port == 0) port.fail("port", "missing_field", "give the port inside");
-    if (published.node_port == 0) published.node_port = published.port;
-    if (published.node_port < 1'024) {
-      port.fail("node_port", "out_of_range", "give a port of the node from 1024 on");
-    }
-  });
   if (!v.ports.empty() && v.network == ContainerNetwork::kDefault) {
     v.network = ContainerNetwork::kGang;
   }
@@ -125,22 +84,23 @@ void read_container(JsonFields& fields, ContainerSpec& v) {
   }
 }
 
+void read(JsonFields& fields, ContainerSpec& v) {
+  JsonTake take(fields);
+  container_fields(take, v);
+  check_container(fields, v);
+}
+
 // A path as a browser asks for it: nothing of it may end the request's line.
-void read_url_path(JsonFields& fields, std::string_view name, std::string& out) {
-  fields.text(name, out, {1024, TextRule::Kind::kLine});
-  const bool is_plain = std::none_of(out.begin(), out.end(), [](char c) { return c == ' '; });
-  if (!out.empty() && (!out.starts_with('/') || out.starts_with("//") || !is_plain)) {
+void check_url_path(JsonFields& fields, std::string_view name, const std::string& path) {
+  const bool is_plain = path.find(' ') == std::string::npos;
+  if (!path.empty() && (!path.starts_with('/') || path.starts_with("//") || !is_plain)) {
     fields.fail(name, "bad_value", R"(write a path as in "/lab", without spaces)");
   }
 }
 
-void read_app(JsonFields& fields, AppSpec& v) {
-  fields.text("name", v.name, {64, TextRule::Kind::kName});
-  fields.integer("port", v.port, 1, 65'535);
-  fields.text("socket", v.socket, {108, TextRule::Kind::kLine});
-  read_url_path(fields, "health", v.health);
-  read_url_path(fields, "path", v.path);
-  fields.text("activity", v.activity, {1024, TextRule::Kind::kLine});
+void check_app(JsonFields& fields, const AppSpec& v) {
+  check_url_path(fields, "health", v.health);
+  check_url_path(fields, "path", v.path);
   if (!v.activity.empty() && v.activity != "jupyter" && v.activity != "code_server" &&
       !v.activity.starts_with('/')) {
     fields.fail("activity", "bad_value",
@@ -151,10 +111,6 @@ void read_app(JsonFields& fields, AppSpec& v) {
     fields.fail("port", "missing_field",
                 "give the port that the app serves, or its socket in DOVE_SOCKETS");
   }
-}
-
-void put_text(Json& object, std::string_view name, const std::string& text) {
-  if (!text.empty()) object[std::string(name)] = text;
 }
 
 void check_sizes(JsonFields& fields, const ExecSpec& v) {
@@ -169,110 +125,114 @@ void check_sizes(JsonFields& fields, const ExecSpec& v) {
                           bytes, kStringsBytesMax));
 }
 
-// What each field of ExecSpec is; fields that submissions may leave out as well.
-void read_exec_fields(JsonFields& fields, ExecSpec& v) {
-  fields.text("script", v.script, {kScriptBytesMax, TextRule::Kind::kAny});
-  fields.texts("script_arguments", v.script_arguments, kArgumentRule, kArgumentsMax);
+}  // namespace
+
+std::span<const std::string_view> words_of(ContainerNetwork /*all*/) { return kNetworks; }
+std::span<const std::string_view> words_of(ContainerNaming /*all*/) { return kNamings; }
+
+Json json_of(const std::vector<Volume>& volumes) {
+  Json all = Json::array();
+  for (const Volume& each : volumes) {
+    all.push_back({{"source", each.source}, {"target", each.target}, {"writable", each.writable}});
+  }
+  return all;
+}
+
+Json json_of(const std::vector<PublishedPort>& ports) {
+  Json all = Json::array();
+  for (const PublishedPort& each : ports) {
+    all.push_back({{"port", each.port}, {"node_port", each.node_port}});
+  }
+  return all;
+}
+
+Json json_of(const ContainerSpec& container) {
+  Json object = Json::object();
+  JsonPut put(object);
+  container_fields(put, container);
+  return object;
+}
+
+Json json_of(const AppSpec& app) {
+  Json object = Json::object();
+  JsonPut put(object);
+  app_fields(put, app);
+  return object;
+}
+
+void take(JsonFields& fields, const char* name, std::vector<Volume>& volumes) {
+  fields.objects(name, kVolumesMax, [&](JsonFields& volume, std::size_t) {
+    read_volume(volume, volumes.emplace_back());
+  });
+}
+
+void take(JsonFields& fields, const char* name, std::vector<PublishedPort>& ports) {
+  fields.objects(name, kPortsMax,
+                 [&](JsonFields& port, std::size_t) { read_port(port, ports.emplace_back()); });
+}
+
+void take(JsonFields& fields, const char* name, ContainerSpec& container) {
+  fields.object(name, [&](JsonFields& inner) { read(inner, container); });
+}
+
+void take(JsonFields& fields, const char* name, AppSpec& app) {
+  fields.object(name, [&](JsonFields& inner) {
+    JsonTake take(inner);
+    app_fields(take, app);
+    check_app(inner, app);
+  });
+}
+
+void take_signal(JsonFields& fields, const char* name, std::int32_t& signal, std::int64_t min) {
+  const Json* value = fields.find(name);
+  if (value == nullptr || !value->is_string()) {
+    return fields.integer(name, signal, min, kSignalMax);
+  }
+  std::string_view text = value->get_ref<const std::string&>();
+  if (text.starts_with("SIG")) text.remove_prefix(3);
+  for (const SignalName& each : kSignals) {
+    if (each.name != text) continue;
+    signal = each.number;
+    return;
+  }
+  fields.fail(name, "bad_value", "write a signal as a number or as in \"USR1\"");
+}
+
+// Fields that submissions may leave out as well.
+void read_exec(JsonFields& fields, ExecSpec& v) {
   if (const Json* command = fields.find("command"); command != nullptr && command->is_string()) {
     fields.fail(
         "command", "wrong_type",
         R"(write a list of words as in ["python3", "train.py"]; a shell line is a "script")");
   }
-  fields.texts("command", v.command, kArgumentRule, kArgumentsMax);
-  fields.text_map("environment", v.environment, {256, TextRule::Kind::kEnvironmentName},
-                  kArgumentRule, kEnvironmentMax);
-  fields.text("workdir", v.workdir, kPathRule);
-  fields.text("stdout_path", v.output.stdout_path, kPathRule);
-  fields.text("stderr_path", v.output.stderr_path, kPathRule);
-  fields.text("stdin_path", v.output.stdin_path, kPathRule);
-  fields.boolean("output_append", v.output.append);
-  fields.bytes("output_rotate", v.output.rotate_bytes);
-  fields.object("container",
-                [&](JsonFields& container) { read_container(container, v.container); });
-  fields.object("app", [&](JsonFields& app) { read_app(app, v.app); });
-  read_umask(fields, v.umask);
-  read_signal(fields, "stop_signal", v.stop_signal, 1);
-  read_signal(fields, "warn_signal", v.warn_signal, 0);
-  fields.integer("warn_before_s", v.warn_before_s, 0, 1'000'000);
-  fields.text("source_name", v.source_name, kPathRule);
-  fields.text_map("labels", v.labels, {64, TextRule::Kind::kName}, {1024, TextRule::Kind::kAny},
-                  kLabelsMax);
+  JsonTake take(fields);
+  exec_fields(take, v);
+  if (v.umask.empty() || v.umask.find_first_not_of("01234567") != std::string::npos) {
+    fields.fail("umask", "bad_value", "write octal digits as in \"0022\"");
+  }
   check_sizes(fields, v);
 }
 
-Json app_json(const AppSpec& v) {
-  Json object{{"name", v.name}};
-  if (v.port != 0) object["port"] = v.port;
-  put_text(object, "socket", v.socket);
-  put_text(object, "health", v.health);
-  put_text(object, "path", v.path);
-  put_text(object, "activity", v.activity);
-  return object;
-}
+namespace {
 
-Json exec_json(const ExecSpec& v) {
+Json exec_json(const ExecSpec& exec) {
   Json object = Json::object();
-  put_text(object, "script", v.script);
-  if (!v.script_arguments.empty()) object["script_arguments"] = v.script_arguments;
-  if (!v.command.empty()) object["command"] = v.command;
-  object["environment"] = v.environment;
-  put_text(object, "workdir", v.workdir);
-  put_text(object, "stdout_path", v.output.stdout_path);
-  put_text(object, "stderr_path", v.output.stderr_path);
-  put_text(object, "stdin_path", v.output.stdin_path);
-  if (v.output.append) object["output_append"] = true;
-  if (v.output.rotate_bytes != 0) object["output_rotate_bytes"] = v.output.rotate_bytes;
-  // Without an image it is refused when it is read, with a message.
-  if (Json container = container_json(v.container); !container.empty()) {
-    object["container"] = std::move(container);
-  }
-  if (!v.app.name.empty()) object["app"] = app_json(v.app);
-  object["umask"] = v.umask;
-  object["stop_signal"] = v.stop_signal;
-  if (v.warn_signal != 0) object["warn_signal"] = v.warn_signal;
-  if (v.warn_before_s != 0) object["warn_before_s"] = v.warn_before_s;
-  put_text(object, "source_name", v.source_name);
-  if (!v.labels.empty()) object["labels"] = v.labels;
+  JsonPut put(object);
+  exec_fields(put, exec);
   return object;
 }
 
 }  // namespace
 
-void read_exec(JsonFields& fields, ExecSpec& v) { read_exec_fields(fields, v); }
-
 std::string encode_exec(const ExecSpec& exec) { return dump_json(exec_json(exec)); }
 
-Json container_json(const ContainerSpec& v) {
-  Json object = Json::object();
-  put_text(object, "image", v.image);
-  for (const Volume& volume : v.volumes) {
-    object["volumes"].push_back(
-        Json{{"source", volume.source}, {"target", volume.target}, {"writable", volume.writable}});
-  }
-  if (v.read_only) object["read_only"] = true;
-  if (v.shm_bytes != 0) object["shm_bytes"] = v.shm_bytes;
-  put_text(object, "workdir", v.workdir);
-  put_text(object, "name", v.name);
-  if (v.naming != ContainerNaming::kAny) {
-    object["naming"] = kNamings[static_cast<std::size_t>(v.naming)];
-  }
-  put_text(object, "save", v.save);
-  if (v.entrypoint) object["entrypoint"] = true;
-  if (v.root) object["root"] = true;
-  if (v.network != ContainerNetwork::kDefault) {
-    object["network"] = kNetworks[static_cast<std::size_t>(v.network)];
-  }
-  for (const PublishedPort& port : v.ports) {
-    object["ports"].push_back(Json{{"port", port.port}, {"node_port", port.node_port}});
-  }
-  return object;
-}
+Json container_json(const ContainerSpec& container) { return json_of(container); }
 
 Result<ContainerSpec> read_container(const Json& value) {
   Failure failure;
   ContainerSpec container;
   JsonFields fields(value, "", failure);
-  if (!value.empty()) read_container(fields, container);
+  if (!value.empty()) read(fields, container);
   fields.done();
   if (failure.any()) return failure.error();
   return container;
@@ -282,7 +242,7 @@ Result<ExecSpec> decode_exec(const Json& blob) {
   Failure failure;
   ExecSpec exec;
   JsonFields fields(blob, "", failure);
-  read_exec_fields(fields, exec);
+  read_exec(fields, exec);
   fields.done();
   if (failure.any()) return failure.error();
   return exec;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/field_rules.h"
 #include "model/resources.h"
 #include "model/time.h"
 
@@ -34,24 +35,6 @@ class Failure {
  private:
   std::optional<Error> error_;
 };
-
-// What a text may be. Text is always valid UTF-8 without NUL.
-struct TextRule {
-  std::size_t bytes_max = 1024;
-  enum class Kind {
-    kAny,   // line ends and all
-    kLine,  // no control characters
-    kName,  // a line, not empty, no spaces around, printable
-    kPath,  // a line that does not leave its base by ".."; may be empty
-    kEnvironmentName,
-    kCountableName,  // [a-z][a-z0-9_.:/-]*, "hugepages-2Mi"
-    kSha256,         // 64 hex digits, or empty
-  } kind = Kind::kLine;
-};
-
-constexpr TextRule kNameRule{256, TextRule::Kind::kName};
-constexpr TextRule kLineRule{1024, TextRule::Kind::kLine};
-constexpr TextRule kPathRule{4096, TextRule::Kind::kPath};
 
 // Refuses `text` with the reason in words, else nothing.
 std::optional<Error> check_text(std::string_view text, const TextRule& rule);

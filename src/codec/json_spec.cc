@@ -5,9 +5,11 @@
 #include <charconv>
 #include <set>
 
+#include "codec/json_lists.h"
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
+#include "model/job_fields.h"
 
 namespace dove::codec {
 namespace {
@@ -17,19 +19,16 @@ constexpr std::int64_t kTasksMax = 100'000;
 constexpr std::size_t kDependenciesMax = 1024;
 constexpr std::size_t kArrayElementsMax = 100'000;
 constexpr std::int64_t kArrayIndexMax = 4'194'303;
-constexpr std::size_t kFeaturesMax = 64;
-constexpr std::size_t kNodesListedMax = 10'000;
-constexpr std::int64_t kPriorityMax = 1'000'000'000;
 
 // The fields of a group that may stand at the top of a submission, besides those of a request.
 constexpr std::string_view kGroupFields[] = {"tasks",          "nodes",    "nodes_min", "nodes_max",
                                              "tasks_per_node", "per_task", "per_node"};
 
-void read_groups(JsonFields& fields, JobSpec& spec) {
+void read_groups(JsonFields& fields, std::vector<TaskGroup>& groups) {
   if (!fields.has("groups")) {
     TaskGroup group;
     read_group(fields, group);
-    spec.groups = {group};
+    groups = {group};
     return;
   }
   bool flat = has_request(fields);
@@ -40,7 +39,7 @@ void read_groups(JsonFields& fields, JobSpec& spec) {
   }
   std::set<std::string> names;
   std::int64_t tasks = 0;
-  spec.groups.clear();
+  groups.clear();
   Affinity affinity = Affinity::kDefault;  // of groups that do not say
   read_affinity(fields, affinity);
   fields.objects("groups", kGroupsMax, [&](JsonFields& inner, std::size_t i) {
@@ -53,16 +52,16 @@ void read_groups(JsonFields& fields, JobSpec& spec) {
       inner.fail("name", "given_twice", fmt::format("another group is named {}", group.name));
     }
     tasks += group.tasks;
-    spec.groups.push_back(std::move(group));
+    groups.push_back(std::move(group));
   });
-  if (spec.groups.empty()) fields.fail("groups", "missing_field", "give at least one group");
+  if (groups.empty()) fields.fail("groups", "missing_field", "give at least one group");
   if (tasks > kTasksMax) {
     fields.fail("groups", "too_many",
                 fmt::format("{} tasks are over the limit of {}", tasks, kTasksMax));
   }
 }
 
-void read_dependencies(JsonFields& fields, JobSpec& spec) {
+void read_dependencies(JsonFields& fields, std::vector<Dependency>& dependencies) {
   fields.objects("dependencies", kDependenciesMax, [&](JsonFields& inner, std::size_t) {
     Dependency dependency;
     const int kind = inner.one_of("kind", dependency_kinds());
@@ -78,9 +77,8 @@ void read_dependencies(JsonFields& fields, JobSpec& spec) {
       return inner.fail("job", needs_job ? "missing_field" : "bad_value",
                         needs_job ? "name the id of the other job" : "singleton has no job");
     }
-    spec.dependencies.push_back(dependency);
+    dependencies.push_back(dependency);
   });
-  fields.boolean("any_dependency", spec.any_dependency);
 }
 
 // "0-9", "1,3,5-7", "0-15:4": appended to `indices`; false when it is something else.
@@ -161,17 +159,6 @@ void read_array(JsonFields& fields, ArraySpec& array) {
   });
 }
 
-Json secrets_json(const std::vector<SecretUse>& secrets) {
-  Json all = Json::array();
-  for (const SecretUse& use : secrets) {
-    Json one{{"secret", use.secret}};
-    if (!use.variable.empty()) one["variable"] = use.variable;
-    if (!use.file.empty()) one["file"] = use.file;
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
 // A name in a folder, which leads nowhere else.
 bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;
@@ -215,128 +202,85 @@ void read_secrets(JsonFields& fields, std::vector<SecretUse>& secrets) {
   });
 }
 
-// How it may be stopped for others, and where its nodes are to lie: written when it says anything.
-void put_scheduling(Json& object, const JobSpec& v) {
-  if (v.preempt != Preempt::kNone) object["preempt"] = word(v.preempt);
-  if (v.checkpoint_signal != 0) object["checkpoint_signal"] = v.checkpoint_signal;
-  if (v.checkpoint_grace.us != 0) put_span(object, "checkpoint_grace", v.checkpoint_grace);
-  if (v.slice_min.us != 0) put_span(object, "slice_min", v.slice_min);
-  if (v.deadline.us != 0) put_instant(object, "deadline", v.deadline);
-  if (!v.reservation.empty()) object["reservation"] = v.reservation;
-  if (v.spread != Spread::kAny) object["spread"] = word(v.spread);
-  if (!v.domain.empty()) object["domain"] = v.domain;
-  if (v.domain_required) object["domain_required"] = true;
-  if (!v.label.empty()) object["label"] = v.label;
-  if (!v.near_labels.empty()) object["near_labels"] = v.near_labels;
-  if (!v.apart_labels.empty()) object["apart_labels"] = v.apart_labels;
-  if (!v.executor.empty()) object["executor"] = v.executor;
-  if (!v.foreign_job.empty()) object["foreign_job"] = v.foreign_job;
-  if (!v.mail_about.empty()) object["mail_about"] = notice_subjects_json(v.mail_about);
-  if (!v.mail_to.empty()) object["mail_to"] = v.mail_to;
-  if (!v.secrets.empty()) object["secrets"] = secrets_json(v.secrets);
-}
-
-// "mail_about" and "mail_to", or {"about": [...], "to": "..."} as "mail".
+// {"about": [...], "to": "..."} as "mail", in place of "mail_about" and "mail_to".
 void read_mail(JsonFields& fields, JobSpec& v) {
-  constexpr TextRule kAddress{1024, TextRule::Kind::kLine};
-  read_notice_subjects(fields, "mail_about", v.mail_about);
-  fields.text("mail_to", v.mail_to, kAddress);
   if (fields.has("mail") && (fields.has("mail_about") || fields.has("mail_to"))) {
     return fields.fail("mail", "given_twice", "give mail, or mail_about and mail_to");
   }
   fields.object("mail", [&](JsonFields& inner) {
     read_notice_subjects(inner, "about", v.mail_about);
-    inner.text("to", v.mail_to, kAddress);
+    inner.text("to", v.mail_to);
   });
-}
-
-void read_scheduling(JsonFields& fields, JobSpec& v) {
-  constexpr std::int64_t kSignalMax = 64;
-  constexpr std::size_t kLabelsMax = 64;
-  const int preempt = fields.one_of("preempt", preempt_modes());
-  if (preempt >= 0) v.preempt = static_cast<Preempt>(preempt);
-  fields.integer("checkpoint_signal", v.checkpoint_signal, 0, kSignalMax);
-  fields.span("checkpoint_grace", v.checkpoint_grace);
-  fields.span("slice_min", v.slice_min);
-  fields.instant("deadline", v.deadline);
-  fields.text("reservation", v.reservation, {256, TextRule::Kind::kLine});
-  const int spread = fields.one_of("spread", spreads());
-  if (spread >= 0) v.spread = static_cast<Spread>(spread);
-  fields.text("domain", v.domain, {64, TextRule::Kind::kLine});
-  fields.boolean("domain_required", v.domain_required);
-  if (v.domain_required && v.domain.empty()) {
-    fields.fail("domain_required", "missing_field",
-                "name the level of the topology that is required with domain");
-  }
-  fields.text("label", v.label, {64, TextRule::Kind::kLine});
-  fields.texts("near_labels", v.near_labels, {64, TextRule::Kind::kName}, kLabelsMax);
-  fields.texts("apart_labels", v.apart_labels, {64, TextRule::Kind::kName}, kLabelsMax);
-  fields.text("executor", v.executor, {256, TextRule::Kind::kLine});
-  read_mail(fields, v);
-  read_secrets(fields, v.secrets);
 }
 
 }  // namespace
 
-Json spec_json(const JobSpec& v) {
-  Json object{{"name", v.name},           {"user", v.user},
-              {"project", v.project},     {"queue", v.queue},
-              {"pool", v.pool},           {"priority", v.priority},
-              {"launch", word(v.launch)}, {"retries_max", v.retries_max},
-              {"requeue", v.requeue},     {"hold", v.hold},
-              {"exclusive", v.exclusive}};
-  for (const TaskGroup& group : v.groups) object["groups"].push_back(group_json(group));
-  if (!v.cluster_requests.empty()) {
-    object["cluster_requests"] = countables_json(v.cluster_requests);
-  }
-  put_span(object, "time_limit", v.time_limit);
-  put_span(object, "kill_grace", v.kill_grace);
-  if (v.begin_at.us != 0) put_instant(object, "begin_at", v.begin_at);
-  if (v.deadline.us != 0) put_instant(object, "deadline", v.deadline);
-  if (!v.reservation.empty()) object["reservation"] = v.reservation;
-  Json dependencies = Json::array();
-  for (const Dependency& dependency : v.dependencies) {
+Json json_of(const std::vector<TaskGroup>& groups) {
+  Json all = Json::array();
+  for (const TaskGroup& group : groups) all.push_back(group_json(group));
+  return all;
+}
+
+Json json_of(const std::vector<Countable>& amounts) { return countables_json(amounts); }
+
+Json json_of(const std::vector<Dependency>& dependencies) {
+  Json all = Json::array();
+  for (const Dependency& dependency : dependencies) {
     Json one{{"kind", word(dependency.kind)}};
     if (dependency.job) one["job"] = dependency.job.value;
     if (dependency.delay.us != 0) put_span(one, "delay", dependency.delay);
-    dependencies.push_back(std::move(one));
+    all.push_back(std::move(one));
   }
-  object["dependencies"] = std::move(dependencies);
-  object["any_dependency"] = v.any_dependency;
-  if (!v.array.indices.empty()) {
-    object["array"] = {{"indices", v.array.indices}, {"running_max", v.array.running_max}};
+  return all;
+}
+
+Json json_of(const ArraySpec& array) {
+  if (array.indices.empty()) return Json::object();
+  return {{"indices", array.indices}, {"running_max", array.running_max}};
+}
+
+Json json_of(const std::vector<NoticeAbout>& about) { return notice_subjects_json(about); }
+
+Json json_of(const std::vector<SecretUse>& secrets) {
+  Json all = Json::array();
+  for (const SecretUse& use : secrets) {
+    Json one{{"secret", use.secret}};
+    if (!use.variable.empty()) one["variable"] = use.variable;
+    if (!use.file.empty()) one["file"] = use.file;
+    all.push_back(std::move(one));
   }
-  object["features"] = v.features;
-  object["nodes_wanted"] = v.nodes_wanted;
-  object["nodes_excluded"] = v.nodes_excluded;
-  put_scheduling(object, v);
+  return all;
+}
+
+void take(JsonFields& fields, const char* /*name*/, std::vector<TaskGroup>& groups) {
+  read_groups(fields, groups);
+}
+void take(JsonFields& fields, const char* /*name*/, std::vector<Dependency>& dependencies) {
+  read_dependencies(fields, dependencies);
+}
+void take(JsonFields& fields, const char* /*name*/, ArraySpec& array) { read_array(fields, array); }
+void take(JsonFields& fields, const char* name, std::vector<NoticeAbout>& about) {
+  read_notice_subjects(fields, name, about);
+}
+void take(JsonFields& fields, const char* /*name*/, std::vector<SecretUse>& secrets) {
+  read_secrets(fields, secrets);
+}
+
+Json spec_json(const JobSpec& v) {
+  Json object = Json::object();
+  JsonPut put(object);
+  job_fields(put, v);
   return object;
 }
 
 void read_spec(JsonFields& fields, JobSpec& v) {
-  constexpr TextRule kOptionalName{256, TextRule::Kind::kLine};
-  fields.text("name", v.name, kNameRule);
-  fields.text("project", v.project, kOptionalName);
-  fields.text("queue", v.queue, kNameRule);
-  fields.text("pool", v.pool, kOptionalName);
-  fields.integer("priority", v.priority, -kPriorityMax, kPriorityMax);
-  read_groups(fields, v);
-  fields.countables("cluster_requests", v.cluster_requests);
-  fields.span("time_limit", v.time_limit);
-  fields.span("kill_grace", v.kill_grace);
-  fields.instant("begin_at", v.begin_at);
-  fields.instant("deadline", v.deadline);
-  fields.text("reservation", v.reservation, kOptionalName);
-  read_dependencies(fields, v);
-  read_array(fields, v.array);
-  fields.integer("retries_max", v.retries_max, 0, 1'000'000);
-  fields.boolean("requeue", v.requeue);
-  fields.boolean("hold", v.hold);
-  fields.boolean("exclusive", v.exclusive);
-  fields.texts("features", v.features, {64, TextRule::Kind::kName}, kFeaturesMax);
-  fields.texts("nodes_wanted", v.nodes_wanted, kNameRule, kNodesListedMax);
-  fields.texts("nodes_excluded", v.nodes_excluded, kNameRule, kNodesListedMax);
-  read_scheduling(fields, v);
+  JsonTake take(fields);
+  job_fields(take, v);
+  read_mail(fields, v);
+  if (v.domain_required && v.domain.empty()) {
+    fields.fail("domain_required", "missing_field",
+                "name the level of the topology that is required with domain");
+  }
 }
 
 }  // namespace dove::codec

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <variant>
 
 #include "base/check.h"
@@ -14,6 +15,7 @@
 #include "model/declared.h"
 #include "model/health.h"
 #include "model/job.h"
+#include "model/job_fields.h"
 #include "model/key.h"
 #include "model/node.h"
 #include "model/placement.h"
@@ -57,31 +59,32 @@ void fields(Ar& ar, typename Ar::template Of<SecretUse>& v) {
   ar(v.secret, v.variable, v.file);
 }
 
+// A list of fields (model/job_fields.h) as bytes.
+template <class Ar>
+class ListedBytes {
+ public:
+  template <class T>
+  using Of = typename Ar::template Of<T>;
+
+  explicit ListedBytes(Ar& ar) : ar_(ar) {}
+  template <class T, class Rule>
+  void operator()(std::uint64_t layout, std::string_view /*name*/, T& value, const Rule& /*rule*/) {
+    ar_.since(layout, value);
+  }
+  template <class T, class Rule>
+  void optional(std::uint64_t layout, std::string_view name, T& value, const Rule& rule) {
+    (*this)(layout, name, value, rule);
+  }
+
+ private:
+  Ar& ar_;
+};
+
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
-  auto layout = ar.layout(5, "JobSpec");
-  ar(v.name, v.user, v.project, v.queue, v.pool, v.priority, v.launch, v.groups, v.cluster_requests,
-     v.time_limit, v.kill_grace, v.begin_at, v.dependencies, v.any_dependency, v.array,
-     v.retries_max, v.requeue, v.hold, v.exclusive, v.features, v.nodes_wanted, v.nodes_excluded,
-     v.exec_digest);
-  ar.since(2, v.preempt);
-  ar.since(2, v.checkpoint_signal);
-  ar.since(2, v.checkpoint_grace);
-  ar.since(2, v.slice_min);
-  ar.since(2, v.deadline);
-  ar.since(2, v.reservation);
-  ar.since(2, v.spread);
-  ar.since(2, v.domain);
-  ar.since(2, v.domain_required);
-  ar.since(2, v.label);
-  ar.since(2, v.near_labels);
-  ar.since(2, v.apart_labels);
-  ar.since(3, v.parent);
-  ar.since(4, v.executor);
-  ar.since(4, v.foreign_job);
-  ar.since(4, v.mail_about);
-  ar.since(4, v.mail_to);
-  ar.since(5, v.secrets);
+  auto layout = ar.layout(kJobLayout, "JobSpec");
+  ListedBytes<Ar> listed(ar);
+  job_fields(listed, v);
 }
 
 template <class Ar>

@@ -55,7 +55,7 @@ Result<core::CareWish> read_wish(const core::State& state, const Call& call) {
     if (wish.request.action == NodeAction::kResume) {
       fields.fail("action", "bad_value", "there is no plan for resume: it is done at once");
     }
-    fields.texts("nodes", names, codec::kNameRule, kNodesMax);
+    fields.texts("nodes", names, kNameRule, kNodesMax);
     std::int64_t each_s = usual_s(wish.request.action);
     fields.integer("each_s", each_s, 0, kEach_max_s);
     wish.each = seconds(each_s);

@@ -26,11 +26,11 @@ Result<Key> read_key(const Call& call) {
   key.scope = KeyScope::kJobs;
   std::int64_t ttl_s = kUsual_s;
   TRY(call.read_body([&](codec::JsonFields& fields) {
-    fields.text("name", key.name, {64, codec::TextRule::Kind::kName});
+    fields.text("name", key.name, {64, TextRule::Kind::kName});
     if (key.name.empty()) {
       fields.fail("name", "missing_field", "say what the key is for, as in \"ci\"");
     }
-    fields.text("user", key.user, codec::kNameRule);
+    fields.text("user", key.user, kNameRule);
     const int scope = fields.one_of("scope", codec::key_scopes());
     if (scope >= 0) key.scope = static_cast<KeyScope>(scope);
     fields.integer("ttl_s", ttl_s, 1, kLongest_s);

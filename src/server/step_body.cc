@@ -23,8 +23,8 @@ constexpr std::int64_t kAmountMax = std::int64_t{1} << 50;
 constexpr std::size_t kVariablesMax = 10'000;
 constexpr std::size_t kWordsMax = 100'000;
 // As long as one argument or variable of a program may be (Linux, MAX_ARG_STRLEN).
-constexpr codec::TextRule kArgument{128 << 10, codec::TextRule::Kind::kAny};
-constexpr codec::TextRule kPath{4096, codec::TextRule::Kind::kLine};
+constexpr TextRule kArgument{128 << 10, TextRule::Kind::kAny};
+constexpr TextRule kPath{4096, TextRule::Kind::kLine};
 constexpr std::array<std::string_view, 5> kBinds{"all", "single", "per_task", "map", "mask"};
 constexpr std::array<std::string_view, 2> kStreams{"stdout", "stderr"};
 
@@ -88,8 +88,8 @@ void read_request(JsonFields& fields, backends::StepRequest& request) {
   read_count(fields, "relative", request.relative);
   read_amount(fields, "memory_bytes", request.memory_bytes);
   read_amount(fields, "memory_per_core_bytes", request.memory_per_core_bytes);
-  fields.texts("nodelist", request.nodelist, codec::kNameRule, kNodesMax);
-  fields.texts("exclude", request.exclude, codec::kNameRule, kNodesMax);
+  fields.texts("nodelist", request.nodelist, kNameRule, kNodesMax);
+  fields.texts("exclude", request.exclude, kNameRule, kNodesMax);
   fields.boolean("overcommit", request.overcommit);
   fields.boolean("exact", request.exact);
   fields.boolean("overlap", request.overlap);
@@ -145,7 +145,7 @@ void read_held(JsonFields& fields, backends::StepHolding& holding) {
 // As `begun` told it: what a newer server had added is left alone.
 void read_held_node(JsonFields& fields, backends::StepAttach& attach) {
   std::string name;
-  fields.text("node", name, codec::kNameRule);
+  fields.text("node", name, kNameRule);
   if (name.empty()) fields.fail("node", "missing_field", "give the node's name");
   std::vector<std::int32_t> ranks;
   fields.integers("ranks", ranks, 0, INT32_MAX, kTasksMax);

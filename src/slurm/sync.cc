@@ -77,7 +77,7 @@ void read_wanted(codec::JsonFields& fields, Wanted& wanted) {
   fields.allow_unknown();
   fields.integer("job", wanted.key.job, 1, kNumberMax);
   fields.integer("attempt", wanted.key.attempt, 0, kNumberMax);
-  fields.text("node", wanted.key.node, codec::kNameRule);
+  fields.text("node", wanted.key.node, kNameRule);
   if (wanted.key.job == 0) fields.fail("job", "missing_field", "names no job");
   if (wanted.key.node.empty()) fields.fail("node", "missing_field", "names no node");
   fields.integers("cores", wanted.cores, 0, kCoresMax, kCoresMax);
@@ -134,7 +134,7 @@ Result<SyncAnswer> read_answer(std::string_view body) {
   fields.objects("drains", kDrainsMax, [&](codec::JsonFields& inner, std::size_t) {
     WantedDrain& drain = answer.drains.emplace_back();
     inner.allow_unknown();
-    inner.text("node", drain.node, codec::kNameRule);
+    inner.text("node", drain.node, kNameRule);
     inner.text("why", drain.why);
     drain.why = line_of(drain.why);
     if (drain.node.empty()) inner.fail("node", "missing_field", "names no node");

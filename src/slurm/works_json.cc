@@ -17,7 +17,7 @@ constexpr std::int64_t kSecondsMax = 86'400;
 constexpr int kSignalMax = 64;
 constexpr std::size_t kWordsMax = 10'000;
 constexpr std::size_t kLineBytesMax = 256;
-constexpr codec::TextRule kAnyText{8 << 20, codec::TextRule::Kind::kAny};
+constexpr TextRule kAnyText{8 << 20, TextRule::Kind::kAny};
 
 std::string line_of(std::string_view text) {
   std::string line(text.substr(0, text::utf8_bytes(text.substr(0, kLineBytesMax))));
@@ -77,7 +77,7 @@ void read_work(codec::JsonFields& fields, WantedWork& work) {
   fields.allow_unknown();
   fields.integer("job", work.key.job, 1, kNumberMax);
   fields.integer("attempt", work.key.attempt, 0, kNumberMax);
-  fields.text("node", work.key.node, codec::kNameRule);
+  fields.text("node", work.key.node, kNameRule);
   if (work.key.job == 0) fields.fail("job", "missing_field", "names no job");
   if (work.key.node.empty()) fields.fail("node", "missing_field", "names no node");
   fields.integer("node_rank", work.node_rank, 0, kRanksMax);

@@ -44,8 +44,11 @@ class HashFields(unittest.TestCase):
         """{struct: the members of it that are fed into the hash}."""
         for part in re.split(r"^  (?:void add\(|template |std::uint64_t value)", self.hash, flags=re.M)[1:]:
             head = re.match(r"const (\w+)& (\w+)\) \{", part)
-            if head and head[1] in self.structs:
+            if head and head[1] in self.structs and head[1] != "JobSpec":
                 yield head[1], set(re.findall(rf"\b{head[2]}\.(\w+)", part))
+        # A job's fields are listed once, for the hash as for all others.
+        listed = re.sub(r"//[^\n]*", "", (SOURCE / "model/job_fields.h").read_text())
+        yield "JobSpec", set(re.findall(r"\bv\.(\w+)", listed))
         state = self.hash[self.hash.index("std::uint64_t state_hash("):]
         yield "State", set(re.findall(r"\bs\.(\w+)", state))
 

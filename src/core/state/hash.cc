@@ -1,6 +1,7 @@
 #include "core/state/hash.h"
 
 #include "base/digest.h"
+#include "model/job_fields.h"
 
 namespace dove::core {
 namespace {
@@ -15,6 +16,26 @@ class Hash {
   void since(int level, const T&... each) {
     if (level_ >= level) (add(each), ...);
   }
+
+  // The list of a job's fields (model/job_fields.h), each since its layout's level.
+  class Listed {
+   public:
+    template <class T>
+    using Of = const T;
+
+    explicit Listed(Hash& hash) : hash_(hash) {}
+    template <class T, class Rule>
+    void operator()(std::size_t layout, const char* /*name*/, const T& v, const Rule& /*rule*/) {
+      hash_.since(kJobHashLevels.at(layout - 1), v);
+    }
+    template <class T, class Rule>
+    void optional(std::size_t layout, const char* name, const T& v, const Rule& rule) {
+      (*this)(layout, name, v, rule);
+    }
+
+   private:
+    Hash& hash_;
+  };
 
   void add(std::uint64_t v) { digest_.add(v); }
   void add(std::int64_t v) { digest_.add(static_cast<std::uint64_t>(v)); }
@@ -76,16 +97,10 @@ class Hash {
   }
   void add(const SecretUse& s) { all(s.secret, s.variable, s.file); }
   void add(const Dependency& d) { all(d.kind, d.job, d.delay); }
+  void add(const ArraySpec& a) { all(a.indices, a.running_max); }
   void add(const JobSpec& s) {
-    all(s.name, s.user, s.project, s.queue, s.pool, s.priority, s.launch, s.groups,
-        s.cluster_requests, s.time_limit, s.kill_grace, s.begin_at, s.dependencies,
-        s.any_dependency, s.array.indices, s.array.running_max, s.retries_max, s.requeue, s.hold,
-        s.exclusive, s.features, s.nodes_wanted, s.nodes_excluded, s.exec_digest, s.preempt,
-        s.checkpoint_signal, s.checkpoint_grace, s.slice_min, s.deadline, s.reservation, s.spread,
-        s.domain, s.domain_required, s.label, s.near_labels, s.apart_labels);
-    since(3, s.parent);
-    since(9, s.executor, s.foreign_job, s.mail_about, s.mail_to);
-    since(10, s.secrets);
+    Listed listed(*this);
+    job_fields(listed, s);
   }
   void add(const SlicePlace& s) { all(s.start, s.size, s.compute); }
   void add(const DeviceGrant& g) { all(g.device, g.share_milli, g.slice); }

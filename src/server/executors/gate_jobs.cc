@@ -20,7 +20,6 @@ namespace dove::server {
 namespace {
 
 using codec::JsonFields;
-using codec::TextRule;
 using controller::Committed;
 using Json = nlohmann::json;
 

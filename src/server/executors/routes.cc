@@ -25,8 +25,8 @@ Result<Route> read_route(const std::string& name, const nlohmann::json& given) {
   codec::Failure failure;
   codec::JsonFields fields(object, "executor." + name, failure);
   fields.integer("percent", route.percent, 0, kWhole);
-  fields.texts("users", route.users, codec::kNameRule, kNamesMax);
-  fields.texts("queues", route.queues, codec::kNameRule, kNamesMax);
+  fields.texts("users", route.users, kNameRule, kNamesMax);
+  fields.texts("queues", route.queues, kNameRule, kNamesMax);
   fields.done();
   if (failure.any()) return failure.error();
   return route;

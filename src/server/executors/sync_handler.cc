@@ -14,7 +14,6 @@ namespace dove::server {
 namespace {
 
 using codec::JsonFields;
-using codec::TextRule;
 using controller::Committed;
 
 constexpr std::size_t kSaidMax = 200'000;  // of each kind
@@ -35,7 +34,7 @@ void read_allocation(JsonFields& fields, core::SaidAllocation& said) {
   ForeignAllocation& one = said.allocation;
   std::vector<std::int32_t> cores;
   fields.text("id", one.id, kIdRule);
-  fields.text("node", said.node, codec::kNameRule);
+  fields.text("node", said.node, kNameRule);
   fields.integers("cores", cores, 0, CoreSet::kEnd - 1, kIdsMax);
   fields.integers("devices", one.devices, 0, kIndexMax, kIdsMax);
   fields.bytes("memory", one.memory_bytes);
@@ -63,7 +62,7 @@ void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
   fields.integer("attempt", attempt, 0, std::numeric_limits<AttemptNumber>::max());
   said.job = JobId(job);
   said.attempt = static_cast<AttemptNumber>(attempt);
-  fields.text("node", said.node, codec::kNameRule);
+  fields.text("node", said.node, kNameRule);
   fields.text("id", said.id, {128, TextRule::Kind::kLine});
   fields.text("why", said.why);
   fields.integers("devices", said.devices, 0, kIndexMax, kIdsMax);
@@ -74,7 +73,7 @@ void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
 }
 
 void read_node(JsonFields& fields, core::SaidNode& said) {
-  fields.text("name", said.name, codec::kNameRule);
+  fields.text("name", said.name, kNameRule);
   fields.text("reason", said.why);
   const int state = fields.one_of("state", codec::executor_node_states());
   if (state < 0) return fields.fail("state", "missing_field", "say up, drained or down");
@@ -102,7 +101,7 @@ void read_work(JsonFields& fields, core::SaidWork& said) {
   fields.integer("attempt", attempt, 0, std::numeric_limits<AttemptNumber>::max());
   said.job = JobId(job);
   said.attempt = static_cast<AttemptNumber>(attempt);
-  fields.text("node", said.node, codec::kNameRule);
+  fields.text("node", said.node, kNameRule);
   fields.text("why", said.why);
   fields.integer("cpu_us", said.cpu_us, 0, INT64_MAX);
   fields.integer("memory_peak_bytes", said.memory_peak_bytes, 0, INT64_MAX);

@@ -9,9 +9,9 @@
 namespace dove::server {
 namespace {
 
-constexpr codec::TextRule kIdRule{128, codec::TextRule::Kind::kName};
-constexpr codec::TextRule kUserRule{255, codec::TextRule::Kind::kName};
-constexpr codec::TextRule kFeatureRule{64, codec::TextRule::Kind::kName};
+constexpr TextRule kIdRule{128, TextRule::Kind::kName};
+constexpr TextRule kUserRule{255, TextRule::Kind::kName};
+constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
 constexpr std::size_t kFeaturesMax = 64;
 constexpr std::size_t kNodesMax = 100'000;
 constexpr std::int64_t kSecondsMax = 10LL * 365 * 86'400;
@@ -47,8 +47,8 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
   fields.bytes("memory", job.memory_bytes);
   fields.integer("time_limit_s", job.time_limit_s, 0, kSecondsMax);
   fields.texts("features", job.features, kFeatureRule, kFeaturesMax);
-  fields.texts("nodes_wanted", job.nodes_wanted, codec::kNameRule, kNodesMax);
-  fields.texts("nodes_excluded", job.nodes_excluded, codec::kNameRule, kNodesMax);
+  fields.texts("nodes_wanted", job.nodes_wanted, kNameRule, kNodesMax);
+  fields.texts("nodes_excluded", job.nodes_excluded, kNameRule, kNodesMax);
   fields.boolean("requeue", job.requeue);
   fields.boolean("batch", job.batch);
   fields.boolean("hold", job.hold);

@@ -36,7 +36,7 @@ Result<const core::Job*> job_to_use(const Context& context, const Call& call) {
 }
 
 constexpr std::chrono::seconds kProgramWait{5};
-constexpr codec::TextRule kSecretRule{128, codec::TextRule::Kind::kName};
+constexpr TextRule kSecretRule{128, TextRule::Kind::kName};
 
 // Why it does not run, in a line; "" when there is nothing to say.
 std::string why_not(const Context& context, const core::Job& job) {
@@ -83,7 +83,7 @@ std::string session_url(const Context& context, const core::Job& job, const AppS
 void issue_entry(Context& context, CallPtr call) {
   std::string state;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
-    fields.text("state", state, {64, codec::TextRule::Kind::kSha256});
+    fields.text("state", state, {64, TextRule::Kind::kSha256});
     if (state.empty()) {
       fields.fail("state", "missing_field",
                   "give the state that the session's origin has sent the browser with");
@@ -127,7 +127,7 @@ void trade_entry(Context& context, CallPtr call) {
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
     fields.text("code", code, kSecretRule);
     fields.text("nonce", nonce, kSecretRule);
-    fields.text("origin", origin, codec::kNameRule);
+    fields.text("origin", origin, kNameRule);
     if (code.empty() || nonce.empty() || origin.empty()) {
       fields.fail("code", "missing_field", "give the code, the browser's nonce, and the origin");
     }

@@ -62,7 +62,7 @@ void write_down(Context& context, const CallPtr& call, const core::Job& job,
 void share_job(Context& context, CallPtr call) {
   std::vector<std::string> more;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
-    fields.texts("users", more, codec::kNameRule, kAtOnceMost);
+    fields.texts("users", more, kNameRule, kAtOnceMost);
     if (more.empty()) fields.fail("users", "missing_field", "name whoever it is shared with");
   });
   if (!read.ok()) return call->fail(read.error());

@@ -38,7 +38,7 @@ void no_such_code(Context& context, const CallPtr& call) {
 void begin_device_sign_in(Context& context, CallPtr call) {
   std::string name;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
-    fields.text("name", name, {64, codec::TextRule::Kind::kName});
+    fields.text("name", name, {64, TextRule::Kind::kName});
     if (name.empty())
       fields.fail("name", "missing_field", "say who asks, as in \"dove on laptop\"");
   });
@@ -56,7 +56,7 @@ void wait_for_device_sign_in(Context& context, CallPtr call) {
   std::string code;
   std::int64_t wait_s = 0;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
-    fields.text("device_code", code, {128, codec::TextRule::Kind::kLine});
+    fields.text("device_code", code, {128, TextRule::Kind::kLine});
     if (code.empty())
       fields.fail("device_code", "missing_field", "give the code that you were given");
     fields.integer("wait_s", wait_s, 0, kLongestWait_s);

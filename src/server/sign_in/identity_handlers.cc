@@ -54,7 +54,7 @@ void issue_identity_token(Context& context, CallPtr call) {
   std::string audience;
   std::int64_t ttl_s = kUsual_s;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
-    fields.text("audience", audience, {256, codec::TextRule::Kind::kName});
+    fields.text("audience", audience, {256, TextRule::Kind::kName});
     if (audience.empty()) {
       fields.fail("audience", "missing_field", "say who the token is for, as they name themselves");
     }

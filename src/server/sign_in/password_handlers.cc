@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 using controller::Committed;
 
-constexpr codec::TextRule kPasswordRule{1024, codec::TextRule::Kind::kLine};
+constexpr TextRule kPasswordRule{1024, TextRule::Kind::kLine};
 constexpr Span kOnceLasts = seconds(std::int64_t{7} * 24 * 3600);
 
 // The administrator's token is nobody's: what it sets is for somebody else.

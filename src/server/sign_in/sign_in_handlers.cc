@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 using controller::Committed;
 
 constexpr Span kCode = seconds(60);
-constexpr codec::TextRule kPasswordRule{1024, codec::TextRule::Kind::kLine};
+constexpr TextRule kPasswordRule{1024, TextRule::Kind::kLine};
 
 // What somebody shows to be let in: a token, or a name and a password.
 struct Shown {
@@ -37,8 +37,8 @@ struct Shown {
 Result<Shown> read_shown(const Call& call) {
   Shown shown;
   TRY(call.read_body([&](codec::JsonFields& fields) {
-    fields.text("token", shown.token, {256, codec::TextRule::Kind::kLine});
-    fields.text("user", shown.password.user, codec::kNameRule);
+    fields.text("token", shown.token, {256, TextRule::Kind::kLine});
+    fields.text("user", shown.password.user, kNameRule);
     fields.text("password", shown.password.password, kPasswordRule);
     fields.text("new_password", shown.password.wanted, kPasswordRule);
     const auto& [user, password, wanted] = shown.password;

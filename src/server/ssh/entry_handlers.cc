@@ -26,7 +26,7 @@ using controller::Committed;
 constexpr Span kEntry = seconds(12 * 3600);
 constexpr char kRoots[] = "r";  // in ssh_token_prefix(): the administrator's token
 constexpr std::size_t kHostKeysMax = 8;
-constexpr codec::TextRule kKeyRule{16 << 10, codec::TextRule::Kind::kAny};
+constexpr TextRule kKeyRule{16 << 10, TextRule::Kind::kAny};
 
 Error no_gateway() {
   return Error{ErrorKind::kNotFound, "no_ssh_gateway",
@@ -58,8 +58,8 @@ Result<Knock> read_knock(const Call& call) {
   std::string key;
   TRY(call.read_body([&](codec::JsonFields& fields) {
     fields.text("key", key, kKeyRule);
-    fields.text("job", knock.job, codec::kNameRule);
-    fields.text("address", knock.address, {64, codec::TextRule::Kind::kLine});
+    fields.text("job", knock.job, kNameRule);
+    fields.text("address", knock.address, {64, TextRule::Kind::kLine});
   }));
   TRY_ASSIGN(knock.key, ssh::read_public_key(key));
   return knock;
@@ -136,10 +136,9 @@ std::string by_of(const Caller& caller) {
 void announce_ssh_gateway(Context& context, CallPtr call) {
   SshEntries::Gateway gateway;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
-    fields.text("address", gateway.address, codec::kNameRule);
+    fields.text("address", gateway.address, kNameRule);
     fields.integer("port", gateway.port, 1, 65'535);
-    fields.texts("host_keys", gateway.host_keys, {4096, codec::TextRule::Kind::kLine},
-                 kHostKeysMax);
+    fields.texts("host_keys", gateway.host_keys, {4096, TextRule::Kind::kLine}, kHostKeysMax);
     if (gateway.address.empty() || gateway.port == 0 || gateway.host_keys.empty()) {
       fields.fail("", "missing_field", "say address, port and host_keys");
     }
@@ -204,7 +203,7 @@ void open_ssh_session(Context& context, CallPtr call) {
   std::string name;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
     fields.text("key", text, kKeyRule);
-    fields.text("job", name, codec::kNameRule);
+    fields.text("job", name, kNameRule);
   });
   if (!read.ok()) return call->fail(read.error());
   const Result<ssh::PublicKey> key = ssh::read_public_key(text);

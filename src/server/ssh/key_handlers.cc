@@ -68,7 +68,7 @@ void change(Context& context, const CallPtr& call, UserDeclaration user,
 Result<ssh::PublicKey> read_key(const Call& call) {
   std::string text;
   TRY(call.read_body([&](codec::JsonFields& fields) {
-    fields.text("key", text, {16 << 10, codec::TextRule::Kind::kAny});
+    fields.text("key", text, {16 << 10, TextRule::Kind::kAny});
     if (text.empty()) fields.fail("key", "missing_field", "give the line of the public key");
   }));
   return ssh::read_public_key(text);

@@ -148,7 +148,7 @@ Result<std::vector<GateJob>> read_gate_answer(std::string_view body) {
     GateJob& job = jobs.emplace_back();
     inner.allow_unknown();
     std::string id;
-    inner.text("id", id, codec::kNameRule);
+    inner.text("id", id, kNameRule);
     std::from_chars(id.data(), id.data() + id.size(), job.id);
     inner.integer("job", job.job, 0, kNumberMax);
     inner.text("why", job.why);
