@@ -1,8 +1,8 @@
 // JsonPut and JsonTake: lists of fields (model/job_fields.h, model/exec_fields.h) as JSON, in
 // either direction. Internal to codec.
 //
-// What a type looks like in JSON is said by the overloads json_of and take, here or beside the
-// noun; words_of names the words of an enumeration.
+// The overloads json_of and take, here or beside the noun, know what a type looks like in JSON;
+// words_of names the words of an enumeration.
 #pragma once
 
 #include <cstdint>

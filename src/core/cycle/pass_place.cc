@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "core/cycle/kept_nodes.h"
 #include "core/cycle/passes.h"
@@ -184,17 +186,25 @@ Back place(Cycle& cycle) {
     // A queue stands where its first open job puts it. Where orders are mixed, that would depend on
     // which classes happen to be closed, so a round begins with all of them open.
     if (indexes.tree.mixes_orders() && indexes.tree.any_open()) reopen_all(indexes);
+    std::set<std::uint64_t> tried;  // in their turn, in this round
+    bool had_tie = false;
     // Each step launches a job or closes a class. A launch opens none but by a promise that gives
     // way, so the loop ends.
     while (const std::optional<std::uint64_t> id = indexes.tree.first(cycle.state)) {
+      // Queues of equal shares are told apart by their first jobs, and those too would depend on
+      // which classes happen to be closed. Ties are rare, so they are met as they come.
+      if (indexes.tree.tied() && !std::exchange(had_tie, true) && reopen_all(indexes, tried)) {
+        continue;
+      }
       const Verdict verdict = try_place(cycle, *id);
       if (verdict == Verdict::kOpen) {
         launched = true;
         if (has_started(cycle)) renew_kept(cycle);
       } else {
         set_verdict(indexes, *id, verdict);
+        tried.insert(*id);
         // Where orders are mixed, what is closed before its turn could pull others forward.
-        if (verdict != Verdict::kNoPlace || indexes.tree.mixes_orders() ||
+        if (verdict != Verdict::kNoPlace || indexes.tree.mixes_orders() || had_tie ||
             ++refused * kLooks_paid < indexes.classes.last()) {
           continue;
         }

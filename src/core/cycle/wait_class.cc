@@ -265,12 +265,16 @@ void reopen(State& state, Indexes& indexes, const std::vector<NodeId>& freed, bo
   for (std::uint64_t id : again) set_verdict(indexes, id, Verdict::kOpen);
 }
 
-void reopen_all(Indexes& indexes) {
+bool reopen_all(Indexes& indexes, const std::set<std::uint64_t>& tried) {
+  bool any = false;
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
     const WaitClass* it = indexes.classes.find(id);
     const bool is_closed = it != nullptr && it->verdict != Verdict::kOpen;
-    if (is_closed && !it->jobs.empty()) set_verdict(indexes, id, Verdict::kOpen);
+    if (!is_closed || it->jobs.empty() || tried.contains(id)) continue;
+    set_verdict(indexes, id, Verdict::kOpen);
+    any = true;
   }
+  return any;
 }
 
 void reopen_changing(Indexes& indexes) {

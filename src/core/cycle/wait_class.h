@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/collections/generation.h"
@@ -109,8 +110,9 @@ bool is_too_much(const WaitClass& it);
 // Reopens classes whose verdict could be another one now that `freed` nodes have more, or usage
 // fell.
 void reopen(State& state, Indexes& indexes, const std::vector<NodeId>& freed, bool usage_fell);
-// Reopens all classes: so a cycle begins that has no caches.
-void reopen_all(Indexes& indexes);
+// Reopens all classes, so that a cycle begins as one without caches, but for those in `tried`.
+// Whether there was any.
+bool reopen_all(Indexes& indexes, const std::set<std::uint64_t>& tried = {});
 // Reopens classes whose verdict lasts until any book changes, if one has or may do so now: then
 // they must be tried in their turn, as they would be without caches.
 void reopen_changing(Indexes& indexes);

@@ -465,35 +465,4 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
   }
 }
 
-const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
-  const auto [at, added] = entries_.try_emplace(id);
-  if (!added) return at->second;
-  Entry& entry = at->second;
-  const Node& node = state_.nodes[id];
-  // Most nodes, most of the time: nothing is promised there, so the node's own books are right and
-  // no copy is made.
-  const bool plain = claim_.from <= state_.now && !plan_.promised.contains(id) &&
-                     !plan_.reserved.contains(id) && claim_.spec->reservation.empty();
-  if (plain) {
-    entry.open = !claim_.spec->exclusive || is_idle(node);
-    return entry;
-  }
-  const NodePlan& plan = plan_of(state_, plan_, id);
-  entry.books = free_during(state_, plan, node, claim_);
-  entry.open = entry.books.has_value();
-  entry.spare = std::any_of(plan.windows.begin(), plan.windows.end(), [&](const Window& window) {
-    return window.of->spares_for > 0 && window.from < claim_.to && window.to > claim_.from;
-  });
-  return entry;
-}
-
-const FreeBooks* PlannedBooks::books(NodeId node) {
-  const Entry& it = entry(node);
-  return it.books ? &*it.books : nullptr;
-}
-
-bool PlannedBooks::is_open(NodeId node) { return entry(node).open; }
-
-bool PlannedBooks::is_spare(NodeId node) { return entry(node).spare; }
-
 }  // namespace dove::core

@@ -172,11 +172,12 @@ class PlannedBooks final : public FreeNodes {
     std::optional<FreeBooks> books;
   };
   const Entry& entry(NodeId node);
+  bool is_plain(NodeId node) const;
 
   const State& state_;
   Plan& plan_;
   Claim claim_;
-  std::map<NodeId, Entry> entries_;  // as far as they were asked for
+  std::map<NodeId, Entry> entries_;  // of those that are not plain, as far as they were asked for
 };
 
 }  // namespace dove::core

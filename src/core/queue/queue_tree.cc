@@ -158,6 +158,7 @@ const std::pair<QueueKey, std::uint64_t>* QueueTree::first_of(const Branch& lane
 
 std::optional<std::uint64_t> QueueTree::first(const State& state) {
   if (!any_open()) return std::nullopt;
+  tied_ = false;
   std::int32_t index = kRoot;
   // From the top down, one comparison at each level: a choice costs the depth of the tree, not its
   // width.
@@ -179,6 +180,7 @@ std::int32_t QueueTree::first_child(const State& state, std::int32_t index) {
        ++each) {
     // Lanes are in the order of their first jobs.
     if (at(each->second).lane && at(best).lane) continue;
+    tied_ = true;
     const QueueKey other = head_of(state, each->second);
     if (!(other < head)) continue;
     head = other;

@@ -54,6 +54,9 @@ class QueueTree {
 
   // The class to try next; none when nothing is left to try.
   std::optional<std::uint64_t> first(const State& state);
+  // Whether the last choice was between queues of equal shares, by their first jobs that may be
+  // tried: then it hangs on which classes are to be tried.
+  bool tied() const { return tied_; }
   bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
   // Whether nothing in the lane passes its first job.
@@ -141,6 +144,7 @@ class QueueTree {
   Total total_;
   bool depends_on_usage_ = false;
   bool mixes_orders_ = false;
+  bool tied_ = false;
 };
 
 // Whether the queue holds less than it is guaranteed of anything.

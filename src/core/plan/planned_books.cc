@@ -1,0 +1,42 @@
+// PlannedBooks (core/plan/plan.h): the nodes as a job finds them for as long as it stays.
+#include <algorithm>
+
+#include "core/plan/plan.h"
+#include "core/state/executors/foreign.h"
+
+namespace dove::core {
+
+// Most nodes, most of the time: nothing is promised there, so the node's own books are right. No
+// copy is made, and nothing is remembered: a search looks at thousands of such nodes.
+bool PlannedBooks::is_plain(NodeId id) const {
+  return claim_.from <= state_.now && claim_.spec->reservation.empty() &&
+         !plan_.promised.contains(id) && !plan_.reserved.contains(id);
+}
+
+const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
+  const auto [at, added] = entries_.try_emplace(id);
+  if (!added) return at->second;
+  Entry& entry = at->second;
+  const NodePlan& plan = plan_of(state_, plan_, id);
+  entry.books = free_during(state_, plan, state_.nodes[id], claim_);
+  entry.open = entry.books.has_value();
+  entry.spare = std::any_of(plan.windows.begin(), plan.windows.end(), [&](const Window& window) {
+    return window.of->spares_for > 0 && window.from < claim_.to && window.to > claim_.from;
+  });
+  return entry;
+}
+
+const FreeBooks* PlannedBooks::books(NodeId node) {
+  if (is_plain(node)) return nullptr;
+  const Entry& it = entry(node);
+  return it.books ? &*it.books : nullptr;
+}
+
+bool PlannedBooks::is_open(NodeId node) {
+  if (is_plain(node)) return !claim_.spec->exclusive || is_idle(state_.nodes[node]);
+  return entry(node).open;
+}
+
+bool PlannedBooks::is_spare(NodeId node) { return !is_plain(node) && entry(node).spare; }
+
+}  // namespace dove::core
