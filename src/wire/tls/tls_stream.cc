@@ -16,6 +16,7 @@ namespace dove::wire {
 namespace {
 
 constexpr std::size_t kReadBytes = 16 * 1024 + 512;  // a record
+constexpr std::size_t kGreetingBytes = 64;           // of a peer that has said nothing yet
 constexpr std::size_t kWriteBytes = 64 * 1024;       // taken at a time
 
 // What a client of plain HTTP is told that came to a port of TLS.
@@ -48,7 +49,7 @@ class Session : public std::enable_shared_from_this<Session> {
         tls_(std::move(tls)),
         host_(std::move(host)),
         where_(std::move(where)),
-        incoming_(kReadBytes, '\0') {}
+        incoming_(kGreetingBytes, '\0') {}
 
   void shake(std::chrono::microseconds timeout, Shaken done);
   void abandon() {
@@ -78,6 +79,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   void begin();
+  void open();
+  void listen();
   bool set_expectations();
   void go_on();
   void succeed();
@@ -153,7 +156,19 @@ void Session::shake(std::chrono::microseconds timeout, Shaken done) {
   });
 }
 
+// A client speaks first. Whoever connects and says nothing is given no memory: there may be
+// thousands of them.
 void Session::begin() {
+  if (tls_->state().is_server) return listen();
+  open();
+  if (!set_expectations()) {
+    return fail(Error{ErrorKind::kInvalid, "bad_url",
+                      fmt::format("'{}' is neither a host's name nor an address", host_), ""});
+  }
+  go_on();
+}
+
+void Session::open() {
   ssl_.reset(SSL_new(tls_->state().context.get()));
   in_ = BIO_new(BIO_s_mem());
   out_ = BIO_new(BIO_s_mem());
@@ -165,12 +180,7 @@ void Session::begin() {
     SSL_set_accept_state(ssl_.get());
   } else {
     SSL_set_connect_state(ssl_.get());
-    if (!set_expectations()) {
-      return fail(Error{ErrorKind::kInvalid, "bad_url",
-                        fmt::format("'{}' is neither a host's name nor an address", host_), ""});
-    }
   }
-  go_on();
 }
 
 bool Session::set_expectations() {
@@ -193,6 +203,10 @@ void Session::go_on() {
   }
   send_pending();
   if (done == 1) return succeed();
+  listen();
+}
+
+void Session::listen() {
   receive([self = shared_from_this()](int error) {
     if (!self->shaken_) return;
     if (error == 0) return self->go_on();
@@ -271,7 +285,9 @@ void Session::answer_plainly() {
   plain_->write_some(sending_, [self = shared_from_this()](int, std::size_t) {
     self->plain_->end_writing();
     // Read until the peer is done: closing with bytes unread would take the answer from it.
-    self->receive([self](int) { self->close(); });
+    self->incoming_.resize(kReadBytes);
+    self->plain_->read_some(self->incoming_.data(), self->incoming_.size(),
+                            [self](int, std::size_t) { self->close(); });
   });
   done(Error{ErrorKind::kInvalid, "speak_tls", where_ + ": spoke plain HTTP", ""});
 }
@@ -284,7 +300,9 @@ void Session::receive(std::function<void(int)> then) {
                       if (!std::exchange(self->greeted_, true) && self->spoke_plainly(bytes)) {
                         return self->answer_plainly();
                       }
+                      if (self->ssl_ == nullptr) self->open();
                       BIO_write(self->in_, bytes.data(), static_cast<int>(bytes.size()));
+                      self->incoming_.resize(kReadBytes);
                       then(0);
                     });
 }
