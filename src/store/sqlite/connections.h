@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "store/chain/chain.h"
+#include "store/chain/links.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/directory.h"
 #include "store/sqlite/head_file.h"
@@ -55,6 +55,11 @@ class SqliteStore::ReaderLease {
   SqliteStore* store_;
   std::unique_ptr<Reader> reader_;
 };
+
+Result<void> insert_record(Statement& insert, BatchNumber batch, const LinkedRecord& record);
+Result<void> insert_batch_row(Statement& insert, const BatchHeader& header, const Sha256& chain);
+// Writes the row, and drops all but the newest two. REQUIRES: a transaction.
+Result<void> insert_snapshot(Database& database, const Snapshot& snapshot, const Sha256& chain);
 
 inline Error blob_damaged(const std::string& sha256, const std::string& directory) {
   return {ErrorKind::kCorrupt, "blob_damaged",

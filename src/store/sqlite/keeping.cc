@@ -50,10 +50,15 @@ Result<void> SqliteStore::put_snapshot(const Snapshot& snapshot) {
                              snapshot.head.seq.value),
                  ""};
   }
-  const Sha256 digest = w->hasher.of(snapshot.bytes);
   TRY_ASSIGN(Transaction transaction, Transaction::begin(w->database, Transaction::Kind::kWrite));
+  TRY(insert_snapshot(w->database, snapshot, chain));
+  return transaction.commit();
+}
+
+Result<void> insert_snapshot(Database& database, const Snapshot& snapshot, const Sha256& chain) {
+  const Sha256 digest = Chain().of(snapshot.bytes);
   TRY_ASSIGN(Statement insert,
-             w->database.prepare("INSERT OR REPLACE INTO snapshots VALUES (?,?,?,?,?,?,?,?)"));
+             database.prepare("INSERT OR REPLACE INTO snapshots VALUES (?,?,?,?,?,?,?,?)"));
   insert.bind(1, snapshot.head.seq.value);
   insert.bind(2, snapshot.head.batch.value);
   insert.bind(3, snapshot.head.epoch.value);
@@ -63,10 +68,9 @@ Result<void> SqliteStore::put_snapshot(const Snapshot& snapshot) {
   insert.bind_blob(7, bytes_of(digest));
   insert.bind_blob(8, snapshot.bytes);
   TRY(insert.run());
-  TRY(
-      w->database.execute("DELETE FROM snapshots WHERE seq NOT IN "
-                          "(SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 2)"));
-  return transaction.commit();
+  return database.execute(
+      "DELETE FROM snapshots WHERE seq NOT IN "
+      "(SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 2)");
 }
 
 namespace {

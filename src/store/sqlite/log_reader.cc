@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace dove::store {
 namespace {
 
@@ -86,14 +88,66 @@ LogReader::LogReader(Database& database) : database_(database), links_(kRemedy) 
 
 Result<void> LogReader::read(Seq after, const std::function<bool(const Batch&)>& visit) {
   TRY_ASSIGN(Transaction transaction, Transaction::begin(database_, Transaction::Kind::kRead));
-  TRY_ASSIGN(const Anchor anchor, read_anchor(database_));
-  if (after < anchor.seq) {
-    return Error{ErrorKind::kNotFound, "records_forgotten",
-                 fmt::format("records up to {} were dropped by retention; read after that",
-                             anchor.seq.value),
-                 ""};
-  }
+  TRY_ASSIGN(const Anchor anchor, anchor_before(after));
   return run(anchor, after, visit);
+}
+
+Result<Anchor> LogReader::anchor_before(Seq after) {
+  TRY_ASSIGN(const Anchor anchor, read_anchor(database_));
+  if (anchor.seq <= after) return anchor;
+  return Error{
+      ErrorKind::kNotFound, "records_forgotten",
+      fmt::format("records up to {} were dropped by retention; read after that", anchor.seq.value),
+      ""};
+}
+
+Result<LogPage> LogReader::page(Seq after, std::size_t bytes_max) {
+  TRY_ASSIGN(Transaction transaction, Transaction::begin(database_, Transaction::Kind::kRead));
+  TRY_ASSIGN(const Anchor anchor, anchor_before(after));
+  TRY_ASSIGN(const StoredHead head, read_head(database_));
+  BatchNumber first{after > anchor.seq ? head.head.batch.value + 1 : anchor.batch.value + 1};
+  if (after > anchor.seq && after < head.head.seq) {
+    TRY_ASSIGN(first, batch_of(Seq{after.value + 1}));
+  }
+  TRY(seek(anchor, first));
+  LogPage page{head.head.seq, {links_.seq(), links_.batch(), links_.chain()}, {}, {}};
+  TRY_ASSIGN(Statement batches, batches_from(first));
+  TRY_ASSIGN(Statement records, records_after(links_.seq()));
+  for (std::size_t bytes = 0; bytes < bytes_max;) {
+    TRY_ASSIGN(const bool row, batches.step());
+    if (!row) break;
+    TRY_ASSIGN(PagedBatch batch, next_rows(batches, records));
+    for (const PagedRecord& record : batch.records) bytes += record.body.size();
+    page.batches.push_back(std::move(batch));
+  }
+  return page;
+}
+
+Result<PagedBatch> LogReader::next_rows(Statement& batches, Statement& records) {
+  PagedBatch batch{header_at(batches), std::string(batches.bytes(8)), {}};
+  for (std::uint64_t i = 0; i < batch.header.events + batch.header.decisions; ++i) {
+    TRY_ASSIGN(const bool row, records.step());
+    if (!row) return damaged(batch.header.first_seq + i, "it is missing");
+    batch.records.push_back({std::string(records.bytes(3)), records.unsigned_integer(4),
+                             records.unsigned_integer(5), std::string(records.bytes(6)),
+                             std::string(records.bytes(7))});
+  }
+  return batch;
+}
+
+Result<Statement> LogReader::batches_from(BatchNumber first) {
+  TRY_ASSIGN(Statement rows,
+             database_.prepare(std::string(kBatchColumns) + "WHERE batch >= ? ORDER BY batch"));
+  rows.bind(1, first.value);
+  return rows;
+}
+
+Result<Statement> LogReader::records_after(Seq seq) {
+  TRY_ASSIGN(Statement rows,
+             database_.prepare("SELECT seq, batch, is_decision, kind, job, node, body, chain "
+                               "FROM records WHERE seq > ? ORDER BY seq"));
+  rows.bind(1, seq.value);
+  return rows;
 }
 
 Result<void> LogReader::read_all(const std::function<bool(const Batch&)>& visit) {
@@ -113,13 +167,8 @@ Result<void> LogReader::run(const Anchor& anchor, Seq after,
   }
   TRY(seek(anchor, first));
   if (links_.seq() > after) return damaged(after.value + 1, "a column of its row was changed");
-  TRY_ASSIGN(Statement batches,
-             database_.prepare(std::string(kBatchColumns) + "WHERE batch >= ? ORDER BY batch"));
-  batches.bind(1, first.value);
-  TRY_ASSIGN(Statement records,
-             database_.prepare("SELECT seq, batch, is_decision, kind, job, node, body, chain "
-                               "FROM records WHERE seq > ? ORDER BY seq"));
-  records.bind(1, links_.seq().value);
+  TRY_ASSIGN(Statement batches, batches_from(first));
+  TRY_ASSIGN(Statement records, records_after(links_.seq()));
   for (;;) {
     TRY_ASSIGN(const bool row, batches.step());
     if (!row) break;

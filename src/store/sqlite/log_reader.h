@@ -8,6 +8,7 @@
 #include <map>
 
 #include "store/chain/links.h"
+#include "store/chain/log_page.h"
 #include "store/log_store.h"
 #include "store/sqlite/database.h"
 
@@ -27,11 +28,17 @@ class LogReader {
 
   // As LogStore::read().
   Result<void> read(Seq after, const std::function<bool(const Batch&)>& visit);
+  // As LogSource::page(), without terms. The rows are not verified: whoever takes them does that.
+  Result<LogPage> page(Seq after, std::size_t bytes_max);
   // Everything kept, from the anchor.
   Result<void> read_all(const std::function<bool(const Batch&)>& visit);
 
  private:
   Result<void> run(const Anchor& anchor, Seq after, const std::function<bool(const Batch&)>& visit);
+  Result<Anchor> anchor_before(Seq after);
+  Result<PagedBatch> next_rows(Statement& batches, Statement& records);
+  Result<Statement> batches_from(BatchNumber first);
+  Result<Statement> records_after(Seq seq);
   Result<BatchNumber> batch_of(Seq seq);
   Result<void> load_snapshot_chains();
   Result<void> seek(const Anchor& anchor, BatchNumber first);

@@ -166,11 +166,9 @@ Head SqliteStore::head() const {
   return head_;
 }
 
-namespace {
-
-Result<void> insert_record(Statement& insert, const Batch& batch, const LinkedRecord& record) {
+Result<void> insert_record(Statement& insert, BatchNumber batch, const LinkedRecord& record) {
   insert.bind(1, record.seq);
-  insert.bind(2, batch.number.value);
+  insert.bind(2, batch.value);
   insert.bind(3, std::int64_t{record.is_decision});
   insert.bind_text(4, record.columns.kind);
   insert.bind(5, record.columns.job);
@@ -193,8 +191,6 @@ Result<void> insert_batch_row(Statement& insert, const BatchHeader& header, cons
   return insert.run();
 }
 
-}  // namespace
-
 Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& batch) {
   std::lock_guard lock(writer_mutex_);
   TRY_ASSIGN(Writer * w, writer());
@@ -202,7 +198,7 @@ Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& ba
   Sha256 chain = w->chain;
   TRY_ASSIGN(Transaction transaction, Transaction::begin(w->database, Transaction::Kind::kWrite));
   TRY(link_batch(w->hasher, chain, batch, [&](const LinkedRecord& record) {
-    return insert_record(w->insert_record, batch, record);
+    return insert_record(w->insert_record, batch.number, record);
   }));
   TRY(insert_batch_row(w->insert_batch, header_of(batch), chain));
   for (const auto& [sha256, bytes] : batch.blobs) {

@@ -19,7 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "store/chain/log_page.h"
 #include "store/log_auditor.h"
+#include "store/log_source.h"
 #include "store/log_store.h"
 
 namespace dove::store {
@@ -36,7 +38,7 @@ struct SqliteOptions {
   bool verifies_tail = true;
 };
 
-class SqliteStore : public LogStore, public LogKeeper, public LogAuditor {
+class SqliteStore : public LogStore, public LogKeeper, public LogAuditor, public LogSource {
  public:
   // kWrite creates what is missing and holds the directory until destroyed. Errors: kConflict
   // `data_in_use`, `data_newer`, `record_newer` or `shared_log`, kDenied `data_not_accessible`,
@@ -68,6 +70,15 @@ class SqliteStore : public LogStore, public LogKeeper, public LogAuditor {
   // The last record that retention dropped; read() from here on.
   Result<Seq> forgotten_through();
 
+  Result<std::string> page(Seq after, Epoch term, std::size_t bytes_max) override;
+  Result<std::string> snapshot_piece(Seq of, std::uint64_t offset, std::size_t bytes_max) override;
+  // Takes rows of another log as they are, with the blobs of `batches`, which are those of `page`
+  // (verified_batches), and `first`, a snapshot that an empty store begins with; durable on return.
+  // A blob without bytes is one that is stored already. Errors: kConflict `log_differs` when the
+  // page does not continue this log; those of append(). REQUIRES: nobody else appends.
+  Result<void> take(const LogPage& page, const std::vector<Batch>& batches,
+                    const Snapshot* first = nullptr);
+
  private:
   struct Writer;
   struct Reader;
@@ -77,6 +88,7 @@ class SqliteStore : public LogStore, public LogKeeper, public LogAuditor {
   Result<void> open_for_writing(const SqliteOptions& options);
   Result<void> open_for_reading();
   Result<void> verify_tail();
+  Result<void> insert_rows(Writer& w, const LogPage& page, const std::vector<Batch>& batches);
   Result<void> read_slices(Seq after, const std::function<bool(const Batch&)>& visit);
   Result<ReaderLease> lease_reader();
   Result<Writer*> writer();
