@@ -8,6 +8,7 @@
 #include "backends/native/agents.h"
 #include "server/api_fixture.h"
 #include "server/routes.h"
+#include "server/streams/log_copies.h"
 
 namespace dove::server {
 namespace {
@@ -191,7 +192,8 @@ Rules rules_of_work() {
       {"takeReport", kAgents},      {"takeRelayed", kAgents},    {"readStepInput", kAgents},
       {"joinExec", kAgents},        {"certifyNode", kAgents},    {"keepJob", kPeople},
       {"listControllers", kAdmins}, {"handOver", kAdmins},       {"giveSecrets", kAgents},
-      {"listApps", kFree},
+      {"listApps", kFree},          {"readLog", kAdmins},        {"readLogSnapshot", kAdmins},
+      {"readLogBlobs", kAdmins},
   };
 }
 
@@ -239,6 +241,7 @@ TEST_F(AccessTest, AJobsTokenIsForItsFamilyOnEveryRoute) {
   const std::string token = job_token(agent, 1);
   std::vector<listener::RouteWords> all;
   for (const ApiRoute& route : api_routes()) all.push_back(route.words);
+  for (const auto& route : log_routes()) all.push_back(route.words);
   for (const auto& route : backends::agent_routes()) all.push_back(route.words);
   for (const listener::RouteWords& route : all) {
     const auto rule = rules().find(route.operation);

@@ -6,6 +6,7 @@
 #include "server/api_fixture.h"
 #include "server/openapi.h"
 #include "server/routes.h"
+#include "server/streams/log_copies.h"
 
 namespace dove::server {
 namespace {
@@ -385,6 +386,7 @@ TEST(OpenApi, IsTheRouteTable) {
     served.push_back({words.method, words.path, words.operation});
   };
   for (const ApiRoute& route : api_routes()) add(route.words);
+  for (const auto& route : log_routes()) add(route.words);
   for (const auto& route : backends::agent_routes()) add(route.words);
   std::sort(served.begin(), served.end());
   const std::vector<Documented> written = documented();

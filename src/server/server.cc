@@ -18,6 +18,7 @@
 #include "server/idle/idle_sweep.h"
 #include "server/routes.h"
 #include "server/sessions/side_jobs.h"
+#include "server/streams/log_copies.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "webui/site.h"
@@ -93,11 +94,13 @@ struct ApiServer::Impl {
                 Vault(options.data_dir + "/secrets.key")},
         idle(context),
         sides(context),
+        copies(desk),
         routes(listener::bind_routes(context, api_routes())) {
     context.origins = text::SessionOrigins::parse(options.sessions_url);
     context.sessions_url = options.sessions_url;
     context.controllers = options.controllers;
     desk.open_secret = [this](const Secret& secret) { return context.vault.open(secret); };
+    std::ranges::move(listener::bind_routes(copies, log_routes()), std::back_inserter(routes));
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
     std::set<std::string, std::less<>> api;
@@ -140,6 +143,7 @@ struct ApiServer::Impl {
   Context context;
   IdleSweep idle;
   SideJobs sides;
+  LogCopies copies;
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
   std::unique_ptr<const webui::Site> site;
@@ -294,6 +298,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->context.feed.close_all();
   impl_->context.waits.close_all();
   impl_->context.lists.close_all();
+  impl_->copies.close_all();
   impl_->context.ways.devices.close_all();
   impl_->context.syncs.close_all();
   impl_->office.stop();
