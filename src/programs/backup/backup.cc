@@ -16,6 +16,7 @@
 #include "files/descriptor.h"
 #include "files/text_file.h"
 #include "programs/commands.h"
+#include "programs/follow/copy_mark.h"
 #include "store/sqlite/copy.h"
 #include "store/sqlite/sqlite_store.h"
 #include "wire/secret.h"
@@ -32,8 +33,8 @@ constexpr const char kManifest[] = "manifest.json";
 constexpr const char kLog[] = "log.sqlite";
 constexpr const char kSealed[] = "keys.cms";
 // Of a running process alone; the log comes by a way of its own, and the copy is its own head.
-constexpr std::array<std::string_view, 6> kLeftOut{"log.sqlite", "log.sqlite-wal", "log.sqlite-shm",
-                                                   "lock",       "head",           "url"};
+constexpr std::array<std::string_view, 7> kLeftOut{
+    "log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "lock", "head", "url", kCopyMark};
 
 constexpr std::array<std::string_view, 5> kSecrets{"token", "secret", "identity.pem",
                                                    "ssh_gateway_token", "notices.json"};
@@ -276,7 +277,12 @@ Result<BackupFacts> restore_backup(const std::string& from, const std::string& d
 
 Result<store::CutFacts> restore_in_place(const std::string& data, std::int64_t now_s) {
   TRY(verified_head(data));
-  return store::cut_log(data, {}, now_s);
+  TRY_ASSIGN(const store::CutFacts facts, store::cut_log(data, {}, now_s));
+  std::error_code failed;
+  fs::remove(data + "/" + kCopyMark, failed);  // from now on the log is its own
+  if (!failed) return facts;
+  return error_at(ErrorKind::kInternal, "file_unwritable", data + "/" + kCopyMark,
+                  failed.message() + "; remove it");
 }
 
 }  // namespace dove::programs

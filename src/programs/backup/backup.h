@@ -43,8 +43,8 @@ struct RestoreTo {
 Result<BackupFacts> restore_backup(const std::string& from, const std::string& data,
                                    const std::string& key_pem, const RestoreTo& to);
 
-// Makes the data that are there go on as a new incarnation, with all that they hold, once its log
-// is verified.
+// Makes the data that are there, a follower's copy too, go on as a new incarnation, with all that
+// they hold, once its log is verified.
 Result<store::CutFacts> restore_in_place(const std::string& data, std::int64_t now_s);
 
 }  // namespace dove::programs

@@ -142,6 +142,13 @@ int go_on_in_place(const cli::Invocation& invocation, const std::string& data) {
   const auto cut = restore_in_place(data, telemetry::now_us() / 1'000'000);
   if (!cut.ok()) return fail("restore", cut.error());
   fmt::print("{}: goes on from record {}\n", data, cut->head.value);
+  for (const char* key : {"secret", "identity.pem"}) {
+    if (fs::exists(data + "/" + key)) continue;
+    fmt::print(stderr,
+               "{}/{} is not there: put it back with the other keys of the cluster before the "
+               "server starts, or all agents and people need new tokens\n",
+               data, key);
+  }
   say_what_follows(cut->dropped);
   return cli::kExitOk;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "programs/commands.h"
+#include "programs/follow/follow_run.h"
 #include "programs/full_disk.h"
 #include "programs/log_level.h"
 #include "programs/retention.h"
@@ -53,7 +54,7 @@ cli::CommandSpec spec() {
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
   };
   for (const auto& more : {scheduling_specs(), log_retention_specs(), log_level_specs(),
-                           tls_option_specs(), sign_in_specs(), notice_specs()}) {
+                           tls_option_specs(), sign_in_specs(), notice_specs(), follow_specs()}) {
     spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
   }
   return spec;
@@ -87,6 +88,7 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
   settings.port = static_cast<std::uint16_t>(port);
   TRY(read_store(given, settings));
+  TRY_ASSIGN(settings.follow, follow_settings(given));
   TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
   TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 3000));
   settings.heartbeat_us = beat_ms * 1000;
@@ -119,6 +121,7 @@ int run(const cli::Invocation& invocation) {
     fmt::print(stderr, "dove server: {}\n", settings.error().message);
     return cli::kExitUsage;
   }
+  if (!settings->follow.url.empty()) return run_follower(*settings);
   wire::Loop loop;
   ServiceNotice notice(loop);
   const bool is_shared = !settings->store.empty();

@@ -22,6 +22,7 @@
 #include "pam/ask.h"
 #include "policies/standard.h"
 #include "programs/commands.h"
+#include "programs/follow/copy_mark.h"
 #include "programs/server/shared_log.h"
 #include "programs/server/standby_page.h"
 #include "programs/server/term.h"
@@ -129,15 +130,6 @@ void warn_of_missing(const core::State& state, const core::Policies& policies) {
   }
 }
 
-BlobUsers blob_users(const core::State& state) {
-  BlobUsers users;
-  for (const auto& [id, job] : state.jobs) {
-    auto& of = job.phase == JobPhase::kEnded ? users.over : users.live;
-    of[job.spec->exec_digest].push_back(id);
-  }
-  return users;
-}
-
 controller::ControllerOptions controller_options(const ServerSettings& settings,
                                                  const core::Policies& policies) {
   const std::string data = settings.data_dir;
@@ -198,6 +190,7 @@ std::function<void(const Error&)> ServerRuntime::Impl::gives_up() {
 // Everything but the log's first reading.
 Result<void> ServerRuntime::Impl::prepare() {
   TRY(make_data_dir(settings.data_dir));
+  TRY(check_no_copy(settings.data_dir));
   TRY(load_policies(settings.policies, libraries, policies));
   controller::ControllerOptions options = controller_options(settings, policies);
   options.on_fatal = gives_up();

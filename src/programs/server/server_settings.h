@@ -8,6 +8,7 @@
 
 #include "model/declared.h"
 #include "notices/settings.h"
+#include "programs/follow/follow_settings.h"
 #include "programs/server/server_tls.h"
 #include "programs/server/sign_in_settings.h"
 
@@ -21,6 +22,7 @@ struct LogRetention {
 struct ServerSettings {
   std::string data_dir;
   std::string store;       // URL of a PostgreSQL with the log; "": it lies in data_dir
+  FollowSettings follow;   // whose log is copied: then it is no controller
   std::string advertised;  // the URL that others know this controller by, where there are several
   std::int64_t lease_us = 1'500'000;
   std::string host = "127.0.0.1";

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "controller/ledger.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 
@@ -33,6 +34,15 @@ Error live_damage(const std::string& digest, const std::vector<JobId>& jobs,
 }
 
 }  // namespace
+
+BlobUsers blob_users(const core::State& state) {
+  BlobUsers users;
+  for (const auto& [id, job] : state.jobs) {
+    auto& of = job.phase == JobPhase::kEnded ? users.over : users.live;
+    of[job.spec->exec_digest].push_back(id);
+  }
+  return users;
+}
 
 Result<void> check_live_blobs(store::LogStore& store, const BlobUsers& users,
                               const std::atomic<bool>* stops) {

@@ -17,6 +17,10 @@
 #include "store/log_auditor.h"
 #include "store/log_store.h"
 
+namespace dove::core {
+struct State;
+}
+
 namespace dove::programs {
 
 // By digest, the jobs that are to run it and are over; those that are not.
@@ -24,6 +28,8 @@ struct BlobUsers {
   std::map<std::string, std::vector<JobId>> over;
   std::map<std::string, std::vector<JobId>> live;
 };
+
+BlobUsers blob_users(const core::State& state);
 
 class LogCheck {
  public:

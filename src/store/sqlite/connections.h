@@ -58,6 +58,7 @@ class SqliteStore::ReaderLease {
 
 Result<void> insert_record(Statement& insert, BatchNumber batch, const LinkedRecord& record);
 Result<void> insert_batch_row(Statement& insert, const BatchHeader& header, const Sha256& chain);
+Result<void> insert_blobs(Statement& upsert, const Batch& batch);
 // Writes the row, and drops all but the newest two. REQUIRES: a transaction.
 Result<void> insert_snapshot(Database& database, const Snapshot& snapshot, const Sha256& chain);
 

@@ -101,16 +101,7 @@ Result<void> SqliteStore::insert_rows(Writer& w, const LogPage& page,
     }
     TRY(insert_batch_row(w.insert_batch, batch.header, sha256_from(batch.chain)));
   }
-  TRY_ASSIGN(Statement again, w.database.prepare("UPDATE blobs SET seq = ?1 WHERE sha256 = ?2"));
-  for (const Batch& batch : batches) {
-    for (const auto& [sha256, bytes] : batch.blobs) {
-      Statement& row = bytes.empty() ? again : w.upsert_blob;
-      row.bind_text(bytes.empty() ? 2 : 1, sha256);
-      row.bind(bytes.empty() ? 1 : 2, batch.first_seq.value);
-      if (!bytes.empty()) row.bind_blob(3, bytes);
-      TRY(row.run());
-    }
-  }
+  for (const Batch& batch : batches) TRY(insert_blobs(w.upsert_blob, batch));
   return {};
 }
 

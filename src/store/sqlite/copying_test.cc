@@ -48,12 +48,6 @@ TEST_F(Logs, TermsAndBlobsComeWithThem) {
   batches[0].blobs = {{sha256, "a script"}};
   ASSERT_TRUE(to->take(both, batches).ok());
   EXPECT_EQ(to->blob(sha256)->value_or(""), "a script");
-  append(*from, epoch, 1, 0);
-  const LogPage next = page();
-  batches = *verified_batches(next);
-  batches[0].blobs = {{sha256, ""}};
-  ASSERT_TRUE(to->take(next, batches).ok());
-  EXPECT_EQ(to->blob(sha256)->value_or(""), "a script");
   EXPECT_EQ(to->begin_epoch("next")->value, 3u);
 }
 

@@ -191,6 +191,16 @@ Result<void> insert_batch_row(Statement& insert, const BatchHeader& header, cons
   return insert.run();
 }
 
+Result<void> insert_blobs(Statement& upsert, const Batch& batch) {
+  for (const auto& [sha256, bytes] : batch.blobs) {
+    upsert.bind_text(1, sha256);
+    upsert.bind(2, batch.first_seq.value);
+    upsert.bind_blob(3, bytes);
+    TRY(upsert.run());
+  }
+  return {};
+}
+
 Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& batch) {
   std::lock_guard lock(writer_mutex_);
   TRY_ASSIGN(Writer * w, writer());
@@ -201,12 +211,7 @@ Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& ba
     return insert_record(w->insert_record, batch.number, record);
   }));
   TRY(insert_batch_row(w->insert_batch, header_of(batch), chain));
-  for (const auto& [sha256, bytes] : batch.blobs) {
-    w->upsert_blob.bind_text(1, sha256);
-    w->upsert_blob.bind(2, batch.first_seq.value);
-    w->upsert_blob.bind_blob(3, bytes);
-    TRY(w->upsert_blob.run());
-  }
+  TRY(insert_blobs(w->upsert_blob, batch));
   TRY(transaction.commit());
   w->reserve.keep();
   w->head_file.keep(last_seq(batch));

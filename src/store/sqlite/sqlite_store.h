@@ -74,8 +74,8 @@ class SqliteStore : public LogStore, public LogKeeper, public LogAuditor, public
   Result<std::string> snapshot_piece(Seq of, std::uint64_t offset, std::size_t bytes_max) override;
   // Takes rows of another log as they are, with the blobs of `batches`, which are those of `page`
   // (verified_batches), and `first`, a snapshot that an empty store begins with; durable on return.
-  // A blob without bytes is one that is stored already. Errors: kConflict `log_differs` when the
-  // page does not continue this log; those of append(). REQUIRES: nobody else appends.
+  // Errors: kConflict `log_differs` when the page does not continue this log; those of append().
+  // REQUIRES: nobody else appends.
   Result<void> take(const LogPage& page, const std::vector<Batch>& batches,
                     const Snapshot* first = nullptr);
 

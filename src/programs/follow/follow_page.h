@@ -1,0 +1,34 @@
+// FollowPage: what a follower answers at its address: GET /healthz, /readyz and /metrics, and to
+// everything else that it is none to ask. No body is taken. Loop thread only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "programs/follow/follower.h"
+#include "programs/server/server_settings.h"
+#include "wire/server.h"
+
+namespace dove::programs {
+
+class FollowPage {
+ public:
+  // Listens. `standing` is asked at each request.
+  static Result<std::unique_ptr<FollowPage>> open(wire::Loop& loop, const ServerSettings& settings,
+                                                  std::function<Follower::Standing()> standing);
+  std::uint16_t port() const { return server_.port(); }
+
+ private:
+  FollowPage(wire::Loop& loop, std::string url, std::function<Follower::Standing()> standing);
+  wire::Response answer(const wire::Request& request) const;
+  wire::Response readiness() const;
+  std::string metrics() const;
+
+  const std::string url_;
+  const std::function<Follower::Standing()> standing_;
+  wire::Server server_;
+};
+
+}  // namespace dove::programs

@@ -1,0 +1,58 @@
+#include "programs/follow/follow_run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cstdio>
+
+#include "cli/command.h"
+#include "programs/follow/follow_page.h"
+#include "programs/follow/follower.h"
+#include "programs/service/notice.h"
+#include "wire/loop.h"
+
+namespace dove::programs {
+namespace {
+
+int fail(const Error& error) {
+  fmt::print(stderr, "dove server: {}\n", error.message);
+  return cli::exit_code(error);
+}
+
+}  // namespace
+
+int run_follower(const ServerSettings& settings) {
+  if (settings.tls.on) {
+    return fail(Error{ErrorKind::kInvalid, "bad_setting",
+                      "a follower's page of health and metrics has no TLS: leave it on loopback, "
+                      "or say --insecure",
+                      "--host"});
+  }
+  wire::Loop loop;
+  ServiceNotice notice(loop);
+  std::optional<Error> ended;
+  auto follower = Follower::open(settings, [&](const Error& error) {
+    loop.post([&, error] {
+      if (!ended) ended = error;
+      loop.stop();
+    });
+  });
+  if (!follower.ok()) return fail(follower.error());
+  const auto page =
+      FollowPage::open(loop, settings, [&follower] { return (*follower)->standing(); });
+  if (!page.ok()) return fail(page.error());
+  loop.on_signal({SIGTERM, SIGINT}, [&](int) {
+    notice.stopping();
+    loop.stop();
+  });
+  const std::string now = fmt::format("follows {}; its health is at http://{}:{}",
+                                      settings.follow.url, settings.host, (*page)->port());
+  notice.ready(now, [](const std::function<void()>& alive) { alive(); });
+  fmt::print("dove server: {}\n", now);
+  std::fflush(stdout);
+  loop.run();
+  follower->reset();
+  return ended ? fail(*ended) : cli::kExitOk;
+}
+
+}  // namespace dove::programs
