@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "base/check.h"
@@ -68,9 +69,9 @@ int spawn(const Wanted& wanted, const Pipe& in, const Pipe& out, const Pipe& err
   ::sigfillset(&all);
   ::posix_spawnattr_setsigmask(&how, &none);
   ::posix_spawnattr_setsigdefault(&how, &all);
+  const int apart = wanted.own_session ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
   ::posix_spawnattr_setflags(
-      &how,
-      static_cast<short>(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+      &how, static_cast<short>(apart | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   const int error = ::posix_spawnp(&pid, arguments[0], &files, &how, arguments.data(),
                                    wanted.environment.has_value() ? variables.data() : environ);
   ::posix_spawn_file_actions_destroy(&files);
@@ -85,16 +86,32 @@ bool has_line_with(std::string_view text, std::string_view words) {
   return at != std::string_view::npos && text.find('\n', at) != std::string_view::npos;
 }
 
-// Reads both pipes to their ends.
-Reading read_all(const Pipe& out, const Pipe& err, std::int64_t deadline_us, const Wanted& wanted,
-                 End& end) {
-  pollfd watched[2] = {{out.from.get(), POLLIN, 0}, {err.from.get(), POLLIN, 0}};
+// A program that runs. `ended` is readable once it has ended; closed: that cannot be watched.
+struct Running {
+  pid_t pid;
+  files::Descriptor ended;
+};
+
+// Reads both pipes to their ends. Once the program has ended, what it has left may hold them open:
+// that is killed, and what is in them by then is all.
+Reading read_all(const Pipe& out, const Pipe& err, const Running& program, std::int64_t deadline_us,
+                 const Wanted& wanted, End& end) {
+  pollfd watched[3] = {
+      {out.from.get(), POLLIN, 0}, {err.from.get(), POLLIN, 0}, {program.ended.get(), POLLIN, 0}};
   std::vector<char> some(64 << 10);
+  bool is_over = false;
   while (watched[0].fd >= 0 || watched[1].fd >= 0) {
     const std::int64_t left_ms = (deadline_us - telemetry::monotonic_us()) / 1000;
     if (left_ms <= 0) return Reading::kSlow;
-    if (::poll(watched, 2, static_cast<int>(left_ms)) <= 0) continue;
-    for (pollfd& one : watched) {
+    const int ready = ::poll(watched, 3, is_over ? 0 : static_cast<int>(left_ms));
+    if (ready == 0 && is_over) return Reading::kDone;
+    if (ready <= 0) continue;
+    if (watched[2].revents != 0) {
+      is_over = true;
+      watched[2].fd = -1;
+      ::kill(-program.pid, SIGKILL);
+    }
+    for (pollfd& one : std::span(watched, 2)) {
       if (one.fd < 0 || one.revents == 0) continue;
       const ssize_t got = ::read(one.fd, some.data(), some.size());
       if (got < 0 && errno == EINTR) continue;
@@ -116,15 +133,14 @@ Reading read_all(const Pipe& out, const Pipe& err, std::int64_t deadline_us, con
 }
 
 // It may have closed its output and run on.
-bool ends_before(pid_t pid, std::int64_t deadline_us) {
-  pollfd ended{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0};
+bool ends_before(const Running& program, std::int64_t deadline_us) {
+  pollfd ended{program.ended.get(), POLLIN, 0};
   if (ended.fd < 0) return true;
   int ready = 0;
   do {
     const std::int64_t left_ms = (deadline_us - telemetry::monotonic_us()) / 1000;
     ready = left_ms <= 0 ? 0 : ::poll(&ended, 1, static_cast<int>(left_ms));
   } while (ready < 0 && errno == EINTR);
-  ::close(ended.fd);
   return ready > 0;
 }
 
@@ -151,10 +167,12 @@ Result<End> run(const Wanted& wanted) {
     (void)!::write(in->to.get(), wanted.input.data(), wanted.input.size());
   }
   in->to = files::Descriptor();
+  const Running program{pid,
+                        files::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
   End end;
-  const Reading how = read_all(*out, *err, deadline_us, wanted, end);
+  const Reading how = read_all(*out, *err, program, deadline_us, wanted, end);
   const bool slow =
-      how == Reading::kSlow || (how == Reading::kDone && !ends_before(pid, deadline_us));
+      how == Reading::kSlow || (how == Reading::kDone && !ends_before(program, deadline_us));
   ::kill(-pid, SIGKILL);  // what it has left, too
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -165,7 +183,7 @@ Result<End> run(const Wanted& wanted) {
   }
   if (how == Reading::kTooMuch) {
     return failed(ErrorKind::kTooLarge, "too_much", wanted.words[0],
-                  fmt::format("it prints more than {} MiB", wanted.output_max >> 20));
+                  fmt::format("it prints more than {} KiB", wanted.output_max >> 10));
   }
   while (!end.said.empty() && end.said.back() == '\n') end.said.pop_back();
   if (how != Reading::kEnough) {

@@ -29,6 +29,7 @@ struct Wanted {
   std::string enough = {};
   std::string input = {};                                    // at most kInputMax
   std::optional<std::vector<std::string>> environment = {};  // "NAME=value"; unset: ours
+  bool own_session = false;  // without our terminal; else it has a process group of its own
 };
 
 // What a pipe takes at once.
