@@ -96,7 +96,7 @@ function listJobs(query) {
 
 const ANSWERS = {
   '/v1/me': () => templates.me,
-  '/v1/sign-in': () => ({ ways: [], passwords: false, local_passwords: false }),
+  '/v1/sign-in': () => ({ ways: [], passwords: false, local_passwords: false, site_passwords: false }),
   '/v1/cluster': () => ({
     ...templates.cluster,
     nodes: { total: NODES, connected: NODES, drained: 0, lost: 0 },

@@ -39,13 +39,6 @@ Error malformed(const Provider& provider, const std::string& what) {
                provider.name};
 }
 
-// "https://host:8443" and "/path?query" of a URL.
-std::pair<std::string, std::string> split(const std::string& url) {
-  const std::size_t path = url.find('/', url.find("://") + 3);
-  if (path == std::string::npos) return {url, "/"};
-  return {url.substr(0, path), url.substr(path)};
-}
-
 Result<wire::Response> ask(const Provider& provider, std::int64_t until_us,
                            const std::string& method, const std::string& url,
                            const std::string& body, const wire::Pairs& headers) {
@@ -56,7 +49,7 @@ Result<wire::Response> ask(const Provider& provider, std::int64_t until_us,
   options.connect_timeout_ms = std::min(5'000, options.timeout_ms);
   options.ca_file = provider.ca_file;
   options.response_bytes_max = kAnswerBytesMax;
-  const auto [base, target] = split(url);
+  const auto [base, target] = split_url(url);
   wire::Client client(base, options);
   auto answer = client.call(method, target, body, headers);
   if (!answer.ok()) return unavailable(provider, answer.error().message);

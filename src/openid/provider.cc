@@ -181,6 +181,12 @@ bool is_safe_url(std::string_view url) {
   });
 }
 
+std::pair<std::string, std::string> split_url(const std::string& url) {
+  const std::size_t path = url.find('/', url.find("://") + 3);
+  if (path == std::string::npos) return {url, "/"};
+  return {url.substr(0, path), url.substr(path)};
+}
+
 Result<std::vector<Provider>> read_providers(const std::string& path) {
   TRY_ASSIGN(const std::string text, files::read_text(path, kFileBytesMax));
   const Reader reader(path);

@@ -12,6 +12,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -41,5 +43,7 @@ Result<std::vector<Provider>> read_providers(const std::string& path);
 
 // https://, or http:// of this machine, which tests use.
 bool is_safe_url(std::string_view url);
+// "https://host:8443" and "/path?query" of a URL.
+std::pair<std::string, std::string> split_url(const std::string& url);
 
 }  // namespace dove::openid

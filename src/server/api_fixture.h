@@ -45,10 +45,11 @@ class LiveApi {
  public:
   template <class Store>
   LiveApi(Store& store, const core::Policies& policies, std::string sessions_url = "",
-          bool local_passwords = false)
+          bool local_passwords = false, hook::Ask ask_hook = {})
       : directory_(make_directory()),
         sessions_url_(std::move(sessions_url)),
         local_passwords_(local_passwords),
+        ask_hook_(std::move(ask_hook)),
         controller(store, store, backend_, controller::test_options(policies)) {
     begin(store);
   }
@@ -68,6 +69,7 @@ class LiveApi {
     options.report_burst = 2'000;
     options.sessions_url = sessions_url_;
     options.local_passwords = local_passwords_;
+    options.ask_hook = ask_hook_;
     options.on_fatal = [this](const Error& error) { fatal = error; };
     auto made = ApiServer::make(loop, options, controller, backend_, store);
     CHECK(made.ok(), "the server listens");
@@ -119,6 +121,7 @@ class LiveApi {
   std::string directory_;
   std::string sessions_url_;
   bool local_passwords_;
+  hook::Ask ask_hook_;
   backends::NativeBackend backend_;
 
  public:

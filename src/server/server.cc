@@ -89,7 +89,7 @@ struct ApiServer::Impl {
                 ListWatches(loop, desk.projection, *desk.open_access),
                 ExecutorSyncs(desk),
                 WaysIn(loop, options.sign_in, std::move(signer), options.public_url,
-                       options.check_password, options.local_passwords),
+                       options.check_password, options.ask_hook, options.local_passwords),
                 office,
                 Vault(options.data_dir + "/secrets.key")},
         idle(context),

@@ -24,6 +24,7 @@
 #include "backends/node_backend.h"
 #include "base/result.h"
 #include "controller/controller.h"
+#include "hook/answer.h"
 #include "notices/settings.h"
 #include "openid/provider.h"
 #include "pam/check.h"
@@ -70,6 +71,9 @@ struct ApiOptions {
   // seconds at most, in any thread. Unset: they may not.
   std::function<Result<pam::Account>(const std::string& user, const std::string& password)>
       check_password = {};
+  // Whom the site's hook lets in; blocks, for seconds at most, in any thread. Unset: there is none.
+  // REQUIRES: not both of these.
+  hook::Ask ask_hook = {};
   bool local_passwords = false;  // people sign in with passwords that only this server knows
   // Why nobody is to be answered now, though everything runs: the controller may not lead any more.
   // Asked at every request but GET /healthz; unset: it always may.

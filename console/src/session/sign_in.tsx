@@ -14,11 +14,13 @@ interface Ways {
   ways: Way[];
   passwords: boolean;
   local_passwords: boolean;
+  site_passwords: boolean;
 }
 
 // What this server's administrator has set up, beside tokens.
 function useWays(): Ways {
-  const [ways, setWays] = useState<Ways>({ ways: [], passwords: false, local_passwords: false });
+  const none = { ways: [], passwords: false, local_passwords: false, site_passwords: false };
+  const [ways, setWays] = useState<Ways>(none);
   useEffect(() => {
     get<Ways>('/v1/sign-in').then(setWays, () => undefined); // a token does without them
   }, []);
@@ -84,10 +86,11 @@ const linkOf = (way: Way) =>
 export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
   const [error, setError] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
-  const { ways, passwords, local_passwords } = useWays();
+  const { ways, passwords, local_passwords, site_passwords } = useWays();
   const [choosesAnother, setChoosesAnother] = useState(false);
   const [withToken, setWithToken] = useState(false);
   const asksPassword = passwords && !withToken;
+  const nameLabel = local_passwords || site_passwords ? 'User' : 'Linux account';
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
@@ -114,7 +117,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
         </a>
       ))}
       <form onSubmit={submit}>
-        {asksPassword ? <PasswordFields label={local_passwords ? 'User' : 'Linux account'} /> : <TokenField />}
+        {asksPassword ? <PasswordFields label={nameLabel} /> : <TokenField />}
         {asksPassword && choosesAnother && <NewPasswordFields />}
         <Trouble error={error} />
         <button type="submit" className="primary" disabled={busy}>

@@ -18,6 +18,7 @@
 #include "files/own_directory.h"
 #include "files/text_file.h"
 #include "foreign/policy_library.h"
+#include "hook/ask.h"
 #include "model/new_cluster.h"
 #include "pam/ask.h"
 #include "policies/standard.h"
@@ -154,6 +155,11 @@ void take_sign_in(const SignInSettings& settings, server::ApiOptions& api) {
   api.sign_in = settings.providers;
   api.public_url = settings.public_url;
   api.local_passwords = settings.local_passwords;
+  if (settings.hook.has_value()) {
+    api.ask_hook = [hook = *settings.hook](hook::Question question) {
+      return hook::ask(hook, std::move(question));
+    };
+  }
   if (!settings.pam.has_value()) return;
   const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
   api.check_password = [own, service = *settings.pam](const std::string& user,

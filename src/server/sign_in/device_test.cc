@@ -113,8 +113,10 @@ TEST_F(Device, WhatIsWrongIsNamed) {
 // The services themselves: tests/e2e/sign_in_test.py.
 TEST_F(Device, WaysToSignInAreShownToStrangers) {
   const Answer ways = live.call("GET", "/v1/sign-in", nullptr, {}, &kNoToken);
-  EXPECT_EQ(ways.body,
-            Json({{"ways", Json::array()}, {"passwords", false}, {"local_passwords", false}}));
+  EXPECT_EQ(ways.body, Json({{"ways", Json::array()},
+                             {"passwords", false},
+                             {"local_passwords", false},
+                             {"site_passwords", false}}));
   EXPECT_EQ(live.call("GET", "/v1/sign-in/corp", nullptr, {}, &kNoToken).code(), "no_such_way");
   EXPECT_EQ(live.call("GET", "/v1/sign-in/corp/callback", nullptr, {}, &kNoToken).status, 404);
 }

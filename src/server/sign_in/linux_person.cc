@@ -27,16 +27,19 @@ Result<const UserDeclaration*> owner_of(const core::State& state, const std::str
 
 }  // namespace
 
+bool is_reserved(const std::string& name) { return name == "admin" || name == "controller"; }
+
+Error bad_account(const std::string& name) {
+  return {ErrorKind::kUnauthenticated, "bad_account",
+          fmt::format("the account {} cannot be used to sign in here; administrators use a token",
+                      name.substr(0, 64)),
+          "user"};
+}
+
 Result<LinuxPerson> linux_person(const core::State& state, const pam::Account& account) {
   const std::string& name = account.name;
   const bool is_plain = listener::is_name(name) && name.size() <= 32;
-  if (account.uid == 0 || !is_plain || name == "admin" || name == "controller") {
-    return Error{
-        ErrorKind::kUnauthenticated, "bad_account",
-        fmt::format("the account {} cannot be used to sign in here; administrators use a token",
-                    name.substr(0, 64)),
-        "user"};
-  }
+  if (account.uid == 0 || !is_plain || is_reserved(name)) return bad_account(name);
   TRY_ASSIGN(const UserDeclaration* owner, owner_of(state, name));
   if (owner == nullptr && state.users.contains(name)) {
     return Error{ErrorKind::kDenied, "name_taken",

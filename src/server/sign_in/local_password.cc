@@ -4,6 +4,7 @@
 
 #include "passwords/hash.h"
 #include "passwords/kept.h"
+#include "server/sign_in/linux_person.h"
 #include "wire/tls/sealed_box.h"
 
 namespace dove::server {
@@ -38,7 +39,7 @@ std::vector<Event> own_password_set(const core::State& state, UserDeclaration us
 
 Result<void> check_person(const UserDeclaration& user) {
   const std::string& name = user.name;
-  if (name != "admin" && name != "controller" && user.service_of.empty()) return {};
+  if (!is_reserved(name) && user.service_of.empty()) return {};
   return Error{ErrorKind::kConflict, "no_person",
                fmt::format("{} is no person, and signs in with a token or a key", name), "name"};
 }

@@ -10,7 +10,6 @@
 #include "server/sign_in/open_id_person.h"
 #include "server/sign_in/session.h"
 #include "telemetry/clock.h"
-#include "telemetry/log.h"
 #include "text/html.h"
 
 namespace dove::server {
@@ -85,14 +84,7 @@ void let_in(Context& context, const CallPtr& call, const openid::Provider& provi
   const auto person =
       open_id_person(context.state(), context.desk.controller.policies(), provider, claims);
   if (!person.ok()) return fail(call, person.error());
-  for (const std::string& group : person->groups_left_out) {
-    telemetry::log(telemetry::Level::kWarning, "group_left_out",
-                   {{"group", group}, {"provider", provider.name}, {"user", person->user}});
-  }
-  Caller caller;
-  caller.user = person->user;
-  call->caller = caller;
-  declare_person(context, call, provider.name, person->changes, [&context, call, asked] {
+  let_person_in(context, call, provider.name, *person, [&context, call, asked] {
     open_session(context, call, call->caller, [call, asked](const Key&, const std::string& cookie) {
       go_on(call, asked.then, cookie);
     });

@@ -10,6 +10,7 @@
 #include "core/admit/admit.h"
 #include "core/state/apply.h"
 #include "listener/identity.h"
+#include "server/sign_in/linux_person.h"
 
 namespace dove::server {
 namespace {
@@ -23,9 +24,6 @@ std::string text_of(const Json& claims, const std::string& name) {
   const auto found = claims.find(name);
   return found != claims.end() && found->is_string() ? found->get<std::string>() : "";
 }
-
-// Names that messages and records have for others than users.
-bool is_reserved(const std::string& name) { return name == "admin" || name == "controller"; }
 
 Result<std::string> name_in(const Provider& provider, const Json& claims) {
   const std::string name = text_of(claims, provider.user_claim);
@@ -84,6 +82,13 @@ Result<UserDeclaration> linked_user(const Provider& provider, UserDeclaration us
                  provider.user_claim};
   }
   if (provider.links_users && user.domain == provider.domain) return user;
+  if (provider.links_users) {
+    return Error{ErrorKind::kDenied, "user_not_linked",
+                 fmt::format("user {} here is of another domain than the people of {}; an "
+                             "administrator can set `identity` of the user",
+                             user.name, provider.title),
+                 provider.user_claim};
+  }
   return Error{
       ErrorKind::kDenied, "user_not_linked",
       fmt::format("user {} exists here but is not linked to your account; an "

@@ -4,6 +4,7 @@
 
 #include "passwords/hash.h"
 #include "passwords/kept.h"
+#include "server/sign_in/hook_sign_in.h"
 #include "server/sign_in/linux_person.h"
 #include "server/sign_in/local_password.h"
 #include "server/sign_in/session.h"
@@ -27,11 +28,6 @@ void let_account_in(Context& context, const CallPtr& call, const pam::Account& a
 }
 
 void sign_in_by_pam(Context& context, const CallPtr& call, ShownPassword shown, Share share) {
-  if (!shown.wanted.empty()) {
-    return call->fail(invalid("not_a_local_password",
-                              "this password is not changed here: use `passwd` on a login node",
-                              "new_password"));
-  }
   const auto queued = context.ways.at_passwords.call(
       [check = context.ways.check_password, shown] { return check(shown.user, shown.password); },
       [&context, call, share](const Result<pam::Account>& account) {
@@ -114,12 +110,29 @@ void sign_in_locally(Context& context, const CallPtr& call, ShownPassword shown,
   if (!queued.ok()) call->fail(queued.error());
 }
 
+// With a password that is another one's to check: PAM's, or the hook's.
+void sign_in_elsewhere(Context& context, const CallPtr& call, ShownPassword shown, Share share) {
+  const bool by_hook = context.ways.ask_hook != nullptr;
+  if (!shown.wanted.empty()) {
+    return call->fail(invalid("not_a_local_password",
+                              fmt::format("this password is not changed here: {}",
+                                          by_hook ? "change it where your site keeps it"
+                                                  : "use `passwd` on a login node"),
+                              "new_password"));
+  }
+  if (!by_hook) return sign_in_by_pam(context, call, std::move(shown), std::move(share));
+  const std::string_view host = listener::host_of_peer(call->request.peer_address);
+  sign_in_by_hook(context, call,
+                  {std::move(shown.user), std::move(shown.password), std::string(host)},
+                  std::move(share));
+}
+
 }  // namespace
 
 void sign_in_with_password(Context& context, const CallPtr& call, ShownPassword shown) {
-  const bool by_pam = context.ways.check_password != nullptr;
+  const bool elsewhere = context.ways.check_password != nullptr || context.ways.ask_hook != nullptr;
   const bool locally = context.ways.local_passwords;
-  if (!by_pam && !locally) {
+  if (!elsewhere && !locally) {
     return call->fail(Error{ErrorKind::kInvalid, "no_passwords",
                             "nobody signs in with a password here; give a token, or use a sign-in "
                             "service that GET /v1/sign-in lists",
@@ -132,10 +145,10 @@ void sign_in_with_password(Context& context, const CallPtr& call, ShownPassword 
   const auto user = context.state().users.find(shown.user);
   const std::string kept_text =
       user == context.state().users.end() ? "" : user->second.password_hash;
-  if (locally && (!by_pam || !kept_text.empty())) {
+  if (locally && (!elsewhere || !kept_text.empty())) {
     return sign_in_locally(context, call, std::move(shown), kept_text, *share);
   }
-  sign_in_by_pam(context, call, std::move(shown), *share);
+  sign_in_elsewhere(context, call, std::move(shown), *share);
 }
 
 }  // namespace dove::server

@@ -1,4 +1,5 @@
-// Signing in with a name and a password: one that only this server knows, or a Linux account's.
+// Signing in with a name and a password: one that only this server knows, or one that it asks
+// elsewhere about, PAM or the site's hook.
 //
 // Loop thread only. Include only from .cc files of this part.
 #pragma once
@@ -15,7 +16,8 @@ struct ShownPassword {
   std::string wanted;  // the password from now on; "": the same
 };
 
-// Whoever has a password here is asked for that one; everybody else for their Linux account's.
+// Whoever has a password here is asked for that one; everybody else for the one that they have
+// elsewhere.
 void sign_in_with_password(Context& context, const CallPtr& call, ShownPassword shown);
 
 }  // namespace dove::server

@@ -66,8 +66,10 @@ class LocalPasswords : public testing::Test {
 
 TEST_F(LocalPasswords, TheFirstIsGivenAndGoodForChoosingAnother) {
   const Answer ways = live.call("GET", "/v1/sign-in", nullptr, {}, &kNoToken);
-  EXPECT_EQ(ways.body,
-            (Json{{"ways", Json::array()}, {"passwords", true}, {"local_passwords", true}}));
+  EXPECT_EQ(ways.body, (Json{{"ways", Json::array()},
+                             {"passwords", true},
+                             {"local_passwords", true},
+                             {"site_passwords", false}}));
   const Answer given = give(kFirst);
   EXPECT_EQ(given.status, 200) << given.response.body;
   EXPECT_TRUE(given.body.contains("once_until_us"));

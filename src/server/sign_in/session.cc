@@ -11,6 +11,7 @@
 #include "listener/session_cookie.h"
 #include "server/new_key.h"
 #include "telemetry/clock.h"
+#include "telemetry/log.h"
 
 namespace dove::server {
 namespace {
@@ -63,6 +64,18 @@ void declare_person(Context& context, const CallPtr& call, const std::string& wa
                         if (!committed.ok()) return call->fail(committed.error());
                         done();
                       });
+}
+
+void let_person_in(Context& context, const CallPtr& call, const std::string& way,
+                   const OpenIdPerson& person, std::function<void()> done) {
+  for (const std::string& group : person.groups_left_out) {
+    telemetry::log(telemetry::Level::kWarning, "group_left_out",
+                   {{"group", group}, {"provider", way}, {"user", person.user}});
+  }
+  Caller caller;
+  caller.user = person.user;
+  call->caller = caller;
+  declare_person(context, call, way, person.changes, std::move(done));
 }
 
 void refuse_sign_in(Context& context, const CallPtr& call, const Error& error) {

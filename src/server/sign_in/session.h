@@ -9,16 +9,22 @@
 #include <vector>
 
 #include "server/context.h"
+#include "server/sign_in/open_id_person.h"
 
 namespace dove::server {
 
 // Who the caller is here, as /v1/me answers.
 nlohmann::json me_json(const core::State& state, const Caller& caller);
 
-// Writes down what a sign-in changes of users and groups, as the word of `way` ("corp", "linux"),
-// then calls `done`; at once when there is nothing. What fails is answered.
+// Writes down what a sign-in changes of users and groups, as the word of `way` ("corp", "linux",
+// "hook"), then calls `done`; at once when there is nothing. What fails is answered.
 void declare_person(Context& context, const CallPtr& call, const std::string& way,
                     std::vector<Event> changes, std::function<void()> done);
+
+// The call's caller is this person from here on; what the sign-in changes is written down as
+// declare_person() does, and what was left out of it is logged.
+void let_person_in(Context& context, const CallPtr& call, const std::string& way,
+                   const OpenIdPerson& person, std::function<void()> done);
 
 // Answers with `error`, which counts as a wrong try of the caller's address.
 void refuse_sign_in(Context& context, const CallPtr& call, const Error& error);

@@ -1,6 +1,6 @@
-// SideThreads: where the server waits for others without its loop: for sign-in services, for PAM
-// and for hashes of passwords, which have threads of their own each, so that one that hangs holds
-// up itself alone.
+// SideThreads: where the server waits for others without its loop: for sign-in services, for PAM,
+// for the site's hook and for hashes of passwords, which have threads of their own each, so that
+// one that hangs holds up itself alone.
 //
 // Made and called on the loop thread. Its end waits for work in progress, which bounds itself.
 #pragma once

@@ -61,9 +61,12 @@ void list_sign_in_ways(Context& context, CallPtr call) {
     ways.push_back({{"name", one.name}, {"title", one.title}});
   }
   const bool locally = context.ways.local_passwords;
+  const bool by_pam = context.ways.check_password != nullptr;
+  const bool by_hook = context.ways.ask_hook != nullptr;
   call->reply(200, {{"ways", ways},
-                    {"passwords", locally || context.ways.check_password != nullptr},
-                    {"local_passwords", locally}});
+                    {"passwords", locally || by_pam || by_hook},
+                    {"local_passwords", locally},
+                    {"site_passwords", by_hook}});
 }
 
 void sign_in(Context& context, CallPtr call) {
@@ -72,10 +75,12 @@ void sign_in(Context& context, CallPtr call) {
     const Result<void> own = listener::check_origin(call->request);
     if (!own.ok()) return call->fail(own.error());
   }
-  const Result<Shown> shown = read_shown(*call);
+  Result<Shown> shown = read_shown(*call);
   wire::wipe(call->request.body);
   if (!shown.ok()) return call->fail(shown.error());
-  if (shown->token.empty()) return sign_in_with_password(context, call, shown->password);
+  if (shown->token.empty()) {
+    return sign_in_with_password(context, call, std::move(shown->password));
+  }
   const Result<Caller> caller = context.desk.identity.signing_in(shown->token, context.state());
   if (!caller.ok()) return refuse_sign_in(context, call, caller.error());
   call->caller = *caller;

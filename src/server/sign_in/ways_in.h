@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "hook/answer.h"
 #include "listener/throttle.h"
 #include "openid/issuer.h"
 #include "openid/signer.h"
@@ -22,13 +23,15 @@ using PasswordCheck =
 
 struct WaysIn {
   WaysIn(wire::Loop& loop, const std::vector<openid::Provider>& providers, openid::Signer with,
-         std::string url, PasswordCheck check, bool keeps_passwords)
+         std::string url, PasswordCheck check, hook::Ask hook, bool keeps_passwords)
       : devices(loop),
         signer(std::move(with)),
         public_url(std::move(url)),
         check_password(std::move(check)),
+        ask_hook(std::move(hook)),
         local_passwords(keeps_passwords),
         at_passwords(loop, 4),
+        at_hook(loop, 4),
         at_hashes(loop, 2) {
     for (const openid::Provider& one : providers) {
       issuers.push_back(std::make_shared<openid::Issuer>(one));
@@ -41,12 +44,14 @@ struct WaysIn {
   openid::Signer signer;         // of identity tokens
   std::string public_url;        // "": as the caller names this server
   PasswordCheck check_password;  // of Linux accounts; blocks; unset: there is none
+  hook::Ask ask_hook;            // the site's; blocks; unset: there is none, as with Linux accounts
   const bool local_passwords;    // that only this server knows
   // What one address may try: each takes seconds, and guesses are to stay few.
   listener::Throttle password_tries{{{1, 10}, 3, {1, 10}}};
   // Last: they end first.
   std::map<std::string, SideThreads> at_issuers;  // by the provider's name
   SideThreads at_passwords;
+  SideThreads at_hook;
   SideThreads at_hashes;  // each takes a processor, and 46 MiB
 };
 

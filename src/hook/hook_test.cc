@@ -1,0 +1,105 @@
+#include "hook/hook.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "files/text_file.h"
+
+namespace dove::hook {
+namespace {
+
+namespace fs = std::filesystem;
+
+class HookFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = fs::temp_directory_path() / "dove-hook-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    folder = fs::canonical(folder);
+    path = folder + "/check";
+    ASSERT_TRUE(files::write_atomically(path, "#!/bin/sh\n", 0700).ok());
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  // The message, or "" when it is taken.
+  static std::string trouble(const std::string& given, const std::string& ca_file = "") {
+    const Result<Hook> hook = hook_of(given, ca_file);
+    if (hook.ok()) return "";
+    EXPECT_EQ(hook.error().code, "bad_hook");
+    return hook.error().message;
+  }
+
+  std::string folder;
+  std::string path;
+};
+
+TEST_F(HookFile, IsTakenWhereNobodyElseCanChangeIt) {
+  const Result<Hook> hook = hook_of(path, "");
+  ASSERT_TRUE(hook.ok()) << hook.error().message;
+  EXPECT_EQ(hook->program, path);
+  ::chmod(path.c_str(), 0755);
+  ::chmod(folder.c_str(), 0755);
+  EXPECT_EQ(trouble(path), "");
+}
+
+TEST_F(HookFile, IsRefusedWhereSomebodyElseCould) {
+  for (const mode_t mode : {0720, 0702, 0777}) {
+    ::chmod(path.c_str(), mode);
+    EXPECT_NE(trouble(path).find("others may write in " + path), std::string::npos);
+  }
+  ::chmod(path.c_str(), 0755);
+  for (const mode_t mode : {0770, 0757, 01777}) {
+    ::chmod(folder.c_str(), mode);
+    EXPECT_NE(trouble(path).find("others may write in " + folder + ":"), std::string::npos);
+  }
+  ::chmod(folder.c_str(), 0755);
+  // Nor may they move the folder that it is in.
+  const std::string inner = folder + "/inner";
+  fs::create_directory(inner);
+  fs::rename(path, inner + "/check");
+  EXPECT_EQ(trouble(inner + "/check"), "");
+  ::chmod(folder.c_str(), 0777);
+  EXPECT_NE(trouble(inner + "/check").find("others may write in " + folder + ":"),
+            std::string::npos);
+  // A link to a folder is followed once, now.
+  ::chmod(folder.c_str(), 0755);
+  fs::create_directory_symlink(inner, folder + "/turned");
+  EXPECT_EQ(hook_of(folder + "/turned/check", "")->program, inner + "/check");
+  if (::geteuid() != 0) return;
+  ::chmod(folder.c_str(), 0755);
+  ASSERT_EQ(::chown((inner + "/check").c_str(), 1, 1), 0);
+  EXPECT_NE(trouble(inner + "/check").find("belongs to another user"), std::string::npos);
+}
+
+TEST_F(HookFile, IsAProgramWithAnAbsolutePath) {
+  ::chmod(path.c_str(), 0600);
+  EXPECT_NE(trouble(path).find("cannot be executed"), std::string::npos);
+  ::chmod(path.c_str(), 0700);
+  fs::create_symlink(path, folder + "/link");
+  for (const std::string& other : {folder, folder + "/link"}) {
+    EXPECT_NE(trouble(other).find("no regular file"), std::string::npos) << other;
+  }
+  EXPECT_NE(trouble(folder + "/none").find("No such file"), std::string::npos);
+  for (const char* other : {"check", "./check", "check --fast", ""}) {
+    EXPECT_NE(trouble(other).find("absolute path"), std::string::npos) << other;
+  }
+  EXPECT_NE(trouble(path, "/etc/ca.pem").find("https://"), std::string::npos);
+}
+
+TEST(HookAddress, IsHttpsOrOfThisMachine) {
+  for (const char* url : {"https://id.example.org/check?key=1", "http://127.0.0.1:9/check",
+                          "http://localhost", "http://[::1]:80/"}) {
+    EXPECT_TRUE(hook_of(url, "").ok()) << url;
+  }
+  for (const char* url :
+       {"http://id.example.org/check", "http://127.0.0.1.example.org/", "ftp://id.example.org",
+        "https://", "https://me:word@id.example.org", "HTTPS://id.example.org"}) {
+    EXPECT_FALSE(hook_of(url, "").ok()) << url;
+  }
+  EXPECT_FALSE(hook_of("https://id.example.org", "/no/such/ca.pem").ok());
+}
+
+}  // namespace
+}  // namespace dove::hook
