@@ -95,7 +95,8 @@ TEST(HookAddress, IsHttpsOrOfThisMachine) {
   }
   for (const char* url :
        {"http://id.example.org/check", "http://127.0.0.1.example.org/", "ftp://id.example.org",
-        "https://", "https://me:word@id.example.org", "HTTPS://id.example.org"}) {
+        "https://", "https://me:word@id.example.org", "HTTPS://id.example.org",
+        "https://a.example.org,https://b.example.org"}) {
     EXPECT_FALSE(hook_of(url, "").ok()) << url;
   }
   EXPECT_FALSE(hook_of("https://id.example.org", "/no/such/ca.pem").ok());
