@@ -27,12 +27,12 @@ Result<Person> person_in(const Json& json) {
   std::string refused;
   codec::Failure failure;
   codec::JsonFields fields(json, "", failure);
-  fields.text("refused", refused, {1024, codec::TextRule::Kind::kAny});
-  fields.text("user", person.user, codec::kNameRule);
-  fields.text("id", person.id, codec::kNameRule);
-  fields.text("linux_user", person.linux_user, codec::kNameRule);
+  fields.text("refused", refused, {1024, TextRule::Kind::kAny});
+  fields.text("user", person.user, kNameRule);
+  fields.text("id", person.id, kNameRule);
+  fields.text("linux_user", person.linux_user, kNameRule);
   if (fields.has("groups")) {
-    fields.texts("groups", person.groups.emplace(), codec::kLineRule, kGroupsMax);
+    fields.texts("groups", person.groups.emplace(), kLineRule, kGroupsMax);
   }
   fields.done();
   if (failure.any()) {
