@@ -35,7 +35,7 @@ TEST_F(AgentLimits, WhatASyncDoesNotKnowIsWrittenDownInPart) {
   FakeAgent agent(live, "n1");
   agent.connect();
   const std::uint64_t before = agent.report(Json::array()).body.at("log_head");
-  for (int i = 0; i < 5'000; ++i) {
+  for (int i = 0; i < 2'000; ++i) {
     agent.placements.push_back({{"job", 1'000 + i}, {"attempt", 1}, {"stage", "started"}});
   }
   EXPECT_EQ(agent.sync().status, 200);
