@@ -8,6 +8,7 @@
 #include "codec/json_parts.h"
 #include "codec/words.h"
 #include "core/place/domain.h"
+#include "model/job_fields.h"
 #include "model/new_cluster.h"
 
 namespace dove::codec {
@@ -16,7 +17,6 @@ namespace {
 using codec::read;  // of json_kinds.cc
 using codec::write;
 
-constexpr std::size_t kNodesListedMax = 10'000;
 // The name of a domain or a project; "": none.
 constexpr TextRule kLevelRule{256, TextRule::Kind::kLine};
 constexpr std::size_t kLevelsMax = 16;

@@ -6,11 +6,11 @@
 #include "codec/json.h"
 #include "codec/json_parts.h"
 #include "codec/words.h"
+#include "model/job_fields.h"
 
 namespace dove::codec {
 namespace {
 
-constexpr std::size_t kNodesListedMax = 10'000;
 constexpr std::size_t kAccountsMax = 10'000;  // of an executor
 constexpr std::size_t kLendableMax = 1'000;
 constexpr std::size_t kDevicesMax = 1'024;  // of a node

@@ -27,8 +27,7 @@ inline std::span<const std::string_view> words_of(LaunchMode /*all*/) { return l
 std::span<const std::string_view> words_of(ContainerNetwork all);
 std::span<const std::string_view> words_of(ContainerNaming all);
 
-// -- writing: what is empty as JSON says nothing
-// ---------------------------------------------------
+// -- writing: what is empty as JSON says nothing -------------------------------------------------
 
 Json json_of(const std::vector<TaskGroup>& groups);
 Json json_of(const std::vector<Countable>& amounts);
@@ -92,8 +91,7 @@ class JsonPut {
   Json& object_;
 };
 
-// -- reading: what is not given leaves the value as it is
-// ------------------------------------------
+// -- reading: what is not given leaves the value as it is ----------------------------------------
 
 void take(JsonFields& fields, const char* name, std::vector<TaskGroup>& groups);
 void take(JsonFields& fields, const char* name, std::vector<Dependency>& dependencies);

@@ -3,12 +3,9 @@
 #include <dlfcn.h>
 #include <dove/policy.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -18,6 +15,7 @@
 #include "core/place/score_board.h"
 #include "core/queue/queue_tree.h"
 #include "core/state/books.h"
+#include "files/guarded_file.h"
 
 namespace dove::foreign {
 namespace {
@@ -104,26 +102,19 @@ class ForeignScore : public core::ScorePolicy {
   ScoreFunction score_;
 };
 
-// Whoever can write the file, or put another in its place, can be the server.
-Result<void> check_file(const std::string& path) {
+// Whoever can write the file, or put another in its place, can be the server. Libraries are often
+// links to the one of their version, so these are followed: the file that is looked at is loaded.
+Result<std::string> checked_file(const std::string& path) {
   if (path.empty() || path.front() != '/') {
     return refused(path, "policy_path", "give the file with its whole path");
   }
-  for (const std::string& each :
-       {path, path.substr(0, std::max<std::size_t>(path.rfind('/'), 1))}) {
-    struct stat info {};
-    if (stat(each.c_str(), &info) != 0) {
-      return refused(each, "policy_path", std::strerror(errno));
-    }
-    const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
-    if ((info.st_uid != 0 && info.st_uid != geteuid()) ||
-        ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky)) {
-      return refused(
-          each, "policy_unsafe",
-          "others than root and the server's user can change it: chown it, and chmod go-w");
-    }
-  }
-  return {};
+  std::error_code trouble;
+  const std::string real = std::filesystem::canonical(path, trouble);
+  if (trouble) return refused(path, "policy_path", trouble.message());
+  Result<std::string> file = files::guarded_file(real);
+  if (file.ok()) return file;
+  const bool is_there = file.error().kind != ErrorKind::kNotFound;
+  return refused(path, is_there ? "policy_unsafe" : "policy_path", file.error().message);
 }
 
 Result<std::string> digest_of(const std::string& path) {
@@ -179,9 +170,9 @@ PolicyLibrary::~PolicyLibrary() = default;
 
 Result<std::unique_ptr<PolicyLibrary>> PolicyLibrary::load(const std::string& path,
                                                            const core::Policies& known) {
-  TRY(check_file(path));
-  TRY_ASSIGN(const std::string digest, digest_of(path));
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  TRY_ASSIGN(const std::string file, checked_file(path));
+  TRY_ASSIGN(const std::string digest, digest_of(file));
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();
     return refused(path, "policy_load", why == nullptr ? "it cannot be loaded" : why);

@@ -87,6 +87,12 @@ TEST(PolicyLibrary, RefusesAFileThatOthersCanWrite) {
   EXPECT_EQ(PolicyLibrary::load(file, known).error().code, "policy_unsafe");
   chmod(file.c_str(), 0644);
   EXPECT_TRUE(PolicyLibrary::load(file, known).ok());
+  // A link is as good as what it leads to.
+  std::filesystem::create_symlink(file, folder / "link.so");
+  EXPECT_TRUE(PolicyLibrary::load(folder / "link.so", known).ok());
+  chmod(file.c_str(), 0777);
+  EXPECT_EQ(PolicyLibrary::load(folder / "link.so", known).error().code, "policy_unsafe");
+  chmod(file.c_str(), 0644);
   chmod(folder.c_str(), 0777);
   EXPECT_EQ(PolicyLibrary::load(file, known).error().code, "policy_unsafe");
   std::filesystem::remove_all(folder);

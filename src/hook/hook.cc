@@ -1,63 +1,25 @@
 #include "hook/hook.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
+#include "files/guarded_file.h"
 #include "openid/provider.h"
 
 namespace dove::hook {
 namespace {
 
-namespace fs = std::filesystem;
-
 Error bad(std::string why) { return {ErrorKind::kInvalid, "bad_hook", std::move(why), ""}; }
 
-Result<void> check_owner(const std::string& path, const struct stat& seen, mode_t excused) {
-  if (seen.st_uid != 0 && seen.st_uid != ::geteuid()) {
-    return bad(
-        fmt::format("{} belongs to another user, who could change it: `chown root` it", path));
+Result<std::string> checked_program(const std::string& given) {
+  Result<std::string> path = files::guarded_file(given);
+  if (!path.ok()) return bad(path.error().message);
+  if (::access(path->c_str(), X_OK) != 0) {
+    return bad(fmt::format("{} cannot be executed: `chmod u+x` it", *path));
   }
-  if ((seen.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (seen.st_mode & excused) != 0) return {};
-  return bad(fmt::format("others may write in {}: `chmod go-w` it", path));
-}
-
-// Whoever may rename a folder on the way puts another program in this one's place.
-Result<void> check_folders(const fs::path& folder) {
-  for (fs::path at = folder;; at = at.parent_path()) {
-    struct stat seen = {};
-    if (::stat(at.c_str(), &seen) != 0) {
-      return bad(fmt::format("{}: {}", at.string(), std::strerror(errno)));
-    }
-    // Further up, the sticky bit of a place such as /tmp is enough.
-    TRY(check_owner(at.string(), seen, at == folder ? 0 : S_ISVTX));
-    if (at == at.root_path()) return {};
-  }
-}
-
-// The path without links on the way, which others might turn elsewhere.
-Result<std::string> checked_program(const fs::path& given) {
-  std::error_code trouble;
-  const fs::path folder = fs::canonical(given.parent_path(), trouble);
-  if (trouble) return bad(fmt::format("{}: {}", given.string(), trouble.message()));
-  std::string path = folder / given.filename();
-  struct stat seen = {};
-  if (::lstat(path.c_str(), &seen) != 0) {
-    return bad(fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  if (!S_ISREG(seen.st_mode)) {
-    return bad(
-        fmt::format("{} is no regular file (a link is none): name the program itself", path));
-  }
-  if (::access(path.c_str(), X_OK) != 0) {
-    return bad(fmt::format("{} cannot be executed: `chmod u+x` it", path));
-  }
-  TRY(check_owner(path, seen, 0));
-  TRY(check_folders(folder));
   return path;
 }
 

@@ -45,42 +45,15 @@ TEST_F(HookFile, IsTakenWhereNobodyElseCanChangeIt) {
 }
 
 TEST_F(HookFile, IsRefusedWhereSomebodyElseCould) {
-  for (const mode_t mode : {0720, 0702, 0777}) {
-    ::chmod(path.c_str(), mode);
-    EXPECT_NE(trouble(path).find("others may write in " + path), std::string::npos);
-  }
-  ::chmod(path.c_str(), 0755);
-  for (const mode_t mode : {0770, 0757, 01777}) {
-    ::chmod(folder.c_str(), mode);
-    EXPECT_NE(trouble(path).find("others may write in " + folder + ":"), std::string::npos);
-  }
-  ::chmod(folder.c_str(), 0755);
-  // Nor may they move the folder that it is in.
-  const std::string inner = folder + "/inner";
-  fs::create_directory(inner);
-  fs::rename(path, inner + "/check");
-  EXPECT_EQ(trouble(inner + "/check"), "");
-  ::chmod(folder.c_str(), 0777);
-  EXPECT_NE(trouble(inner + "/check").find("others may write in " + folder + ":"),
-            std::string::npos);
-  // A link to a folder is followed once, now.
-  ::chmod(folder.c_str(), 0755);
-  fs::create_directory_symlink(inner, folder + "/turned");
-  EXPECT_EQ(hook_of(folder + "/turned/check", "")->program, inner + "/check");
-  if (::geteuid() != 0) return;
-  ::chmod(folder.c_str(), 0755);
-  ASSERT_EQ(::chown((inner + "/check").c_str(), 1, 1), 0);
-  EXPECT_NE(trouble(inner + "/check").find("belongs to another user"), std::string::npos);
+  ::chmod(path.c_str(), 0777);
+  EXPECT_NE(trouble(path).find("others may write in " + path), std::string::npos);
 }
 
 TEST_F(HookFile, IsAProgramWithAnAbsolutePath) {
   ::chmod(path.c_str(), 0600);
   EXPECT_NE(trouble(path).find("cannot be executed"), std::string::npos);
   ::chmod(path.c_str(), 0700);
-  fs::create_symlink(path, folder + "/link");
-  for (const std::string& other : {folder, folder + "/link"}) {
-    EXPECT_NE(trouble(other).find("no regular file"), std::string::npos) << other;
-  }
+  EXPECT_NE(trouble(folder).find("no regular file"), std::string::npos);
   EXPECT_NE(trouble(folder + "/none").find("No such file"), std::string::npos);
   for (const char* other : {"check", "./check", "check --fast", ""}) {
     EXPECT_NE(trouble(other).find("absolute path"), std::string::npos) << other;

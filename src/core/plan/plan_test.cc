@@ -61,14 +61,6 @@ TEST_F(PlanTest, ABoundBySumsIsNeverTooLate) {
       kNever);
 }
 
-TEST_F(PlanTest, PlannedBooksAreTheNodesOwnWhereNothingIsPromised) {
-  const JobSpec spec = spec_of({});
-  PlannedBooks planned(cluster.state, plan, {&spec, 0, JobId{}, cluster.state.now, in(10)});
-  EXPECT_EQ(planned.books(NodeId(1)), nullptr);
-  EXPECT_TRUE(planned.is_open(NodeId(1)));
-  EXPECT_FALSE(planned.takes_spares());
-}
-
 TEST_F(PlanTest, HoldsAllOnlyWhatIsFree) {
   const Placement held = cluster.job(running).attempts[0].placements[0].placement;
   EXPECT_FALSE(holds_all(FreeBooks(cluster.node(1)), held));

@@ -54,8 +54,8 @@ class QueueTree {
 
   // The class to try next; none when nothing is left to try.
   std::optional<std::uint64_t> first(const State& state);
-  // Whether the last choice was between queues of equal shares, by their first jobs that may be
-  // tried: then it hangs on which classes are to be tried.
+  // Whether the last choice was between queues of equal shares. Their first open jobs decide then,
+  // so it depends on which classes are open.
   bool tied() const { return tied_; }
   bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
@@ -82,7 +82,7 @@ class QueueTree {
   // Whether what is held has a say in the order.
   bool depends_on_usage() const { return depends_on_usage_; }
   // Whether a queue among others by its first job has an order that need not agree with theirs:
-  // then what comes first hangs on which classes are to be tried.
+  // then what comes first depends on which classes are to be tried.
   bool mixes_orders() const { return mixes_orders_; }
 
  private:

@@ -1,7 +1,6 @@
 #include "core/state/hash.h"
 
 #include "base/digest.h"
-#include "model/job_fields.h"
 
 namespace dove::core {
 namespace {

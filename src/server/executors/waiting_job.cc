@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/state/executors/linux_user.h"
+#include "model/job_fields.h"
 
 namespace dove::server {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 constexpr TextRule kIdRule{128, TextRule::Kind::kName};
 constexpr TextRule kUserRule{255, TextRule::Kind::kName};
 constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
-constexpr std::size_t kFeaturesMax = 64;
 constexpr std::size_t kNodesMax = 100'000;
 constexpr std::int64_t kSecondsMax = 10LL * 365 * 86'400;
 // The executor ends it by its own limit first.
