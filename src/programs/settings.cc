@@ -83,6 +83,12 @@ Result<void> Settings::read_file(const cli::CommandSpec& spec, const std::string
   return {};
 }
 
+std::vector<std::string> Settings::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_) names.push_back(name);
+  return names;
+}
+
 std::string Settings::text(const std::string& name, const std::string& otherwise) const {
   const auto found = values_.find(name);
   return found == values_.end() ? otherwise : found->second.text;

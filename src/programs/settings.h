@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/command.h"
@@ -19,6 +20,8 @@ class Settings {
   static Result<Settings> load(const cli::CommandSpec& spec, const cli::Invocation& invocation);
 
   bool has(const std::string& name) const { return values_.count(name) != 0; }
+  // Of all that are given, ascending.
+  std::vector<std::string> names() const;
   std::string text(const std::string& name, const std::string& otherwise) const;
   // Errors name where the value came from ("--port", "DOVE_PORT", "server.yaml:3:7").
   Result<std::int64_t> integer(const std::string& name, std::int64_t otherwise, std::int64_t least,

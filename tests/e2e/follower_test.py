@@ -37,8 +37,8 @@ class Following(unittest.TestCase):
         return ["server", "--follow", url or self.cluster.url, "--follow-token", token or self.token, "--data",
                 data or self.copy, "--port", "0", *(["--follow-ca", ca] if ca else [])]
 
-    def follow(self):
-        self.follower = self.cluster.spawn(*self.words(), stdout=subprocess.PIPE)
+    def follow(self, *more):
+        self.follower = self.cluster.spawn(*self.words(), *more, stdout=subprocess.PIPE)
         line = self.follower.stdout.readline().decode()
         self.follower.stdout.close()
         self.assertIn("follows " + self.cluster.url, line)
@@ -100,7 +100,9 @@ class Following(unittest.TestCase):
     def test_from_the_first_record_over_restarts_to_a_new_controller(self):
         cluster = self.begin(tls=True)
         jobs = {name: self.submit(name) for name in ("first", "second")}
-        self.follow()
+        self.follow("--heartbeat-ms", "500")
+        with open(cluster.folder + "/processes.log") as file:
+            self.assertRegex(file.read(), '"settings_without_effect","settings":"heartbeat-ms"')
         self.is_whole()
         jobs["third"] = self.submit("third")
         self.is_whole()

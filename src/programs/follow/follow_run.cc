@@ -9,6 +9,7 @@
 #include "programs/follow/follow_page.h"
 #include "programs/follow/follower.h"
 #include "programs/service/notice.h"
+#include "telemetry/log.h"
 #include "wire/loop.h"
 
 namespace dove::programs {
@@ -27,6 +28,11 @@ int run_follower(const ServerSettings& settings) {
                       "a follower's page of health and metrics has no TLS: leave it on loopback, "
                       "or say --insecure",
                       "--host"});
+  }
+  if (const auto& names = settings.follow.without_effect; !names.empty()) {
+    telemetry::log(telemetry::Level::kWarning, "settings_without_effect",
+                   {{"settings", fmt::format("{}", fmt::join(names, ", "))},
+                    {"why", "a follower decides nothing and lets nobody in"}});
   }
   wire::Loop loop;
   ServiceNotice notice(loop);

@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
 #include "wire/address.h"
 
 namespace dove::programs {
@@ -11,6 +16,11 @@ namespace {
 Error bad(std::string why, const char* option) {
   return Error{ErrorKind::kInvalid, "bad_setting", std::move(why), option};
 }
+
+// What has an effect on a follower, ascending.
+constexpr std::array<std::string_view, 11> kHeeded{
+    "config",   "data",     "follow",    "follow-ca",   "follow-token", "host",
+    "insecure", "log-days", "log-level", "log-records", "port"};
 
 }  // namespace
 
@@ -23,8 +33,10 @@ std::vector<cli::OptionSpec> follow_specs() {
 }
 
 Result<FollowSettings> follow_settings(const Settings& given) {
-  FollowSettings settings{given.text("follow", ""), given.text("follow-token", ""),
-                          given.text("follow-ca", "")};
+  FollowSettings settings;
+  settings.url = given.text("follow", "");
+  settings.token_file = given.text("follow-token", "");
+  settings.ca_file = given.text("follow-ca", "");
   if (settings.url.empty()) {
     if (!given.has("follow-token") && !given.has("follow-ca")) return settings;
     return bad("--follow-token and --follow-ca have an effect with --follow only", "--follow");
@@ -38,6 +50,11 @@ Result<FollowSettings> follow_settings(const Settings& given) {
         "--follow needs --follow-token FILE, with a key of an administrator of that "
         "cluster (docs/operate/follow.md)",
         "--follow-token");
+  }
+  for (std::string& name : given.names()) {
+    if (!std::ranges::binary_search(kHeeded, name)) {
+      settings.without_effect.push_back(std::move(name));
+    }
   }
   return settings;
 }

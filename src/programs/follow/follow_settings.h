@@ -13,7 +13,8 @@ namespace dove::programs {
 struct FollowSettings {
   std::string url;  // "": it is a controller
   std::string token_file;
-  std::string ca_file;  // "": the system's authorities
+  std::string ca_file;                      // "": the system's authorities
+  std::vector<std::string> without_effect;  // other settings that are given, of controllers alone
 };
 
 std::vector<cli::OptionSpec> follow_specs();
