@@ -20,7 +20,7 @@ class Settings {
   static Result<Settings> load(const cli::CommandSpec& spec, const cli::Invocation& invocation);
 
   bool has(const std::string& name) const { return values_.count(name) != 0; }
-  // Of all that are given, ascending.
+  // All that are given, ascending.
   std::vector<std::string> names() const;
   std::string text(const std::string& name, const std::string& otherwise) const;
   // Errors name where the value came from ("--port", "DOVE_PORT", "server.yaml:3:7").
