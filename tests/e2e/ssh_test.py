@@ -177,7 +177,9 @@ class SshTest(unittest.TestCase):
         process.send_signal(signal.SIGWINCH)
         os.write(master, b"sleep 1; stty size\n")
         expect(rb"44 120\r\n")
-        os.write(master, b"sleep 100\n")
+        # It speaks once the terminal is its own: before that the interrupt would be the shell's.
+        os.write(master, b"sh -c 'echo in=$((1+1)); exec sleep 100'\n")
+        expect(rb"in=2\r\n")
         os.write(master, b"\x03")
         os.write(master, b"exit 5\n")
         self.assertEqual(process.wait(20), 5)
@@ -385,15 +387,15 @@ class SshTest(unittest.TestCase):
     # -- dove ssh, and what goes on
 
     def test_dove_ssh_makes_its_own_key(self):
-        before = set(os.listdir("/tmp"))
-        done = self.dove("bob", "ssh", str(self.job), "true", check=False)
+        runtime = tempfile.mkdtemp(dir=self.cluster.folder)
+        done = self.dove("bob", "ssh", str(self.job), "true", check=False, XDG_RUNTIME_DIR=runtime)
         self.assertIn("only the user of job", done.stderr)
-        done = self.dove("ada", "ssh", str(self.job), "echo", "hello;", "exit", "3", check=False)
+        done = self.dove("ada", "ssh", str(self.job), "echo", "hello;", "exit", "3", check=False, XDG_RUNTIME_DIR=runtime)
         self.assertEqual((done.stdout, done.returncode), ("hello\n", 3), done.stderr)
-        done = self.cluster.run("ssh", str(self.own_job()), "echo", "whoever", DOVE_USER="undeclared")
+        done = self.cluster.run("ssh", str(self.own_job()), "echo", "whoever", DOVE_USER="undeclared",
+                                XDG_RUNTIME_DIR=runtime)
         self.assertEqual(done.stdout, "whoever\n", done.stderr)
-        left = {name for name in set(os.listdir("/tmp")) - before if name.startswith("dove-ssh.")}
-        self.assertEqual(left, set())
+        self.assertEqual(os.listdir(runtime), [])
 
     def own_job(self):
         job = self.cluster.submit({"name": "r", "command": ["/bin/sleep", "600"]}, **{"X-Dove-User": "undeclared"})

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "agent/aside/linux_user.h"
 #include "agent/aside/needs.h"
@@ -155,14 +156,14 @@ TEST_F(SideThreadsTest, WhatHasNotBegunIsDroppedByAThread) {
   std::promise<std::thread::id> dropped;
   Gate gate;
   {
-    const std::shared_ptr<int> held(new int(0), [&dropped](int* it) {
+    std::shared_ptr<int> held(new int(0), [&dropped](int* it) {
       delete it;
       dropped.set_value(std::this_thread::get_id());
     });
     SideThreads side(loop_, 1);
     side.run("hung", gate.wait(), nullptr);
     side.run(
-        "hung", [held] {}, nullptr);
+        "hung", [held = std::move(held)] {}, nullptr);
   }
   EXPECT_NE(dropped.get_future().get(), std::this_thread::get_id());
   gate.open();
