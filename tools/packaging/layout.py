@@ -44,7 +44,8 @@ class Package:
         self.put(path, text.encode(), mode)
 
     def put_tree_file(self, path, source):
-        self.put(path, ("file", os.path.join(ROOT, source)))
+        file = os.path.join(ROOT, source)
+        self.put(path, ("file", file), 0o755 if os.access(file, os.X_OK) else 0o644)
 
     def put_program(self, source, name):
         self.put(f"{HOME}/{name}", ("elf", source.program(name)), 0o644 if name.endswith(".so") else 0o755)
@@ -87,7 +88,7 @@ def server(source):
     package.put_units(SERVER_UNITS)
     package.put_tree_file("usr/lib/sysusers.d/dove.conf", "deploy/systemd/dove.conf")
     examples = "usr/share/doc/dovetail-server/examples"
-    for folder in ("grafana", "prometheus", "sign_in", "slurm"):
+    for folder in ("grafana", "ha", "prometheus", "sign_in", "slurm"):
         for name in sorted(os.listdir(os.path.join(ROOT, "deploy", folder))):
             package.put_tree_file(f"{examples}/{folder}/{name}", f"deploy/{folder}/{name}")
     package.put_tree_file(f"{examples}/dove-slurm-jobs.conf", "deploy/systemd/dove-slurm-jobs.conf")

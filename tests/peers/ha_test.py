@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""deploy/ha/configure with the real etcd, Patroni and PostgreSQL, three "machines" on ports of loopback: the one with the primary
+ends, and another takes over under two controllers that submit and run jobs. What was acknowledged is there, ran once, and no task
+was ended."""
+# limit_s: 400
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
+from cluster import SKIP, until  # noqa: E402
+from controllers import Controllers  # noqa: E402
+from postgres import free_port, missing, programs  # noqa: E402
+from standby_test import LATE, Submissions  # noqa: E402
+
+NAMES = ("db1", "db2", "db3")
+
+
+def four_ports():
+    """The first of four in a row that nobody has."""
+    while True:
+        base = free_port()
+        if base + 4 < 65536:
+            return base
+
+
+class Machine:
+    """etcd and Patroni of one machine, with the files that configure wrote."""
+
+    def __init__(self, name, root, user):
+        self.name, self.root, self.user, self.processes = name, root, user, []
+        self.log = open(os.path.join(root, "processes.log"), "ab")
+        with open(os.path.join(root, "etc/default/etcd")) as file:
+            words = (line.strip().split("=", 1) for line in file)
+            self.etcd = {key: value.strip('"') for key, value in words}
+        self.etcd["ETCD_DATA_DIR"] = os.path.join(root, "etcd")
+        patroni = os.path.join(root, "etc/patroni")
+        self.settings = next(os.path.join(patroni, each) for each in os.listdir(patroni) if each.endswith(".yml"))
+
+    def start(self):
+        environment = {"PATH": "/usr/bin:/bin", "HOME": self.root, "DOVE_E2E": os.environ.get("DOVE_E2E", "")}
+        for command, more in ((["etcd"], self.etcd), (["patroni", self.settings], {})):
+            self.processes.append(subprocess.Popen(command, env={**environment, **more}, cwd=self.root, stdin=subprocess.DEVNULL,
+                                                   stdout=self.log, stderr=self.log, start_new_session=True, **self.user))
+
+    def end(self):
+        """As the machine's: nothing of it has time to say anything."""
+        pids = [process.pid for process in self.processes]
+        try:
+            with open(os.path.join(self.root, "data/postmaster.pid")) as file:
+                pids.insert(0, int(file.readline()))
+        except FileNotFoundError:
+            pass
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for process in self.processes:
+            process.wait(20)
+        self.processes = []
+
+
+class Patroni:
+    """What the controllers have in place of one PostgreSQL (postgres.py)."""
+
+    def __init__(self, folder):
+        self.folder = os.path.join(folder, "ha")
+        self.bases = {name: four_ports() for name in NAMES}
+        self.port = self.bases["db1"] + 2
+        self.process = None
+        self.machines = {}
+
+    def __enter__(self):
+        os.makedirs(self.folder)
+        os.chmod(os.path.dirname(self.folder), 0o755)
+        owner, user = "root", {}
+        if os.geteuid() == 0:
+            owner, entry = "nobody", pwd.getpwnam("nobody")
+            user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        machines = ",".join(f"{name}=127.0.0.1:{base}" for name, base in self.bases.items())
+        passwords = os.path.join(self.folder, "passwords")
+        for name in NAMES:
+            root = os.path.join(self.folder, name)
+            os.makedirs(root)
+            subprocess.run([f"{ROOT}/deploy/ha/configure", name, "--machines", machines, "--passwords", passwords, "--root", root,
+                            "--user", owner, "--data", f"{root}/data"], check=True, stdout=subprocess.DEVNULL)
+            if user:
+                for folder in (root, f"{root}/etc", f"{root}/etc/patroni"):
+                    shutil.chown(folder, user["user"], user["group"])
+            self.machines[name] = Machine(name, root, user)
+        with open(passwords) as file:
+            self.password = dict(line.split() for line in file)["dove"]
+        for machine in self.machines.values():
+            machine.start()
+        self.primary(90)
+        until(lambda: self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "postgres") == [["1"]], 90,
+              "a synchronous standby")
+        return self
+
+    def __exit__(self, *_):
+        for machine in self.machines.values():
+            machine.end()
+        return False
+
+    def url(self, _port=None):
+        hosts = ",".join(f"127.0.0.1:{base + 2}" for base in self.bases.values())
+        return f"postgres://dove:{self.password}@{hosts}/dove"
+
+    def ask(self, name, sql, database="dove", role="dove", password=None):
+        done = subprocess.run(
+            [f"{programs()}/psql", "-X", "-A", "-t", "-w", "-F", "\t", "-h", "127.0.0.1", "-p", str(self.bases[name] + 2), "-U", role,
+             "-d", database, "-c", sql], env={"PGPASSWORD": password or self.password, "PGCONNECT_TIMEOUT": "3"},
+            capture_output=True, text=True, timeout=20)
+        return [line.split("\t") for line in done.stdout.splitlines()] if done.returncode == 0 else None
+
+    def primary(self, limit_s=60):
+        def found():
+            return next((name for name in NAMES if self.ask(name, "SELECT pg_is_in_recovery()") == [["f"]]), None)
+        return until(found, limit_s, "a primary")
+
+    def sql(self, text, database="dove"):
+        with open(os.path.join(self.folder, "passwords")) as file:
+            password = dict(line.split() for line in file)["postgres"]
+        return self.ask(self.primary(), text, database, "postgres", password)
+
+
+class Kept(Controllers):
+    """Controllers that are started again when they end, as their units do."""
+
+    def __init__(self, **more):
+        super().__init__(**more)
+        self.postgres = Patroni(self.folder)
+        self.stops = threading.Event()
+        self.thread = threading.Thread(target=self.start_again, daemon=True)
+
+    def start_server(self):
+        super().start_server()
+        self.thread.start()
+
+    def start_again(self):
+        while not self.stops.wait(0.2):
+            for one in self.controllers:
+                if one.process and one.process.poll() is not None:
+                    one.start()
+
+    def stop(self):
+        self.stops.set()
+        if self.thread.is_alive():
+            self.thread.join(10)
+        super().stop()
+        self.postgres.__exit__()
+
+
+class Ha(unittest.TestCase):
+    def test_the_machine_of_the_primary_ends(self):
+        with Kept(count=2, nodes=2) as cluster:
+            self.assertNotIn("warning", cluster.wait_leader().ask("/readyz")[1], "nothing can be lost")
+            mark = os.path.join(cluster.folder, "long")
+            long = cluster.submit({"name": "long", "command": ["/bin/sh", "-c", f"echo $$ >> {mark}; sleep 1000"]})
+            cluster.wait_state(long, "running")
+            until(lambda: os.path.exists(mark), 20, "the task's file")
+            with Submissions(cluster) as submissions:
+                until(lambda: len(submissions.ids) > 30 or submissions.failed, 60, "some jobs")
+                before = cluster.postgres.primary()
+                cluster.postgres.machines[before].end()
+                ended = time.monotonic()
+                self.assertNotEqual(cluster.postgres.primary(90), before)
+                count = len(submissions.ids)
+                until(lambda: len(submissions.ids) > count + 30 or submissions.failed, 90, "more jobs")
+                print(f"writes went on {time.monotonic() - ended:.0f} s after the machine's end, 30 jobs included")
+            self.assertEqual(submissions.failed, [])
+            for number, job in enumerate(submissions.ids):
+                self.assertEqual(cluster.wait(job, 120)["state"], "completed")
+                with open(f"{submissions.out}/{number}") as file:
+                    self.assertEqual(len(file.read().split()), 1, f"job {job} ran once")
+            self.assertEqual(len(set(submissions.ids)), len(submissions.ids))
+            self.assertEqual(cluster.job(long)["state"], "running")
+            with open(mark) as file:
+                self.assertEqual(len(file.read().split()), 1, "its task went on")
+            self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
+
+
+if __name__ == "__main__":
+    why = missing() or next((f"there is no {name} (tools/setup peers)" for name in ("patroni", "etcd") if not shutil.which(name)), None)
+    if why:
+        print(f"skipped: {why}")
+        sys.exit(SKIP)
+    unittest.main()
