@@ -143,7 +143,7 @@ LaunchPipeline::Host Agent::pipeline_host() {
   };
   host.held = [this] {
     std::vector<const Placement*> placements;
-    for (const HeldAttempt* held : attempts_.living()) {
+    for (const ActiveAttempt* held : attempts_.living()) {
       placements.push_back(&held->order().placement);
     }
     return placements;

@@ -48,7 +48,7 @@ class Agent {
   // Takes up what a former life left, then begins to connect, for as long as it lives. Fails when
   // the data directory cannot be used.
   Result<void> start();
-  // Stops every task (HeldAttempt::leave), tells the controller nothing more, and calls `done`
+  // Stops every task (ActiveAttempt::leave), tells the controller nothing more, and calls `done`
   // when none is left, or with false after 10 s. For a cluster that goes down with its tasks.
   void stop_all(std::function<void(bool over)> done);
   bool connected() const { return session_.connected(); }

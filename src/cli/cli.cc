@@ -124,7 +124,7 @@ std::vector<Command> table_of(const std::vector<Command>& extra) {
   for (auto family :
        {submit_commands,     job_commands,         output_commands,       exec_commands,
         ssh_commands,        forward_commands,     app_commands,          attach_commands,
-        job_action_commands, event_commands,       node_commands,         node_care_commands,
+        job_action_commands, event_commands,       node_commands,         node_maintenance_commands,
         declared_commands,   key_commands,         people_commands,       notice_commands,
         login_commands,      secret_commands,      controller_commands,   token_commands,
         tcloud_commands,     tcloud_file_commands, sbatch_commands,       squeue_commands,

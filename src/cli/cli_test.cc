@@ -334,7 +334,7 @@ TEST_F(CliTest, AJobSaysWhyANodeRefusedIt) {
 }
 
 TEST_F(CliTest, AnUpgradeIsShownBeforeItIsAskedFor) {
-  server_.set("POST /v1/care-plan",
+  server_.set("POST /v1/maintenance-plan",
               {200, R"({"action":"upgrade","at_us":1000000,"done_us":null,"each_s":600,
                 "max_unavailable":1,"endless":[7],"nodes":[
                 {"node":"n1","from_us":1000000,"idle_us":31000000,"back_us":631000000,"go_on":[],
@@ -350,7 +350,7 @@ TEST_F(CliTest, AnUpgradeIsShownBeforeItIsAskedFor) {
             "    2  n2       ?     ?         ?  -\n"
             "job 7 has no time limit: say --by or --when now, or cancel it\n"
             "Nothing was changed. What is started on these nodes meanwhile is not counted.\n");
-  const json asked = json::parse(server_.body_of("POST /v1/care-plan"));
+  const json asked = json::parse(server_.body_of("POST /v1/maintenance-plan"));
   EXPECT_EQ(asked["nodes"], (json{"n1", "n2"}));
   EXPECT_EQ(asked["action"], "upgrade");
   EXPECT_EQ(asked["each_s"], 600);

@@ -11,8 +11,8 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
-#include "core/nodes/care.h"
 #include "core/nodes/contact.h"
+#include "core/nodes/maintenance.h"
 #include "core/place/fit.h"
 #include "core/state/executors/foreign.h"
 

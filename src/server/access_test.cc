@@ -180,7 +180,7 @@ Rules rules_of_work() {
       {"waitForJob", kFamily},      {"readJobLog", kFamily},     {"runStep", kFamily},
       {"attachStep", kFamily},      {"writeStepInput", kFamily}, {"openExec", kFamily},
       {"listNodes", kFree},         {"getNode", kFree},          {"removeNode", kAdmins},
-      {"drainNode", kAdmins},       {"askNode", kAdmins},        {"planCare", kAdmins},
+      {"drainNode", kAdmins},       {"askNode", kAdmins},        {"planMaintenance", kAdmins},
       {"reportFinding", kAdmins},   {"undrainNode", kAdmins},    {"listPools", kFree},
       {"declareNodeOff", kAdmins},  {"syncExecutor", kPeople},   {"syncWaitingJobs", kPeople},
       {"listQueues", kFree},        {"listObjects", kFree},      {"applyObjects", kPeople},

@@ -71,7 +71,7 @@ TEST_F(Api, AFieldThatNobodyKnowsIsRefused) {
       {"/v1/nodes/n1/action", {{"action", "drain"}}},
       {"/v1/nodes/n1/lost", {{"is_off", true}}},
       {"/v1/nodes/n1/findings", {{"check", "fans"}, {"severity", "good"}}},
-      {"/v1/care-plan", {{"action", "drain"}}},
+      {"/v1/maintenance-plan", {{"action", "drain"}}},
       {"/v1/keys", {{"name", "ci"}}},
       {"/v1/join-tokens", {{"ttl_s", 60}}},
       {"/v1/objects", {{"objects", {{{"kind", "Pool"}, {"name", "a"}}}}}},

@@ -11,7 +11,7 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
-#include "server/node_care.h"
+#include "server/node_maintenance.h"
 #include "server/page.h"
 #include "server/record_json.h"
 #include "text/hostlist.h"

@@ -190,7 +190,7 @@ class Tour(unittest.TestCase):
             self.api.call("GET", target)
         self.api.call("POST", "/v1/nodes/node2/findings", {"check": "fan", "severity": "good"})
         self.api.call("POST", "/v1/nodes/node2/action", {"action": "resume"})
-        self.api.call("POST", "/v1/care-plan", {"action": "reboot", "nodes": ["node1"], "now": True, "each_s": 30})
+        self.api.call("POST", "/v1/maintenance-plan", {"action": "reboot", "nodes": ["node1"], "now": True, "each_s": 30})
 
     def test_declared_objects(self):
         objects = [

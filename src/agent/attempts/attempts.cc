@@ -26,19 +26,19 @@ constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
 constexpr std::size_t kEndsMax = 1000;  // that a restored log hears of again
 
-protocol::HeldPlacement placement_of(const HeldAttempt& held) {
+protocol::HeldPlacement placement_of(const ActiveAttempt& held) {
   protocol::HeldPlacement out;
   out.key = held.order().key;
   out.exits = held.exits();
   out.started_ago_us = held.started_ago_us();
   switch (held.stage()) {
-    case HeldAttempt::Stage::kPreparing:
-    case HeldAttempt::Stage::kPrepared:
+    case ActiveAttempt::Stage::kPreparing:
+    case ActiveAttempt::Stage::kPrepared:
       break;
-    case HeldAttempt::Stage::kStarted:
+    case ActiveAttempt::Stage::kStarted:
       out.stage = protocol::HeldStage::kStarted;
       break;
-    case HeldAttempt::Stage::kEnded:
+    case ActiveAttempt::Stage::kEnded:
       out.stage = protocol::HeldStage::kEnded;
       break;
   }
@@ -103,7 +103,7 @@ HeldContext Attempts::context(AttemptKey key) {
   };
   context.ask_secrets = [this, key](auto done) {
     const auto wanted = [this, key] {
-      const HeldAttempt* held = find(key);
+      const ActiveAttempt* held = find(key);
       return held != nullptr && !held->stopping();
     };
     secrets_.ask(key, wanted, std::move(done));
@@ -121,10 +121,10 @@ HeldContext Attempts::context(AttemptKey key) {
   return context;
 }
 
-HeldAttempt& Attempts::hold(LaunchOrder order) {
+ActiveAttempt& Attempts::hold(LaunchOrder order) {
   const AttemptKey key = order.key;
-  auto held = std::make_unique<HeldAttempt>(context(key), directory(key), std::move(order));
-  HeldAttempt& reference = *held;
+  auto held = std::make_unique<ActiveAttempt>(context(key), directory(key), std::move(order));
+  ActiveAttempt& reference = *held;
   held_[key] = std::move(held);
   return reference;
 }
@@ -133,37 +133,37 @@ void Attempts::launch(LaunchOrder order, const std::string& text) {
   if (!stopped_) hold(std::move(order)).launch(text);
 }
 
-HeldAttempt* Attempts::find(AttemptKey key) const {
+ActiveAttempt* Attempts::find(AttemptKey key) const {
   const auto found = held_.find(key);
   return found == held_.end() ? nullptr : found->second.get();
 }
 
-std::vector<HeldAttempt*> Attempts::living() const {
-  std::vector<HeldAttempt*> all;
+std::vector<ActiveAttempt*> Attempts::living() const {
+  std::vector<ActiveAttempt*> all;
   for (const auto& [key, held] : held_) {
-    if (held->stage() != HeldAttempt::Stage::kEnded) all.push_back(held.get());
+    if (held->stage() != ActiveAttempt::Stage::kEnded) all.push_back(held.get());
   }
   return all;
 }
 
 bool Attempts::lives(AttemptKey key) const {
-  const HeldAttempt* held = find(key);
-  return held != nullptr && held->stage() != HeldAttempt::Stage::kEnded;
+  const ActiveAttempt* held = find(key);
+  return held != nullptr && held->stage() != ActiveAttempt::Stage::kEnded;
 }
 
 bool Attempts::repeat(AttemptKey key) {
-  HeldAttempt* const held = find(key);
+  ActiveAttempt* const held = find(key);
   if (held == nullptr) return false;
   held->was_interrupted() ? held->start() : held->repeat_report();
   return true;
 }
 
 void Attempts::pass_barrier(AttemptKey key) {
-  HeldAttempt* const held = find(key);
+  ActiveAttempt* const held = find(key);
   if (held == nullptr) {
     // The hash in the next heartbeat shows that it is not here.
     telemetry::log(telemetry::Level::kWarning, "start_of_unknown", {{"attempt", key.text()}});
-  } else if (held->stage() <= HeldAttempt::Stage::kPrepared) {
+  } else if (held->stage() <= ActiveAttempt::Stage::kPrepared) {
     held->start();
   } else {
     held->repeat_report();
@@ -171,10 +171,10 @@ void Attempts::pass_barrier(AttemptKey key) {
 }
 
 void Attempts::stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace) {
-  HeldAttempt* const held = find(key);
+  ActiveAttempt* const held = find(key);
   if (held == nullptr) {
     report(protocol::Ended{key, {}});  // nothing of it is here
-  } else if (held->stage() == HeldAttempt::Stage::kEnded) {
+  } else if (held->stage() == ActiveAttempt::Stage::kEnded) {
     held->repeat_report();
   } else if (preempted) {
     held->preempt();
@@ -184,14 +184,14 @@ void Attempts::stop(AttemptKey key, bool preempted, std::chrono::milliseconds gr
 }
 
 void Attempts::signal(const protocol::Signal& signal) {
-  HeldAttempt* const held = find(signal.key);
+  ActiveAttempt* const held = find(signal.key);
   if (held == nullptr) return;
   if (signal.step.has_value()) return held->stop_step(*signal.step, signal.number);
   held->signal(signal);
 }
 
 void Attempts::start_step(const StepOrder& step) {
-  if (HeldAttempt* const held = find(step.key)) return held->start_step(step);
+  if (ActiveAttempt* const held = find(step.key)) return held->start_step(step);
   protocol::StepOver over{step.key, step.step, {}};
   for (const TaskGrant& task : step.tasks) {
     over.exits.push_back(TaskExit{task.rank, 127, 0, "start_failed: the job is not here"});
@@ -200,7 +200,7 @@ void Attempts::start_step(const StepOrder& step) {
 }
 
 void Attempts::attach_step(const StepAttach& attach) {
-  if (HeldAttempt* const held = find(attach.key)) return held->attach_step(attach);
+  if (ActiveAttempt* const held = find(attach.key)) return held->attach_step(attach);
   protocol::StepOver over{attach.key, attach.step, {}};
   for (const Rank rank : attach.ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
   report(std::move(over));
@@ -208,7 +208,7 @@ void Attempts::attach_step(const StepAttach& attach) {
 
 void Attempts::exec(const ExecOrder& order) {
   const Result<void> checked = check(order);
-  HeldAttempt* const held = checked.ok() ? find(order.key) : nullptr;
+  ActiveAttempt* const held = checked.ok() ? find(order.key) : nullptr;
   if (held != nullptr) return held->exec(order);
   telemetry::log(telemetry::Level::kWarning, "exec_refused",
                  {{"why", checked.ok() ? "the job is not here" : checked.error().message}});
@@ -216,7 +216,7 @@ void Attempts::exec(const ExecOrder& order) {
 
 void Attempts::forward(const ForwardOrder& order) {
   const Result<void> checked = check(order);
-  HeldAttempt* const held = checked.ok() ? find(order.key) : nullptr;
+  ActiveAttempt* const held = checked.ok() ? find(order.key) : nullptr;
   if (held != nullptr) return held->forward(order);
   telemetry::log(telemetry::Level::kWarning, "forward_refused",
                  {{"why", checked.ok() ? "the job is not here" : checked.error().message}});
@@ -227,7 +227,7 @@ void Attempts::forward(const ForwardOrder& order) {
 void Attempts::forget(AttemptKey key) {
   secrets_.forget(key);
   const auto found = held_.find(key);
-  if (found == held_.end() || found->second->stage() != HeldAttempt::Stage::kEnded) return;
+  if (found == held_.end() || found->second->stage() != ActiveAttempt::Stage::kEnded) return;
   held_.erase(found);
   if (!options_.keeps_records) return;
   if (!facts_.stage_directory.empty()) {
@@ -257,7 +257,7 @@ Relays::Source Attempts::output(const protocol::RelayOrder& relay) const {
   const bool is_stdout = relay.stream == "stdout";
   Relays::Source source;
   source.offset = relay.offset;
-  if (HeldAttempt* const held = find(relay.key)) {
+  if (ActiveAttempt* const held = find(relay.key)) {
     source.path = held->output_file(relay.rank, is_stdout);
     source.owner = owner_of(held->order(), options_.mapped_users);
     source.follow = !source.path.empty() && relay.follow && held->writes_to(source.path);
@@ -274,7 +274,7 @@ Relays::Source Attempts::output(const protocol::RelayOrder& relay) const {
 // Whether that is where the task's standard output goes as well.
 bool Attempts::is_one_file(AttemptKey key, Rank rank, const std::string& path) const {
   std::optional<std::string> ignored;
-  HeldAttempt* const held = find(key);
+  ActiveAttempt* const held = find(key);
   return path == (held == nullptr ? finished_output(key, rank, true, ignored)
                                   : held->output_file(rank, true));
 }
@@ -292,7 +292,7 @@ std::string Attempts::finished_output(AttemptKey key, Rank rank, bool is_stdout,
   HeldContext context;
   context.facts = &facts_;
   context.runner = &runner_;
-  return HeldAttempt(std::move(context), directory, std::move(order).value())
+  return ActiveAttempt(std::move(context), directory, std::move(order).value())
       .output_file(rank, is_stdout);
 }
 
@@ -314,8 +314,8 @@ void Attempts::describe(protocol::Sync& sync, bool brings_ends) const {
 std::uint64_t Attempts::placements_hash(const std::vector<AttemptKey>& also) const {
   std::map<AttemptKey, unsigned> stages;
   for (const AttemptKey key : also) stages[key] = 1;
-  for (const HeldAttempt* held : living()) {
-    stages[held->order().key] = held->stage() == HeldAttempt::Stage::kStarted ? 2 : 1;
+  for (const ActiveAttempt* held : living()) {
+    stages[held->order().key] = held->stage() == ActiveAttempt::Stage::kStarted ? 2 : 1;
   }
   Digest digest;
   for (const auto& [key, stage] : stages) {
@@ -330,7 +330,7 @@ void Attempts::session_began() {
   for (const auto& [key, held] : held_) {
     // The ledger still wants what it did not stop: had it not, its orders would have said so.
     if (held->was_interrupted()) held->start();
-    if (held->stage() == HeldAttempt::Stage::kStarted) tell_shares_and_warnings(*held);
+    if (held->stage() == ActiveAttempt::Stage::kStarted) tell_shares_and_warnings(*held);
   }
 }
 
@@ -340,25 +340,25 @@ void Attempts::report(protocol::Report said) {
                       std::holds_alternative<protocol::TaskOver>(said);
   if (is_end && before_end_) {
     // Only gangs blame links. What ended may be of a former process of the agent's.
-    const HeldAttempt* held = find(*protocol::key_of(said));
+    const ActiveAttempt* held = find(*protocol::key_of(said));
     if (held != nullptr && held->order().nodes.size() > 1) before_end_(held->order().key);
   }
   if (const auto* over = std::get_if<protocol::StepOver>(&said)) {
     // The step's client hears of the end after its output.
     const bool waits = streams_.after_output(over->key, over->step, [this, said] {
-      // Who comes back to the step asks for it again (HeldAttempt::attach_step).
+      // Who comes back to the step asks for it again (ActiveAttempt::attach_step).
       if (reports_.is_open()) reports_.add(said, When::kNow);
     });
     if (waits) return;
   }
   const auto* started = std::get_if<protocol::Started>(&said);
   if (started == nullptr) return reports_.add(std::move(said));
-  if (const HeldAttempt* held = find(started->key)) tell_shares_and_warnings(*held);
+  if (const ActiveAttempt* held = find(started->key)) tell_shares_and_warnings(*held);
   reports_.add(std::move(said), When::kStarted);
 }
 
 // The controller keeps neither: in each session they are said anew, and without one not at all.
-void Attempts::tell_shares_and_warnings(const HeldAttempt& held) {
+void Attempts::tell_shares_and_warnings(const ActiveAttempt& held) {
   using When = ReportQueue::When;
   if (!reports_.is_open()) return;
   const AttemptKey key = held.order().key;

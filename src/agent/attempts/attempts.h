@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "agent/aside/side_threads.h"
-#include "agent/attempts/held_attempt.h"
+#include "agent/attempts/active_attempt.h"
 #include "agent/attempts/task_streams.h"
 #include "agent/secrets/secret_requests.h"
 #include "agent/session/report_queue.h"
@@ -39,7 +39,7 @@ class Attempts {
     std::int64_t output_rotate_bytes = 0;
     std::chrono::milliseconds needs_limit{120'000};  // for users and file systems to answer
   };
-  using Held = std::map<AttemptKey, std::unique_ptr<HeldAttempt>>;
+  using Held = std::map<AttemptKey, std::unique_ptr<ActiveAttempt>>;
 
   // All of them outlive it. `facts` may change until load() or the first hold().
   Attempts(wire::Loop& loop, Options options, const AgentFacts& facts, Runner& runner,
@@ -57,9 +57,9 @@ class Attempts {
   void before_ends(std::function<void(AttemptKey)> call) { before_end_ = std::move(call); }
 
   const Held& held() const { return held_; }
-  HeldAttempt* find(AttemptKey key) const;   // nullptr: it is not here
-  std::vector<HeldAttempt*> living() const;  // that have not ended
-  bool lives(AttemptKey key) const;          // it is here, and has not ended
+  ActiveAttempt* find(AttemptKey key) const;   // nullptr: it is not here
+  std::vector<ActiveAttempt*> living() const;  // that have not ended
+  bool lives(AttemptKey key) const;            // it is here, and has not ended
 
   // An order that came again: says how far it is. False: it is not here.
   bool repeat(AttemptKey key);
@@ -82,18 +82,18 @@ class Attempts {
   // A session began: what an agent's death interrupted goes on, and the controller hears again what
   // it does not keep.
   void session_began();
-  // Stops every task (HeldAttempt::leave), and calls `done` when none is left, or with false after
-  // 10 s.
+  // Stops every task (ActiveAttempt::leave), and calls `done` when none is left, or with false
+  // after 10 s.
   void stop_all(std::function<void(bool over)> done);
 
  private:
-  HeldAttempt& hold(LaunchOrder order);
+  ActiveAttempt& hold(LaunchOrder order);
   HeldContext context(AttemptKey key);
   void load_one(const std::string& directory, std::optional<LaunchOrder> order);
   void look_up_users(const std::set<std::string>& users);
   void meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done);
   void report(protocol::Report said);
-  void tell_shares_and_warnings(const HeldAttempt& held);
+  void tell_shares_and_warnings(const ActiveAttempt& held);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout,
                               std::optional<std::string>& owner) const;
   bool is_one_file(AttemptKey key, Rank rank, const std::string& path) const;

@@ -1,11 +1,11 @@
-// HeldAttempt's secrets: asked for before its tasks are started, gone when none is left.
+// ActiveAttempt's secrets: asked for before its tasks are started, gone when none is left.
 #include <utility>
 
-#include "agent/attempts/held_attempt.h"
+#include "agent/attempts/active_attempt.h"
 
 namespace dove::agent {
 
-void HeldAttempt::with_secrets(std::function<void()> next) {
+void ActiveAttempt::with_secrets(std::function<void()> next) {
   if (secrets_ready_ || order_.secrets.empty() || !context_.keeps_records) {
     secrets_ready_ = true;
     return next();
@@ -29,13 +29,13 @@ void HeldAttempt::with_secrets(std::function<void()> next) {
   });
 }
 
-Result<void> HeldAttempt::take_secrets(std::vector<TaskSecret> secrets) {
+Result<void> ActiveAttempt::take_secrets(std::vector<TaskSecret> secrets) {
   TRY_ASSIGN(const SecretsOwner owner, secrets_owner(order_, files_owner()));
   return write_secrets(secrets_directory(context_.facts->secrets_place, order_.key), secrets,
                        owner);
 }
 
-void HeldAttempt::drop_secrets() {
+void ActiveAttempt::drop_secrets() {
   if (order_.secrets.empty() || !context_.keeps_records) return;
   remove_secrets(secrets_directory(context_.facts->secrets_place, order_.key));
 }

@@ -1,4 +1,4 @@
-// What a HeldAttempt keeps of each of its tasks and steps. For its own files alone.
+// What a ActiveAttempt keeps of each of its tasks and steps. For its own files alone.
 #pragma once
 
 #include <cstddef>
@@ -6,18 +6,18 @@
 #include <set>
 #include <vector>
 
-#include "agent/attempts/held_attempt.h"
+#include "agent/attempts/active_attempt.h"
 
 namespace dove::agent {
 
-struct HeldAttempt::Slot {
+struct ActiveAttempt::Slot {
   TaskPlan plan;
   std::unique_ptr<RunningTask> task;
   bool started = false;
   bool ended = false;
 };
 
-struct HeldAttempt::Step {
+struct ActiveAttempt::Step {
   StepOrder order;
   std::vector<std::unique_ptr<Slot>> tasks;
   std::vector<TaskExit> exits;

@@ -1,4 +1,4 @@
-// HeldAttempt's steps: programs that run inside of what it holds, beside its own tasks.
+// ActiveAttempt's steps: programs that run inside of what it holds, beside its own tasks.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -16,7 +16,7 @@ constexpr std::size_t kStepsOverMax = 256;
 
 }  // namespace
 
-void HeldAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
+void ActiveAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
   std::unique_ptr<Step>& step = steps_[number];
   if (step == nullptr) {
     step = std::make_unique<Step>();
@@ -47,7 +47,7 @@ void HeldAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
   ++step->open;
 }
 
-void HeldAttempt::start_step(const StepOrder& order) {
+void ActiveAttempt::start_step(const StepOrder& order) {
   if (order.tasks.empty() || !steps_seen_.insert(order.step).second) return;
   auto step = std::make_unique<Step>();
   step->order = order;
@@ -64,7 +64,7 @@ void HeldAttempt::start_step(const StepOrder& order) {
        });
 }
 
-void HeldAttempt::bring_step_image(std::int32_t number) {
+void ActiveAttempt::bring_step_image(std::int32_t number) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
   ContainerSpec& container = found->second->order.container;
@@ -82,7 +82,7 @@ void HeldAttempt::bring_step_image(std::int32_t number) {
               });
 }
 
-void HeldAttempt::launch_step(std::int32_t step_number, const std::optional<Error>& error) {
+void ActiveAttempt::launch_step(std::int32_t step_number, const std::optional<Error>& error) {
   const auto found = steps_.find(step_number);
   if (found == steps_.end() || !found->second->waits) return;
   Step& held = *found->second;
@@ -139,7 +139,7 @@ void HeldAttempt::launch_step(std::int32_t step_number, const std::optional<Erro
 }
 
 // The input begins when every task has opened its end of it.
-void HeldAttempt::step_task_started(std::int32_t number, Rank rank) {
+void ActiveAttempt::step_task_started(std::int32_t number, Rank rank) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
   Step& step = *found->second;
@@ -147,7 +147,7 @@ void HeldAttempt::step_task_started(std::int32_t number, Rank rank) {
   if (last && step.input != nullptr) step.input->begin();
 }
 
-void HeldAttempt::end_step_input(std::int32_t number) {
+void ActiveAttempt::end_step_input(std::int32_t number) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
   for (const auto& slot : found->second->tasks) {
@@ -155,7 +155,7 @@ void HeldAttempt::end_step_input(std::int32_t number) {
   }
 }
 
-void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
+void ActiveAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
   Step& step = *found->second;
@@ -182,12 +182,12 @@ void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
 }
 
 // Where output goes that no file was named for; steps keep no other record of it.
-StepTaskOutput HeldAttempt::default_output(std::int32_t step, Rank rank) const {
+StepTaskOutput ActiveAttempt::default_output(std::int32_t step, Rank rank) const {
   const std::string base = fmt::format("{}/output/s{}.{}", directory_, step, rank);
   return StepTaskOutput{rank, base + ".stdout", base + ".stderr", files_owner()};
 }
 
-void HeldAttempt::attach_step(const StepAttach& attach) {
+void ActiveAttempt::attach_step(const StepAttach& attach) {
   for (const Rank rank : attach.ranks) {
     context_.step_output(attach, default_output(attach.step, rank));
   }
@@ -201,7 +201,7 @@ void HeldAttempt::attach_step(const StepAttach& attach) {
   context_.report(std::move(over));
 }
 
-void HeldAttempt::stop_step(std::int32_t number, int signal_number) {
+void ActiveAttempt::stop_step(std::int32_t number, int signal_number) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
   if (found->second->waits) found->second->stopped = true;
@@ -215,7 +215,7 @@ void HeldAttempt::stop_step(std::int32_t number, int signal_number) {
   }
 }
 
-std::vector<std::int32_t> HeldAttempt::steps() const {
+std::vector<std::int32_t> ActiveAttempt::steps() const {
   std::vector<std::int32_t> numbers;
   for (const auto& [number, step] : steps_) numbers.push_back(number);
   return numbers;

@@ -94,7 +94,7 @@ void Attempts::load_one(const std::string& directory, std::optional<LaunchOrder>
   // what runs, and the controller hears of its end.
   LaunchOrder unknown;
   unknown.key = *key;
-  HeldAttempt& held = hold(std::move(unknown));
+  ActiveAttempt& held = hold(std::move(unknown));
   held.resume();
   held.stop();
 }

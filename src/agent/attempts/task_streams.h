@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/attempts/held_attempt.h"
+#include "agent/attempts/active_attempt.h"
 #include "agent/attempts/step_input.h"
 #include "agent/session/relays.h"
 #include "agent/session/uplink.h"

@@ -7,7 +7,8 @@
 namespace dove::agent {
 namespace {
 
-UseWatch::Held used(const HeldAttempt& held, const std::string& node, const Inventory& inventory) {
+UseWatch::Held used(const ActiveAttempt& held, const std::string& node,
+                    const Inventory& inventory) {
   const LaunchOrder& order = held.order();
   UseWatch::Held use;
   use.key = order.key;
@@ -32,7 +33,7 @@ UseWatch::Held used(const HeldAttempt& held, const std::string& node, const Inve
 
 std::vector<ProgressWatch::Held> watched_progress(const Attempts& attempts) {
   std::vector<ProgressWatch::Held> all;
-  for (const HeldAttempt* held : attempts.living()) {
+  for (const ActiveAttempt* held : attempts.living()) {
     const LaunchOrder& order = held->order();
     const bool contained = !order.exec.container.image.empty();
     std::vector<Rank> ranks;

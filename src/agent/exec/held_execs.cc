@@ -1,13 +1,13 @@
-// HeldAttempt's commands of `dove exec`.
+// ActiveAttempt's commands of `dove exec`.
 #include <algorithm>
 
 #include "agent/attempts/held_slots.h"
 
 namespace dove::agent {
 
-void HeldAttempt::exec(const ExecOrder& order) { execs_.open(order, exec_target(order)); }
+void ActiveAttempt::exec(const ExecOrder& order) { execs_.open(order, exec_target(order)); }
 
-Result<TaskPlan> HeldAttempt::exec_target(const ExecOrder& order) {
+Result<TaskPlan> ActiveAttempt::exec_target(const ExecOrder& order) {
   const Error not_running{ErrorKind::kConflict, "not_running",
                           "the task is not running, so there is nothing to run a command in", ""};
   if (stage_ != Stage::kStarted || stopping_ || !context_.keeps_records) return not_running;
@@ -22,7 +22,7 @@ Result<TaskPlan> HeldAttempt::exec_target(const ExecOrder& order) {
   return plan_batch_world(plan_context(/*checks_files=*/false), *grant);
 }
 
-void HeldAttempt::adopt_execs() {
+void ActiveAttempt::adopt_execs() {
   for (const std::string& path : exec_files(directory_)) {
     TaskPlan plan;
     plan.path = path;

@@ -1,16 +1,16 @@
-// HeldAttempt's connections of `dove port-forward`.
+// ActiveAttempt's connections of `dove port-forward`.
 #include <algorithm>
 
 #include "agent/attempts/held_slots.h"
 
 namespace dove::agent {
 
-void HeldAttempt::forward(const ForwardOrder& order) {
+void ActiveAttempt::forward(const ForwardOrder& order) {
   forwards_.open(order, forward_target(order.rank));
 }
 
 // A batch script's ports are those of all that it runs: its steps', too.
-Result<ForwardTarget> HeldAttempt::forward_target(Rank rank) const {
+Result<ForwardTarget> ActiveAttempt::forward_target(Rank rank) const {
   const Error not_running{ErrorKind::kConflict, "not_running",
                           "the task is not running, so there is nothing to connect to", ""};
   if (stage_ != Stage::kStarted || !context_.keeps_records) return not_running;

@@ -19,8 +19,8 @@ void add_agent(const Agent& agent, telemetry::Exposition& out) {
   int preparing = 0;
   int running = 0;
   for (const auto& [key, held] : agent.held()) {
-    preparing += held->stage() < HeldAttempt::Stage::kStarted ? 1 : 0;
-    running += held->stage() == HeldAttempt::Stage::kStarted ? 1 : 0;
+    preparing += held->stage() < ActiveAttempt::Stage::kStarted ? 1 : 0;
+    running += held->stage() == ActiveAttempt::Stage::kStarted ? 1 : 0;
   }
   out.family("dove_agent_attempts", Kind::kGauge, "Attempts that the node holds, by stage.");
   out.add({{"stage", "preparing"}}, preparing);
@@ -82,7 +82,7 @@ std::string MetricsPage::text() const {
   telemetry::Exposition out;
   std::vector<DeviceHolder> holders;
   for (const auto& [key, held] : agent_.held()) {
-    if (held->stage() == HeldAttempt::Stage::kEnded) continue;
+    if (held->stage() == ActiveAttempt::Stage::kEnded) continue;
     for (DeviceHolder& holder : device_holders(held->order(), agent_.slices()))
       holders.push_back(std::move(holder));
   }

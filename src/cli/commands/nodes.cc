@@ -77,7 +77,7 @@ std::string node_text(const NodeView& node) {
 }
 
 // Why it is where it is in its life, what is found of it, and what somebody asked for.
-std::string care_text(const json& node) {
+std::string maintenance_text(const json& node) {
   std::string out;
   const auto line = [&](const char* title, const std::string& text) {
     if (!text.empty()) out += fmt::format("  {:<9} {}\n", title, printable(text));
@@ -190,7 +190,7 @@ Result<int> run_nodes(const Invocation& invocation) {
       say("no nodes yet: `dove join-token create` lets one in");
     } else if (!invocation.operands.empty() && format == Format::kTable) {
       for (const json& item : items) {
-        print(node_text(read_node(item)) + care_text(item) + executors_text(item));
+        print(node_text(read_node(item)) + maintenance_text(item) + executors_text(item));
       }
     } else {
       print(nodes_table(nodes, format == Format::kWide).text(colours_on()));

@@ -27,7 +27,7 @@ struct PassEntry {
 // eligible is in the queue before places are given.
 constexpr std::array<PassEntry, kPass_count> kPasses = {{
     {Pass::kExpire, "expire", expire},
-    {Pass::kNodes, "nodes", care_for_nodes},
+    {Pass::kNodes, "nodes", maintain_nodes},
     {Pass::kFinish, "finish", finish},
     {Pass::kDependencies, "dependencies", resolve_dependencies},
     {Pass::kOrder, "order", order},

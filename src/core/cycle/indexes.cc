@@ -6,8 +6,8 @@
 
 #include "core/collections/move_in.h"
 #include "core/cycle/wake.h"
-#include "core/nodes/care.h"
 #include "core/nodes/contact.h"
+#include "core/nodes/maintenance.h"
 #include "core/preempt/victims.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
@@ -296,7 +296,7 @@ void sync_node(const State& state, Indexes& indexes, NodeId id) {
   if (!available) count_free(note, NodeFree{});
   sync_free(state, indexes, id);
   count_total(indexes, note, available ? total_of(node) : Total{});
-  keep(indexes.in_care, id, wants_care(node));
+  keep(indexes.in_maintenance, id, wants_maintenance(node));
   set_wake(indexes.node_wakes, id, note.wake, lost_at(state, node));
 }
 

@@ -20,8 +20,8 @@
 #include "core/collections/ordered_set.h"
 #include "core/collections/short_list.h"
 #include "core/collections/work_list.h"
+#include "core/cycle/equivalence_class.h"
 #include "core/cycle/pass.h"
-#include "core/cycle/wait_class.h"
 #include "core/place/pool_index.h"
 #include "core/place/score_board.h"
 #include "core/plan/plan.h"
@@ -40,8 +40,8 @@ struct JobNote {
   bool forgettable = false;
   AttemptNumber attempt = 0;  // that held this many places, as last counted
   std::int32_t places = 0;
-  std::uint32_t wait_class = 0;  // 0: not queued
-  QueueKey key;                  // while queued
+  std::uint32_t equivalence_class = 0;  // 0: not queued
+  QueueKey key;                         // while queued
   Instant wake = kNever;
   Instant ended_at;  // as last counted; 0 while alive
 };
@@ -85,9 +85,9 @@ struct Indexes {
   WorkList<JobId> to_order;  // waiting, ready or not may have changed
   WorkList<JobId> to_start;
 
-  std::set<NodeId> in_care;     // not simply in production (core/nodes/care.h)
-  std::set<JobId> preemptible;  // active ones whose owner allows it
-  std::set<JobId> stopping;     // active ones that are being stopped
+  std::set<NodeId> in_maintenance;  // not simply in production (core/nodes/maintenance.h)
+  std::set<JobId> preemptible;      // active ones whose owner allows it
+  std::set<JobId> stopping;         // active ones that are being stopped
 
   IdMap<JobId, JobNote> jobs;
   ById<NodeId, NodeNote> nodes;
@@ -95,7 +95,7 @@ struct Indexes {
   std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name
   Singletons singletons;
 
-  WaitClasses classes;
+  EquivalenceClasses classes;
   std::multimap<std::uint64_t, std::uint64_t> classes_by_digest;
   QueueTree tree;
   Total total;

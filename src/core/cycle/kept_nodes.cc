@@ -28,7 +28,7 @@ constexpr std::size_t kLooked_at_max = 1024;
 struct Waits {
   Instant since;
   JobId job;
-  const WaitClass* of = nullptr;
+  const EquivalenceClass* of = nullptr;
   bool operator<(const Waits& other) const {
     return std::pair(since, job) < std::pair(other.since, other.job);
   }
@@ -59,7 +59,7 @@ std::optional<Instant> waiting_since(const State& state, const Job& job) {
 
 // How long jobs of the class have waited: the oldest of the first ones, as their order is not quite
 // that of submission. Nodes are kept for the first, which is tried before the others.
-std::optional<Instant> waiting_since(const State& state, const WaitClass& it) {
+std::optional<Instant> waiting_since(const State& state, const EquivalenceClass& it) {
   if (it.waits_from + kWaits_too_long > state.now) return std::nullopt;
   std::optional<Instant> oldest;
   int looked_at = 0;
@@ -75,7 +75,7 @@ std::optional<Instant> waiting_since(const State& state, const WaitClass& it) {
 std::map<std::string, Waits> longest_waiting(const State& state, const Indexes& indexes) {
   std::map<std::string, Waits> longest;
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
-    const WaitClass* it = indexes.classes.find(id);
+    const EquivalenceClass* it = indexes.classes.find(id);
     if (it == nullptr || it->jobs.empty() || it->pool == nullptr) continue;
     // One GPU and less finds its place as others end; only larger jobs need somebody to keep nodes
     // for them.

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "core/cycle/wake.h"
-#include "core/nodes/care.h"
 #include "core/nodes/contact.h"
+#include "core/nodes/maintenance.h"
 #include "core/place/reservation.h"
 #include "core/plan/promise.h"
 #include "core/state/holders/month_use.h"
@@ -39,7 +39,7 @@ Instant wake_at(const State& state) {
     if (ended > state.settings.ended_jobs_max) wake = state.now;
   }
   for (const Node& node : state.nodes) {
-    wake = std::min({wake, lost_at(state, node), care_wake(state, node)});
+    wake = std::min({wake, lost_at(state, node), maintenance_wake(state, node)});
   }
   // Things that no job or node announces: a promise falls due, a reservation begins or ends, limits
   // by month start anew.
@@ -52,8 +52,8 @@ Instant wake_at(const State& state, const Indexes& indexes) {
   if (!indexes.job_wakes.empty()) wake = std::min(wake, indexes.job_wakes.begin()->first);
   if (!indexes.node_wakes.empty()) wake = std::min(wake, indexes.node_wakes.begin()->first);
   // A few nodes at most; to index what they wait for would cost more than to ask.
-  for (const NodeId id : indexes.in_care) {
-    wake = std::min(wake, care_wake(state, *state.find_node(id)));
+  for (const NodeId id : indexes.in_maintenance) {
+    wake = std::min(wake, maintenance_wake(state, *state.find_node(id)));
   }
   if (!indexes.forgettable.empty()) {
     const Instant oldest = indexes.forgettable.begin()->first;

@@ -5,7 +5,7 @@
 
 #include "core/cycle/passes.h"
 #include "core/cycle/wake.h"
-#include "core/nodes/care.h"
+#include "core/nodes/maintenance.h"
 #include "core/place/reservation.h"
 #include "core/state/findings.h"
 
@@ -66,11 +66,11 @@ Remedy next_remedy(Remedy remedy) {
   return Remedy::kNone;
 }
 
-class Tending {
+class Maintenance {
  public:
-  explicit Tending(Cycle& cycle) : cycle_(cycle), state_(cycle.state) {
+  explicit Maintenance(Cycle& cycle) : cycle_(cycle), state_(cycle.state) {
     // Counted anew in each cycle, over the few nodes that are not simply in production.
-    for (const NodeId id : cycle.indexes.in_care) {
+    for (const NodeId id : cycle.indexes.in_maintenance) {
       if (takes_turn(*state_.find_node(id))) ++away_;
     }
   }
@@ -80,7 +80,7 @@ class Tending {
     // Few nodes may be away at once (max_unavailable). The ones that are free go first, as nobody
     // loses anything by it.
     std::vector<std::pair<Instant, NodeId>> nodes;
-    for (const NodeId id : cycle_.indexes.in_care) {
+    for (const NodeId id : cycle_.indexes.in_maintenance) {
       nodes.emplace_back(idle_at(*state_.find_node(id)), id);
     }
     std::sort(nodes.begin(), nodes.end());
@@ -190,7 +190,7 @@ class Tending {
 
   void repair(const Node& node) {
     if (resumed(node)) return;
-    const bool late = care_wake(state_, node) <= state_.now;
+    const bool late = maintenance_wake(state_, node) <= state_.now;
     if (node.answer == Answer::kDone) {
       // After its agent was renewed nothing of the hardware is in doubt.
       const LifeStage to =
@@ -214,7 +214,7 @@ class Tending {
     if (node.answer == Answer::kFailed && finding != nullptr) {
       return move(node, LifeStage::kSuspect, finding->remedy, finding_text(*finding));
     }
-    if (care_wake(state_, node) <= state_.now) {
+    if (maintenance_wake(state_, node) <= state_.now) {
       move(node, LifeStage::kSuspect, Remedy::kNone, "its agent did not answer");
     }
   }
@@ -269,8 +269,8 @@ class Tending {
 
 }  // namespace
 
-Back care_for_nodes(Cycle& cycle) {
-  if (!cycle.indexes.in_care.empty()) Tending(cycle).run();
+Back maintain_nodes(Cycle& cycle) {
+  if (!cycle.indexes.in_maintenance.empty()) Maintenance(cycle).run();
   return std::nullopt;
 }
 

@@ -68,7 +68,7 @@ class NotKept final : public FreeNodes {
 
 // On the node that scores best, if the job is of a kind that is scored. The board remembers what is
 // open: nodes that are kept from this job are left to Candidates::free.
-std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const WaitClass& it,
+std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const EquivalenceClass& it,
                                                       Candidates candidates) {
   Indexes& indexes = cycle.indexes;
   const auto open = [&](NodeId id) {
@@ -85,7 +85,7 @@ std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const WaitCl
   return find_places(candidates, OnDevice(*cycle.policies.placement, best->device), *it.spec, {});
 }
 
-std::optional<std::vector<Placement>> search(Cycle& cycle, const WaitClass& it,
+std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClass& it,
                                              const std::set<JobId>& ignored,
                                              const std::vector<NodeId>& kept,
                                              std::span<const NodeId> avoided) {
@@ -118,7 +118,7 @@ constexpr std::uint64_t kLooks_paid = 64;
 // Launches the first job of the class, or says why none of it can be.
 Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const State& state = cycle.state;
-  WaitClass& it = cycle.indexes.classes.at(id);
+  EquivalenceClass& it = cycle.indexes.classes.at(id);
   const JobSpec& spec = *it.spec;
   // From the cheapest question to the dearest. Most classes of a full cluster are settled before
   // the search.

@@ -60,7 +60,7 @@ class Round {
     // Closed classes alone: what is open is still to be tried by kPlace.
     for (const auto* ids : {&indexes_.over_limit, &indexes_.no_place, &indexes_.changing}) {
       for (std::uint64_t id : *ids) {
-        WaitClass& it = indexes_.classes.at(id);
+        EquivalenceClass& it = indexes_.classes.at(id);
         if (it.jobs.empty() || indexes_.tree.is_behind(it.lane, id)) continue;
         // What had no place may be over a limit since.
         std::vector<Blocked>& to = is_over_limit(cycle_.state, indexes_, it) ? over : blocked;
@@ -84,7 +84,7 @@ class Round {
   }
 
   // Jobs that never ran are behind those that did and came back; the first of them is the oldest.
-  Blocked longest_waiting(const WaitClass& it) const {
+  Blocked longest_waiting(const EquivalenceClass& it) const {
     Blocked best = entry(*it.jobs.begin());
     int looked_at = 0;
     for (const QueueKey& key : it.jobs) {
@@ -130,8 +130,8 @@ class Round {
     const JobSpec& spec = *job.spec;
     if (!declared_obstacles(state_, spec).empty()) return false;
     const auto note = indexes_.jobs.find(job.id);
-    const bool full = note != indexes_.jobs.end() && note->second.wait_class != 0 &&
-                      array_is_full(indexes_, indexes_.classes.at(note->second.wait_class));
+    const bool full = note != indexes_.jobs.end() && note->second.equivalence_class != 0 &&
+                      array_is_full(indexes_, indexes_.classes.at(note->second.equivalence_class));
     // A limit that the job breaks by itself is kept by no number of victims.
     return !full && VictimLimits(state_, job, least_amount(spec), {}).could_hold();
   }

@@ -56,7 +56,7 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
   Indexes& indexes = cycle.indexes;
   const auto note = indexes.jobs.find(id);
   // It was started, cancelled or held: it waits for no place now.
-  if (note == indexes.jobs.end() || note->second.wait_class == 0) return true;
+  if (note == indexes.jobs.end() || note->second.equivalence_class == 0) return true;
   const Job& job = *state.find_job(id);
   const JobSpec& spec = *job.spec;
   const PoolIndex* pool = pool_index_of(state, indexes, spec);
@@ -76,7 +76,7 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
 }
 
 // Something other than places keeps the jobs of the class waiting.
-bool is_refused(const State& state, const Indexes& indexes, const WaitClass& it) {
+bool is_refused(const State& state, const Indexes& indexes, const EquivalenceClass& it) {
   return !declared_obstacles(state, *it.spec).empty() || array_is_full(indexes, it) ||
          !broken_limits(state, *it.spec, least_amount(*it.spec), true).empty();
 }
@@ -88,7 +88,7 @@ bool is_over(const State& state, const JobSpec& spec, const std::vector<Placemen
 // One promised job that is tried.
 class Attempted {
  public:
-  Attempted(Cycle& cycle, JobId job, const WaitClass& it)
+  Attempted(Cycle& cycle, JobId job, const EquivalenceClass& it)
       : cycle_(cycle),
         state_(cycle.state),
         plan_(cycle.indexes.plan),
@@ -160,12 +160,12 @@ class Attempted {
   const Job& job_;
   const JobSpec& spec_;
   const PromiseRecord& promise_;
-  const WaitClass& class_;
+  const EquivalenceClass& class_;
   const std::set<JobId> behind_;
   Claim claim_;
 };
 
-bool try_promised(Cycle& cycle, JobId id, const WaitClass& it) {
+bool try_promised(Cycle& cycle, JobId id, const EquivalenceClass& it) {
   Attempted attempted(cycle, id, it);
   auto places = attempted.places();
   if (!places) return false;
@@ -186,9 +186,9 @@ void check_due(Cycle& cycle) {
   }
   for (JobId id : due) {
     const auto job = indexes.jobs.find(id);
-    if (job == indexes.jobs.end() || job->second.wait_class == 0) continue;
-    const std::uint64_t class_id = job->second.wait_class;
-    const WaitClass& it = indexes.classes.at(class_id);
+    if (job == indexes.jobs.end() || job->second.equivalence_class == 0) continue;
+    const std::uint64_t class_id = job->second.equivalence_class;
+    const EquivalenceClass& it = indexes.classes.at(class_id);
     const Amount amount = amount_of(cycle.state, cycle.state.promises.at(id).placements);
     if (is_refused(cycle.state, indexes, it) ||
         !broken_limits(cycle.state, *it.spec, amount, true).empty()) {
@@ -205,14 +205,14 @@ void check_due(Cycle& cycle) {
 // The blocked jobs of one queue, in its order.
 class Blocked {
  public:
-  void add(std::uint64_t id, const WaitClass& it) { next_.insert({*it.jobs.begin(), id}); }
+  void add(std::uint64_t id, const EquivalenceClass& it) { next_.insert({*it.jobs.begin(), id}); }
 
   bool empty() const { return next_.empty(); }
   JobId job() const { return next_.begin()->first.job; }
-  std::uint64_t wait_class() const { return next_.begin()->second; }
+  std::uint64_t equivalence_class() const { return next_.begin()->second; }
 
   void pass_over_class() { next_.erase(next_.begin()); }
-  void pass_over_job(const WaitClass& it) {
+  void pass_over_job(const EquivalenceClass& it) {
     const auto [key, id] = *next_.begin();
     next_.erase(next_.begin());
     const auto after = it.jobs.upper_bound(key);
@@ -243,8 +243,8 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
   // the first few that fail.
   while (free > 0 && failed.size() < kFailures_max && !blocked.empty()) {
     const JobId id = blocked.job();
-    const std::uint64_t class_id = blocked.wait_class();
-    const WaitClass& it = indexes.classes.at(class_id);
+    const std::uint64_t class_id = blocked.equivalence_class();
+    const EquivalenceClass& it = indexes.classes.at(class_id);
     if (state.promises.contains(id)) {
       blocked.pass_over_job(it);
       continue;
@@ -297,14 +297,15 @@ bool gives_way(const State& state, const Indexes& indexes) {
   if (month_end(state) == kNever) return false;
   const auto& classes = indexes.plan.in_the_way;
   return std::any_of(classes.begin(), classes.end(), [&](std::uint64_t id) {
-    const WaitClass* it = indexes.classes.find(id);
+    const EquivalenceClass* it = indexes.classes.find(id);
     return it == nullptr || is_refused(state, indexes, *it);
   });
 }
 
 // Whether one of the nodes could in the end, with what it has then, have room for a task of the
 // class. `most` is the most that any of them has.
-bool is_helped(const WaitClass& it, const std::vector<NodeFree>& grown, const NodeFree& most) {
+bool is_helped(const EquivalenceClass& it, const std::vector<NodeFree>& grown,
+               const NodeFree& most) {
   const auto& groups = it.spec->groups;
   return std::any_of(groups.begin(), groups.end(), [&](const TaskGroup& group) {
     const std::int32_t each = group.tasks_per_node;
@@ -336,7 +337,7 @@ void renew_plans(const State& state, Indexes& indexes) {
   if (!plan.is_empty()) version.second = {plan.freed, plan.sooner};
   if (std::exchange(plan.without_plan_at, version) != version) return plan.without_plan.clear();
   std::erase_if(plan.without_plan, [&](std::uint64_t id) {
-    const WaitClass* it = indexes.classes.find(id);
+    const EquivalenceClass* it = indexes.classes.find(id);
     return it == nullptr || is_helped(*it, grown, most);
   });
 }
@@ -356,7 +357,7 @@ bool promise_round(Cycle& cycle) {
   std::map<std::string, Blocked> blocked;
   for (const auto* classes : {&indexes.no_place, &indexes.changing}) {
     for (std::uint64_t id : *classes) {
-      const WaitClass& it = indexes.classes.at(id);
+      const EquivalenceClass& it = indexes.classes.at(id);
       // A job behind another that its queue must not pass is not promised anything either.
       if (it.jobs.empty() || indexes.tree.is_behind(it.lane, id)) continue;
       if (free[it.spec->queue] > 0) blocked[it.spec->queue].add(id, it);
@@ -410,7 +411,7 @@ void keep_promises(Cycle& cycle) {
     }
     // Somebody else is being stopped for its limit: its places alone are of no use to it sooner,
     // and that a limit is kept again is no news of the plan.
-    WaitClass& it = cycle.indexes.classes.at(cycle.indexes.jobs.at(id).wait_class);
+    EquivalenceClass& it = cycle.indexes.classes.at(cycle.indexes.jobs.at(id).equivalence_class);
     if (is_over_limit(cycle.state, cycle.indexes, it)) {
       plan.over_limits.insert(id);
       continue;
@@ -422,10 +423,10 @@ void keep_promises(Cycle& cycle) {
   }
 }
 
-bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
+bool launch_promised(Cycle& cycle, std::uint64_t equivalence_class) {
   if (cycle.state.promises.empty()) return false;
   const Indexes& indexes = cycle.indexes;
-  const OrderedSet<QueueKey>& jobs = indexes.classes.at(wait_class).jobs;
+  const OrderedSet<QueueKey>& jobs = indexes.classes.at(equivalence_class).jobs;
   std::vector<std::pair<Instant, JobId>> in_order;
   // Whichever list is the shorter one: classes and promises may both be thousands.
   if (jobs.size() < cycle.state.promises.size()) {
@@ -437,14 +438,14 @@ bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
   } else {
     for (const auto& [id, promise] : cycle.state.promises) {
       const auto job = indexes.jobs.find(id);
-      if (job == indexes.jobs.end() || job->second.wait_class != wait_class) continue;
+      if (job == indexes.jobs.end() || job->second.equivalence_class != equivalence_class) continue;
       in_order.push_back({promise.start_at, id});
     }
   }
   std::sort(in_order.begin(), in_order.end());
   return std::any_of(in_order.begin(), in_order.end(), [&](const auto& entry) {
     return cycle.state.promises.contains(entry.second) &&
-           try_promised(cycle, entry.second, indexes.classes.at(wait_class));
+           try_promised(cycle, entry.second, indexes.classes.at(equivalence_class));
   });
 }
 

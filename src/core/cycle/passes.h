@@ -30,7 +30,7 @@ struct Cycle {
 using Back = std::optional<Pass>;
 
 Back expire(Cycle& cycle);
-Back care_for_nodes(Cycle& cycle);
+Back maintain_nodes(Cycle& cycle);
 Back finish(Cycle& cycle);
 Back resolve_dependencies(Cycle& cycle);
 Back order(Cycle& cycle);

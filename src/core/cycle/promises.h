@@ -28,7 +28,7 @@ void keep_promises(Cycle& cycle);
 
 // Launches the first of the class's promised jobs that has a place now: the one that was promised,
 // or another. Called in the class's turn, before its other jobs are tried. True if one was.
-bool launch_promised(Cycle& cycle, std::uint64_t wait_class);
+bool launch_promised(Cycle& cycle, std::uint64_t equivalence_class);
 
 // Withdraws those of `ignored` that cannot be kept once the job has these places.
 void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>& places,

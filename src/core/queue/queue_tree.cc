@@ -126,13 +126,13 @@ const OrderPolicy& QueueTree::order_of(const std::string& queue) const {
                              : *branches_[static_cast<std::size_t>(at->second)].order;
 }
 
-void QueueTree::update(std::int32_t lane, std::uint64_t wait_class,
+void QueueTree::update(std::int32_t lane, std::uint64_t equivalence_class,
                        const std::optional<QueueKey>& before, const std::optional<QueueKey>& now,
                        bool open) {
   Branch& branch = at(lane);
   const bool was_open = first_of(branch) != nullptr;
   const auto entry = [&](const std::optional<QueueKey>& key) {
-    return key ? std::optional(std::pair(*key, wait_class)) : std::nullopt;
+    return key ? std::optional(std::pair(*key, equivalence_class)) : std::nullopt;
   };
   // Strict orders need to know the first class of all, also a closed one, as nothing passes it.
   if (branch.order->head() == Head::kBlocks) move_in(branch.classes, entry(before), entry(now));

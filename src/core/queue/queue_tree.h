@@ -49,8 +49,8 @@ class QueueTree {
   const OrderPolicy& order_of(const std::string& queue) const;
 
   // The class's first job has changed (none: it has no jobs), or whether it is to be tried.
-  void update(std::int32_t lane, std::uint64_t wait_class, const std::optional<QueueKey>& before,
-              const std::optional<QueueKey>& now, bool open);
+  void update(std::int32_t lane, std::uint64_t equivalence_class,
+              const std::optional<QueueKey>& before, const std::optional<QueueKey>& now, bool open);
 
   // The class to try next; none when nothing is left to try.
   std::optional<std::uint64_t> first(const State& state);
@@ -62,8 +62,8 @@ class QueueTree {
   // Whether nothing in the lane passes its first job.
   bool is_strict(std::int32_t lane) const { return at(lane).order->head() == Head::kBlocks; }
   // Whether the class is not to be tried for that, whatever its verdict. REQUIRES: it has jobs.
-  bool is_behind(std::int32_t lane, std::uint64_t wait_class) const {
-    return is_strict(lane) && at(lane).classes.begin()->second != wait_class;
+  bool is_behind(std::int32_t lane, std::uint64_t equivalence_class) const {
+    return is_strict(lane) && at(lane).classes.begin()->second != equivalence_class;
   }
 
   // Whose usage a job counts towards, found once for all jobs of an account. REQUIRES: it has one.

@@ -6,9 +6,9 @@
 namespace dove::server {
 namespace {
 
-class CarePlanTest : public WithApi {
+class MaintenancePlanTest : public WithApi {
  protected:
-  CarePlanTest() {
+  MaintenancePlanTest() {
     for (const char* name : {"n1", "n2", "n3"}) {
       agents.push_back(std::make_unique<FakeAgent>(live, name));
       agents.back()->connect();
@@ -30,7 +30,7 @@ class CarePlanTest : public WithApi {
     return job;
   }
   Json plan(Json body) {
-    const Answer answer = live.call("POST", "/v1/care-plan", body);
+    const Answer answer = live.call("POST", "/v1/maintenance-plan", body);
     EXPECT_EQ(answer.status, 200) << answer.response.body;
     return answer.body;
   }
@@ -47,7 +47,7 @@ class CarePlanTest : public WithApi {
   std::vector<std::unique_ptr<FakeAgent>> agents;
 };
 
-TEST_F(CarePlanTest, AgentsAreReplacedInTurnsUnderTheirTasks) {
+TEST_F(MaintenancePlanTest, AgentsAreReplacedInTurnsUnderTheirTasks) {
   const std::uint64_t job = run_job(Json::object());
   set_unavailable(2);
   const Json found = plan({{"action", "upgrade_agent"}, {"each_s", 60}});
@@ -67,7 +67,7 @@ TEST_F(CarePlanTest, AgentsAreReplacedInTurnsUnderTheirTasks) {
   EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body.at("state"), "ready") << "nothing was changed";
 }
 
-TEST_F(CarePlanTest, DriversWaitForWhatRunsAsLongAsItMay) {
+TEST_F(MaintenancePlanTest, DriversWaitForWhatRunsAsLongAsItMay) {
   const std::uint64_t job = run_job({{"time_limit_s", 600}, {"kill_grace_s", 30}});
   const Json busy = live.call("GET", "/v1/jobs/" + std::to_string(job)).body.at("nodes").at(0);
   const Json found = plan({{"action", "upgrade"}, {"each_s", 100}});
@@ -80,7 +80,7 @@ TEST_F(CarePlanTest, DriversWaitForWhatRunsAsLongAsItMay) {
   EXPECT_NEAR(found.at("expected_s").get<double>(), 730, 1);
 }
 
-TEST_F(CarePlanTest, WhatHasToBeStoppedIsTold) {
+TEST_F(MaintenancePlanTest, WhatHasToBeStoppedIsTold) {
   const std::uint64_t saved = run_job({{"checkpoint_signal", 10}, {"checkpoint_grace_s", 60}});
   const std::uint64_t again = run_job(Json::object());
   set_unavailable(3);
@@ -97,7 +97,7 @@ TEST_F(CarePlanTest, WhatHasToBeStoppedIsTold) {
   EXPECT_TRUE(found.at("done_us").is_number());
 }
 
-TEST_F(CarePlanTest, AJobWithoutALimitIsNamed) {
+TEST_F(MaintenancePlanTest, AJobWithoutALimitIsNamed) {
   const std::uint64_t job = run_job(Json::object());
   const Json found = plan({{"action", "upgrade"}});
   EXPECT_TRUE(found.at("done_us").is_null());
@@ -106,9 +106,9 @@ TEST_F(CarePlanTest, AJobWithoutALimitIsNamed) {
   EXPECT_FALSE(found.at("nodes").at(1).at("back_us").is_null()) << "the idle ones come first";
 }
 
-TEST_F(CarePlanTest, WhatIsWrongIsNamed) {
+TEST_F(MaintenancePlanTest, WhatIsWrongIsNamed) {
   const auto code = [&](const Json& body) {
-    return live.call("POST", "/v1/care-plan", body).code();
+    return live.call("POST", "/v1/maintenance-plan", body).code();
   };
   EXPECT_EQ(code({{"action", "resume"}}), "bad_value");
   EXPECT_EQ(code({{"action", "upgrade"}, {"nodes", {"n9"}}}), "no_such_node");

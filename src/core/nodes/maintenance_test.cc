@@ -1,4 +1,4 @@
-#include "core/nodes/care.h"
+#include "core/nodes/maintenance.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@ namespace {
 
 TEST(Care, ANodeInProductionWantsNone) {
   TestCluster cluster(1);
-  EXPECT_FALSE(wants_care(cluster.node(1)));
+  EXPECT_FALSE(wants_maintenance(cluster.node(1)));
   cluster.tell(NodeActionRequested{NodeId(1), NodeAction::kDrain, false, {}, "work on it"});
-  EXPECT_TRUE(wants_care(cluster.node(1)));
+  EXPECT_TRUE(wants_maintenance(cluster.node(1)));
 }
 
 TEST(Care, AJobIsStoppedInTimeForTheNodeToBeFreeWhenItIsWanted) {
@@ -24,13 +24,14 @@ TEST(Care, AJobIsStoppedInTimeForTheNodeToBeFreeWhenItIsWanted) {
   cluster.decided(MoveNode{NodeId(1), LifeStage::kDraining, Remedy::kNone, "", ""});
   EXPECT_EQ(stop_due_at(cluster.state, cluster.node(1), cluster.job(job)),
             cluster.state.now + seconds(1000 - 30));
-  EXPECT_EQ(care_wake(cluster.state, cluster.node(1)), cluster.state.now + seconds(970));
+  EXPECT_EQ(maintenance_wake(cluster.state, cluster.node(1)), cluster.state.now + seconds(970));
 }
 
 TEST(Care, AnAgentThatDoesNotAnswerIsNotAwaitedForEver) {
   TestCluster cluster(1);
   cluster.decided(MoveNode{NodeId(1), LifeStage::kTest, Remedy::kNone, "", ""});
-  EXPECT_EQ(care_wake(cluster.state, cluster.node(1)), cluster.state.now + kCare_deadline);
+  EXPECT_EQ(maintenance_wake(cluster.state, cluster.node(1)),
+            cluster.state.now + kMaintenance_deadline);
 }
 
 TEST(Care, TwoWitnessesBlameANode) {

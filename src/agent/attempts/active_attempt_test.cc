@@ -1,4 +1,4 @@
-#include "agent/attempts/held_attempt.h"
+#include "agent/attempts/active_attempt.h"
 
 #include <gtest/gtest.h>
 
@@ -55,16 +55,16 @@ class ScriptedRunner : public Runner {
   Rank refused = 1000;
 };
 
-class HeldAttemptTest : public ::testing::Test {
+class ActiveAttemptTest : public ::testing::Test {
  protected:
-  HeldAttemptTest() {
+  ActiveAttemptTest() {
     std::string pattern = ::testing::TempDir() + "held.XXXXXX";
     folder_ = mkdtemp(pattern.data());
     facts_.node = "n1";
   }
-  ~HeldAttemptTest() override { std::filesystem::remove_all(folder_); }
+  ~ActiveAttemptTest() override { std::filesystem::remove_all(folder_); }
 
-  HeldAttempt make(int tasks, bool barrier) {
+  ActiveAttempt make(int tasks, bool barrier) {
     LaunchOrder order;
     order.key = {JobId(3), 1};
     order.barrier = barrier;
@@ -91,7 +91,7 @@ class HeldAttemptTest : public ::testing::Test {
     order.checkpoint_signal = checkpoint_signal_;
     order.checkpoint_grace_us = 5'000'000;
     context.step_output = [](const StepAttach&, const StepTaskOutput&) {};
-    return HeldAttempt(std::move(context), folder_ + "/3.1", std::move(order));
+    return ActiveAttempt(std::move(context), folder_ + "/3.1", std::move(order));
   }
 
   // The word that tells its kind.
@@ -128,8 +128,8 @@ constexpr char kLaunchFailed[] = "launch_failed";
 constexpr char kStepEnded[] = "step_ended";
 using Kinds = std::vector<std::string>;
 
-TEST_F(HeldAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
-  HeldAttempt held = make(2, false);
+TEST_F(ActiveAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
+  ActiveAttempt held = make(2, false);
   held.launch("{}");
   runner_.calls[0].on_started();
   EXPECT_EQ(kinds(), Kinds{});
@@ -142,8 +142,8 @@ TEST_F(HeldAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
   EXPECT_EQ(ended(2).cpu_us, 20);
 }
 
-TEST_F(HeldAttemptTest, WaitsAtTheBarrier) {
-  HeldAttempt held = make(1, true);
+TEST_F(ActiveAttemptTest, WaitsAtTheBarrier) {
+  ActiveAttempt held = make(1, true);
   held.launch("{}");
   EXPECT_EQ(kinds(), Kinds{kPrepared});
   EXPECT_TRUE(runner_.calls.empty());
@@ -152,8 +152,8 @@ TEST_F(HeldAttemptTest, WaitsAtTheBarrier) {
   EXPECT_EQ(runner_.calls.size(), 1u);
 }
 
-TEST_F(HeldAttemptTest, AStopBeforeTheStartNeverStarts) {
-  HeldAttempt held = make(1, true);
+TEST_F(ActiveAttemptTest, AStopBeforeTheStartNeverStarts) {
+  ActiveAttempt held = make(1, true);
   held.launch("{}");
   held.stop();
   held.start();
@@ -161,8 +161,8 @@ TEST_F(HeldAttemptTest, AStopBeforeTheStartNeverStarts) {
   EXPECT_TRUE(runner_.calls.empty());
 }
 
-TEST_F(HeldAttemptTest, WhatEndsBecauseTheAgentGoesIsNotItsOwn) {
-  HeldAttempt held = make(3, false);
+TEST_F(ActiveAttemptTest, WhatEndsBecauseTheAgentGoesIsNotItsOwn) {
+  ActiveAttempt held = make(3, false);
   held.launch("{}");
   for (const Rank rank : {0, 1, 2}) runner_.calls[rank].on_started();
   held.leave();
@@ -170,7 +170,7 @@ TEST_F(HeldAttemptTest, WhatEndsBecauseTheAgentGoesIsNotItsOwn) {
   runner_.end(0, 143, /*was_stopped=*/true);
   runner_.end(1, 0, /*was_stopped=*/true);
   runner_.end(2, 5);  // a moment before
-  HeldAttempt next = make(3, false);
+  ActiveAttempt next = make(3, false);
   next.resume();
   ASSERT_EQ(next.exits().size(), 3u);
   EXPECT_EQ(next.exits()[0].cause, "agent_stopped");
@@ -178,21 +178,21 @@ TEST_F(HeldAttemptTest, WhatEndsBecauseTheAgentGoesIsNotItsOwn) {
   EXPECT_EQ(next.exits()[2].cause, "");
 }
 
-TEST_F(HeldAttemptTest, ANextAgentKnowsWhatTheFormerStopped) {
+TEST_F(ActiveAttemptTest, ANextAgentKnowsWhatTheFormerStopped) {
   {
-    HeldAttempt held = make(1, false);
+    ActiveAttempt held = make(1, false);
     held.launch("{}");
     runner_.calls[0].on_started();
     held.leave();
   }
-  HeldAttempt next = make(1, false);
+  ActiveAttempt next = make(1, false);
   next.resume();
   runner_.end(0, 143, /*was_stopped=*/true);
   EXPECT_EQ(next.exits().at(0).cause, "agent_stopped");
 }
 
-TEST_F(HeldAttemptTest, AnOrderToStopIsNoAgentsGoing) {
-  HeldAttempt held = make(1, false);
+TEST_F(ActiveAttemptTest, AnOrderToStopIsNoAgentsGoing) {
+  ActiveAttempt held = make(1, false);
   held.launch("{}");
   runner_.calls[0].on_started();
   held.stop();
@@ -201,8 +201,8 @@ TEST_F(HeldAttemptTest, AnOrderToStopIsNoAgentsGoing) {
   EXPECT_EQ(held.exits().at(0).cause, "");
 }
 
-TEST_F(HeldAttemptTest, AStopForATaskThatAskedForItWaits) {
-  HeldAttempt held = make(1, false);
+TEST_F(ActiveAttemptTest, AStopForATaskThatAskedForItWaits) {
+  ActiveAttempt held = make(1, false);
   held.launch("{}");
   runner_.calls[0].on_started();
   held.stop_in(std::chrono::milliseconds(700));
@@ -215,8 +215,8 @@ TEST_F(HeldAttemptTest, AStopForATaskThatAskedForItWaits) {
   EXPECT_EQ(waits_.size(), 1u);
 }
 
-TEST_F(HeldAttemptTest, WhatWasNotStartedStaysAsItIs) {
-  HeldAttempt held = make(1, true);
+TEST_F(ActiveAttemptTest, WhatWasNotStartedStaysAsItIs) {
+  ActiveAttempt held = make(1, true);
   held.launch("{}");
   held.leave();
   held.start();
@@ -224,25 +224,25 @@ TEST_F(HeldAttemptTest, WhatWasNotStartedStaysAsItIs) {
   EXPECT_EQ(kinds(), Kinds{kPrepared});
 }
 
-TEST_F(HeldAttemptTest, ATaskThatCannotStartIsAnExit) {
+TEST_F(ActiveAttemptTest, ATaskThatCannotStartIsAnExit) {
   runner_.refused = 0;
-  HeldAttempt held = make(1, false);
+  ActiveAttempt held = make(1, false);
   held.launch("{}");
   ASSERT_EQ(kinds(), Kinds{kEnded});
   EXPECT_EQ(ended(0).exits[0].exit_code, 127);
   EXPECT_NE(ended(0).exits[0].cause.find("no room"), std::string::npos);
 }
 
-TEST_F(HeldAttemptTest, AMissingWorkdirIsALaunchFailure) {
-  HeldAttempt held = make(1, false);
+TEST_F(ActiveAttemptTest, AMissingWorkdirIsALaunchFailure) {
+  ActiveAttempt held = make(1, false);
   const_cast<LaunchOrder&>(held.order()).exec.workdir = folder_ + "/nowhere";
   held.launch("{}");
   ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
   EXPECT_NE(why(0).find("nowhere"), std::string::npos);
 }
 
-TEST_F(HeldAttemptTest, ItIsWarnedBeforeItsTimeIsOver) {
-  HeldAttempt held = make(1, false);
+TEST_F(ActiveAttemptTest, ItIsWarnedBeforeItsTimeIsOver) {
+  ActiveAttempt held = make(1, false);
   auto& order = const_cast<LaunchOrder&>(held.order());
   order.time_limit_us = 300'000'000;
   order.exec.warn_signal = 12;
@@ -256,9 +256,9 @@ TEST_F(HeldAttemptTest, ItIsWarnedBeforeItsTimeIsOver) {
   EXPECT_TRUE(runner_.stopped.empty());
 }
 
-TEST_F(HeldAttemptTest, APreemptedOneSavesItsWorkFirst) {
+TEST_F(ActiveAttemptTest, APreemptedOneSavesItsWorkFirst) {
   checkpoint_signal_ = 10;
-  HeldAttempt held = make(2, false);
+  ActiveAttempt held = make(2, false);
   held.launch("{}");
   runner_.calls[0].on_started();
   runner_.calls[1].on_started();
@@ -274,40 +274,40 @@ TEST_F(HeldAttemptTest, APreemptedOneSavesItsWorkFirst) {
   EXPECT_EQ(kinds(), (Kinds{kStarted, kTaskEnded, kEnded}));
 }
 
-TEST_F(HeldAttemptTest, APreemptedOneWithoutSignalIsStoppedAtOnce) {
-  HeldAttempt held = make(1, false);
+TEST_F(ActiveAttemptTest, APreemptedOneWithoutSignalIsStoppedAtOnce) {
+  ActiveAttempt held = make(1, false);
   held.launch("{}");
   held.preempt();
   EXPECT_EQ(runner_.stopped, std::vector<Rank>{0});
   EXPECT_TRUE(waits_.empty());
 }
 
-TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {
+TEST_F(ActiveAttemptTest, ARestartedAgentGoesOn) {
   make(2, false).launch("{}");
   reports_.clear();
-  HeldAttempt again = make(2, false);
+  ActiveAttempt again = make(2, false);
   again.resume();
   runner_.calls.at(0).on_started();
   const std::int64_t started_us = again.started_us();
   EXPECT_GT(started_us, 0);
   EXPECT_EQ(runner_.adopted, (std::vector<Rank>{0, 1}));
-  EXPECT_EQ(again.stage(), HeldAttempt::Stage::kStarted);
+  EXPECT_EQ(again.stage(), ActiveAttempt::Stage::kStarted);
   runner_.end(0, 0);
   runner_.end(1, 0);
   EXPECT_EQ(kinds().back(), kEnded);
 
   reports_.clear();
-  HeldAttempt third = make(2, false);
+  ActiveAttempt third = make(2, false);
   third.resume();
-  EXPECT_EQ(third.stage(), HeldAttempt::Stage::kEnded);
+  EXPECT_EQ(third.stage(), ActiveAttempt::Stage::kEnded);
   EXPECT_EQ(third.started_us(), started_us);
   third.repeat_report();
   ASSERT_EQ(kinds(), Kinds{kEnded});
   EXPECT_EQ(ended(0).exits.size(), 2u);
 }
 
-TEST_F(HeldAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
-  const auto contain = [](HeldAttempt& held, const std::string& linux_user) {
+TEST_F(ActiveAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
+  const auto contain = [](ActiveAttempt& held, const std::string& linux_user) {
     auto& order = const_cast<LaunchOrder&>(held.order());
     order.exec.container.image = "small";
     order.no_network = "the node offers none";
@@ -316,23 +316,23 @@ TEST_F(HeldAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
   make(1, false).launch("{}");
   facts_.networks = NetworkRule::kGang;  // the agent was started with another setting
   mapped_users_ = true;                  // and users cannot be looked up
-  HeldAttempt again = make(1, false);
+  ActiveAttempt again = make(1, false);
   contain(again, "nobody-of-this-machine");
   again.resume();
   EXPECT_EQ(runner_.adopted, std::vector<Rank>{0});
   EXPECT_TRUE(runner_.stopped.empty());
   reports_.clear();
-  HeldAttempt other = make(1, false);
+  ActiveAttempt other = make(1, false);
   contain(other, "");
   other.launch("{}");
   ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
   EXPECT_EQ(why(0), "the node offers none");
 }
 
-TEST_F(HeldAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
+TEST_F(ActiveAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
   make(1, true).launch("{}");
   ASSERT_EQ(kinds(), Kinds{kPrepared});
-  HeldAttempt again = make(1, true);
+  ActiveAttempt again = make(1, true);
   const_cast<LaunchOrder&>(again.order()).exec.workdir = folder_ + "/nowhere";
   again.resume();
   EXPECT_EQ(kinds(), (Kinds{kPrepared, kLaunchFailed}));
@@ -341,7 +341,7 @@ TEST_F(HeldAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
 }
 
 // One of a single task.
-StepOrder step_of(const HeldAttempt& held, Rank rank) {
+StepOrder step_of(const ActiveAttempt& held, Rank rank) {
   StepOrder step;
   step.key = held.order().key;
   step.command = {"true"};
@@ -351,8 +351,8 @@ StepOrder step_of(const HeldAttempt& held, Rank rank) {
 }
 
 // srun would pass on what it got itself: the tasks would have it twice.
-TEST_F(HeldAttemptTest, ASignalForStepsSparesTheScriptThatWaitsForThem) {
-  HeldAttempt held = make(1, false);
+TEST_F(ActiveAttemptTest, ASignalForStepsSparesTheScriptThatWaitsForThem) {
+  ActiveAttempt held = make(1, false);
   const_cast<LaunchOrder&>(held.order()).launch = LaunchMode::kBatch;
   held.launch("{}");
   held.start_step(step_of(held, 5));
@@ -367,13 +367,13 @@ TEST_F(HeldAttemptTest, ASignalForStepsSparesTheScriptThatWaitsForThem) {
   EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{5, 10}, {0, 10}}));
 }
 
-TEST_F(HeldAttemptTest, StepsEndBeforeTheirPlacement) {
-  HeldAttempt held = make(1, false);
+TEST_F(ActiveAttemptTest, StepsEndBeforeTheirPlacement) {
+  ActiveAttempt held = make(1, false);
   held.launch("{}");
   held.start_step(step_of(held, 5));
   runner_.end(0, 0);
   EXPECT_EQ(runner_.stopped, std::vector<Rank>{5});
-  EXPECT_EQ(held.stage(), HeldAttempt::Stage::kStarted);
+  EXPECT_EQ(held.stage(), ActiveAttempt::Stage::kStarted);
   runner_.end(5, 0);
   EXPECT_EQ(kinds(), (Kinds{kStepEnded, kEnded}));
 }

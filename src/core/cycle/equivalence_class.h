@@ -1,4 +1,5 @@
-// WaitClass: waiting jobs that no search can tell apart, so that one verdict serves them all.
+// EquivalenceClass: waiting jobs that no search can tell apart, so that one verdict serves them
+// all.
 //
 // Part of the Indexes (core/cycle/indexes.h): a verdict says whether to try, never what to decide.
 #pragma once
@@ -30,7 +31,7 @@ enum class Verdict {
 };
 
 // Waiting jobs that ask for the same, under the same limits and promises: they share one verdict.
-struct WaitClass {
+struct EquivalenceClass {
   std::uint64_t digest = 0;
   std::shared_ptr<const JobSpec> spec;
   std::vector<NodeId> avoided;
@@ -55,16 +56,16 @@ struct WaitClass {
 };
 
 // Classes by number, from 1. Numbers of those that were dropped are given again.
-class WaitClasses {
+class EquivalenceClasses {
  public:
   // REQUIRES: there is one of this number.
-  WaitClass& at(std::uint64_t id) { return *classes_[id - 1]; }
-  const WaitClass& at(std::uint64_t id) const { return *classes_[id - 1]; }
+  EquivalenceClass& at(std::uint64_t id) { return *classes_[id - 1]; }
+  const EquivalenceClass& at(std::uint64_t id) const { return *classes_[id - 1]; }
   // Null when there is none.
-  WaitClass* find(std::uint64_t id) {
+  EquivalenceClass* find(std::uint64_t id) {
     return id == 0 || id > classes_.size() ? nullptr : classes_[id - 1].get();
   }
-  const WaitClass* find(std::uint64_t id) const {
+  const EquivalenceClass* find(std::uint64_t id) const {
     return id == 0 || id > classes_.size() ? nullptr : classes_[id - 1].get();
   }
   std::size_t size() const { return classes_.size() - free_.size(); }
@@ -78,7 +79,7 @@ class WaitClasses {
       id = free_.back();
       free_.pop_back();
     }
-    classes_[id - 1] = std::make_unique<WaitClass>();
+    classes_[id - 1] = std::make_unique<EquivalenceClass>();
     return id;
   }
   void drop(std::uint64_t id) {
@@ -87,7 +88,7 @@ class WaitClasses {
   }
 
  private:
-  std::vector<std::unique_ptr<WaitClass>> classes_;  // by number - 1; null: dropped
+  std::vector<std::unique_ptr<EquivalenceClass>> classes_;  // by number - 1; null: dropped
   std::vector<std::uint64_t> free_;
 };
 
@@ -95,9 +96,9 @@ class WaitClasses {
 void enqueue(const State& state, Indexes& indexes, const Job& job, JobNote& note);
 void dequeue(Indexes& indexes, JobNote& note);
 // Whether so many elements of the class's array run as may at once.
-bool array_is_full(const Indexes& indexes, const WaitClass& it);
+bool array_is_full(const Indexes& indexes, const EquivalenceClass& it);
 // That, or a limit of a queue, user or cluster keeps the class's jobs.
-bool is_over_limit(State& state, const Indexes& indexes, WaitClass& it);
+bool is_over_limit(State& state, const Indexes& indexes, EquivalenceClass& it);
 // Drops classes that nobody waits in, when there are many.
 void purge_classes(Indexes& indexes);
 // Sets the class's verdict, whether it is to be tried, and its membership of `no_place` and others.
@@ -106,7 +107,7 @@ void set_verdict(Indexes& indexes, std::uint64_t id, Verdict verdict);
 // would be in their turn.
 void close_too_much(State& state, Indexes& indexes, const PoolIndex* pool);
 // Whether all that is free in the class's pool together would not do for a job of it.
-bool is_too_much(const WaitClass& it);
+bool is_too_much(const EquivalenceClass& it);
 // Reopens classes whose verdict could be another one now that `freed` nodes have more, or usage
 // fell.
 void reopen(State& state, Indexes& indexes, const std::vector<NodeId>& freed, bool usage_fell);

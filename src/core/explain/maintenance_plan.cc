@@ -1,10 +1,10 @@
-#include "core/explain/care_plan.h"
+#include "core/explain/maintenance_plan.h"
 
 #include <algorithm>
 #include <map>
 
 #include "core/cycle/scheduler.h"
-#include "core/nodes/care.h"
+#include "core/nodes/maintenance.h"
 #include "core/place/reservation.h"
 
 namespace dove::core {
@@ -16,7 +16,7 @@ constexpr std::size_t kSteps_per_job = 4;
 
 class Ahead {
  public:
-  Ahead(const State& state, const Policies& policies, const CareWish& wish)
+  Ahead(const State& state, const Policies& policies, const MaintenanceRequest& wish)
       : brain_(policies, state), wish_(wish) {
     // Nodes and ends alone matter here. Nothing new is started on nodes that are about to go, and
     // the plan is for what runs now.
@@ -25,14 +25,14 @@ class Ahead {
       options_.switch_off(pass);
     }
     for (const NodeId node : wish.nodes) {
-      PlannedCare care;
+      PlannedMaintenance care;
       care.node = node;
       care.from = kNever;
       planned_.emplace(node, care);
     }
   }
 
-  CarePlan run() {
+  MaintenancePlan run() {
     Instant at = wish_.at;
     // The fork runs the real passes. A plan that computed ends in its own way would differ from
     // what happens.
@@ -81,7 +81,7 @@ class Ahead {
   void moved(const MoveNode& move) {
     const auto found = planned_.find(move.node);
     if (found == planned_.end()) return;
-    PlannedCare& care = found->second;
+    PlannedMaintenance& care = found->second;
     const bool taken = move.to == LifeStage::kDraining || move.to == LifeStage::kRepair;
     if (taken && care.from == kNever) {
       care.from = state_.now;
@@ -138,7 +138,7 @@ class Ahead {
   Instant next() const {
     Instant at = kNever;
     for (const Node& node : state_.nodes) {
-      at = std::min(at, is_away(node) ? back_at(node) : care_wake(state_, node));
+      at = std::min(at, is_away(node) ? back_at(node) : maintenance_wake(state_, node));
     }
     // By limits, as no better is known: jobs end at the latest then.
     each_awaited([&](JobId id) { at = std::min(at, held_until(state_, *state_.find_job(id))); });
@@ -171,8 +171,8 @@ class Ahead {
     for (Event& event : said) tell(std::move(event));
   }
 
-  CarePlan result() {
-    CarePlan plan;
+  MaintenancePlan result() {
+    MaintenancePlan plan;
     plan.done = state_.now;
     // Those that were never taken come last, in order of id.
     for (const auto& [node, care] : planned_) {
@@ -180,7 +180,7 @@ class Ahead {
     }
     std::set<JobId> endless;
     for (const NodeId id : order_) {
-      const PlannedCare& care = planned_.at(id);
+      const PlannedMaintenance& care = planned_.at(id);
       const bool drains = wish_.request.action == NodeAction::kDrain;
       // One node without an end (kNever) makes the whole plan endless.
       plan.done = std::max(plan.done, drains ? care.idle : care.back);
@@ -196,15 +196,16 @@ class Ahead {
 
   Scheduler brain_;  // of a fork
   const State& state_ = brain_.state();
-  const CareWish& wish_;
+  const MaintenanceRequest& wish_;
   CycleOptions options_;
-  std::map<NodeId, PlannedCare> planned_;
+  std::map<NodeId, PlannedMaintenance> planned_;
   std::vector<NodeId> order_;
 };
 
 }  // namespace
 
-CarePlan plan_care(const State& state, const Policies& policies, const CareWish& wish) {
+MaintenancePlan plan_maintenance(const State& state, const Policies& policies,
+                                 const MaintenanceRequest& wish) {
   return Ahead(state, policies, wish).run();
 }
 

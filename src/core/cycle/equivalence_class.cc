@@ -1,4 +1,4 @@
-#include "core/cycle/wait_class.h"
+#include "core/cycle/equivalence_class.h"
 
 #include <algorithm>
 
@@ -79,12 +79,12 @@ bool same_shape(const TaskGroup& a, const TaskGroup& b) {
 
 // Whether the same promises (core/plan/promise.cc) and reservations bind it: an order need not go
 // by these.
-bool same_standing(const WaitClass& it, const Job& job) {
+bool same_standing(const EquivalenceClass& it, const Job& job) {
   return it.priority == job.priority && it.comes_first == comes_first(job) &&
          it.restart_nodes == guest_of(job).restart_nodes && it.saved == saved_by(job);
 }
 
-bool same_class(const WaitClass& it, const Job& job) {
+bool same_class(const EquivalenceClass& it, const Job& job) {
   if (it.array != limiting_array(job) || it.avoided != job.nodes_avoided) return false;
   if (!same_standing(it, job)) return false;
   // Elements of an array share their spec, so most comparisons end here.
@@ -123,7 +123,7 @@ std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
     if (same_class(indexes.classes.at(at->second), job)) return at->second;
   }
   const std::uint64_t id = indexes.classes.add();
-  WaitClass& made = indexes.classes.at(id);
+  EquivalenceClass& made = indexes.classes.at(id);
   made.digest = digest;
   made.spec = job.spec;
   made.avoided = job.nodes_avoided;
@@ -143,7 +143,7 @@ std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
 }
 
 // Keeps the tree in step with the class's first job and verdict.
-void place_in_tree(Indexes& indexes, std::uint64_t id, WaitClass& it) {
+void place_in_tree(Indexes& indexes, std::uint64_t id, EquivalenceClass& it) {
   std::optional<QueueKey> head;
   if (!it.jobs.empty()) head = *it.jobs.begin();
   const bool open = it.verdict == Verdict::kOpen;
@@ -164,7 +164,7 @@ bool may_fit_one(const NodeNote& note, const NodeNeeds& least) {
          note.free.cores >= least.cores;
 }
 
-bool helped_by(const State& state, const Indexes& indexes, const WaitClass& it,
+bool helped_by(const State& state, const Indexes& indexes, const EquivalenceClass& it,
                const std::vector<NodeId>& freed) {
   return std::any_of(freed.begin(), freed.end(), [&](NodeId id) {
     return may_fit_one(indexes.nodes[id], it.least_task) &&
@@ -177,7 +177,7 @@ bool helped_by(const State& state, const Indexes& indexes, const WaitClass& it,
 // Sets by verdict, so that what reopens a class (something freed, usage fell) visits only those
 // that it concerns.
 void set_verdict(Indexes& indexes, std::uint64_t id, Verdict verdict) {
-  WaitClass& it = indexes.classes.at(id);
+  EquivalenceClass& it = indexes.classes.at(id);
   if (it.verdict == Verdict::kNoPlace) indexes.no_place.erase(id);
   if (it.verdict == Verdict::kOverLimit) indexes.over_limit.erase(id);
   if (it.verdict == Verdict::kChanging) indexes.changing.erase(id);
@@ -191,11 +191,11 @@ void set_verdict(Indexes& indexes, std::uint64_t id, Verdict verdict) {
 
 // Sums over the pool's nodes: when they do not suffice, no search can find places. It costs three
 // comparisons.
-bool is_too_much(const WaitClass& it) { return !covers(it.pool->free, it.needs); }
+bool is_too_much(const EquivalenceClass& it) { return !covers(it.pool->free, it.needs); }
 
 void close_too_much(State& state, Indexes& indexes, const PoolIndex* pool) {
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
-    WaitClass* it = indexes.classes.find(id);
+    EquivalenceClass* it = indexes.classes.find(id);
     const bool is_tried = it != nullptr && it->open && it->head && it->pool == pool;
     // Not monotone: less that is free could mean places, so sums say nothing.
     if (!is_tried || !it->monotone || !is_too_much(*it)) continue;
@@ -214,36 +214,36 @@ void enqueue(const State& state, Indexes& indexes, const Job& job, JobNote& note
   const std::int64_t rank =
       indexes.by_order_policy ? indexes.tree.order_of(job.spec->queue).rank(state, job) : 0;
   const QueueKey key{queue_rank(job, rank), job.submitted_seq, job.id};
-  const bool stands = note.wait_class != 0 && note.key == key &&
-                      same_standing(indexes.classes.at(note.wait_class), job);
+  const bool stands = note.equivalence_class != 0 && note.key == key &&
+                      same_standing(indexes.classes.at(note.equivalence_class), job);
   if (!stands) {
     dequeue(indexes, note);
-    note.wait_class = static_cast<std::uint32_t>(class_for(state, indexes, job));
+    note.equivalence_class = static_cast<std::uint32_t>(class_for(state, indexes, job));
     note.key = key;
-    WaitClass& it = indexes.classes.at(note.wait_class);
+    EquivalenceClass& it = indexes.classes.at(note.equivalence_class);
     if (it.jobs.empty()) it.waits_from = kNever;
     it.jobs.insert(key);
-    place_in_tree(indexes, note.wait_class, it);
+    place_in_tree(indexes, note.equivalence_class, it);
   }
-  WaitClass& it = indexes.classes.at(note.wait_class);
+  EquivalenceClass& it = indexes.classes.at(note.equivalence_class);
   it.waits_from = std::min(it.waits_from, waits_again_at(job));
 }
 
 void dequeue(Indexes& indexes, JobNote& note) {
-  if (note.wait_class == 0) return;
-  WaitClass& it = indexes.classes.at(note.wait_class);
+  if (note.equivalence_class == 0) return;
+  EquivalenceClass& it = indexes.classes.at(note.equivalence_class);
   it.jobs.erase(note.key);
-  place_in_tree(indexes, note.wait_class, it);
-  note.wait_class = 0;
+  place_in_tree(indexes, note.equivalence_class, it);
+  note.equivalence_class = 0;
 }
 
-bool array_is_full(const Indexes& indexes, const WaitClass& it) {
+bool array_is_full(const Indexes& indexes, const EquivalenceClass& it) {
   if (!it.array) return false;
   const auto array = indexes.arrays.find(it.array);
   return array != indexes.arrays.end() && array->second.active >= it.spec->array.running_max;
 }
 
-bool is_over_limit(State& state, const Indexes& indexes, WaitClass& it) {
+bool is_over_limit(State& state, const Indexes& indexes, EquivalenceClass& it) {
   return array_is_full(indexes, it) ||
          !is_within_limits(state, *it.spec, state.accounts.of(state, *it.spec, it.account),
                            it.least);
@@ -258,7 +258,7 @@ void reopen(State& state, Indexes& indexes, const std::vector<NodeId>& freed, bo
   // What a limit keeps out does not care for what is free.
   if (usage_fell) {
     for (std::uint64_t id : indexes.over_limit) {
-      WaitClass& it = indexes.classes.at(id);
+      EquivalenceClass& it = indexes.classes.at(id);
       if (it.jobs.empty() || !is_over_limit(state, indexes, it)) again.push_back(id);
     }
   }
@@ -268,7 +268,7 @@ void reopen(State& state, Indexes& indexes, const std::vector<NodeId>& freed, bo
 bool reopen_all(Indexes& indexes, const std::set<std::uint64_t>& tried) {
   bool any = false;
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
-    const WaitClass* it = indexes.classes.find(id);
+    const EquivalenceClass* it = indexes.classes.find(id);
     const bool is_closed = it != nullptr && it->verdict != Verdict::kOpen;
     if (!is_closed || it->jobs.empty() || tried.contains(id)) continue;
     set_verdict(indexes, id, Verdict::kOpen);
@@ -295,7 +295,7 @@ void purge_classes(Indexes& indexes) {
   // every walk over the classes longer.
   if (indexes.classes.size() <= kClasses_kept) return;
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
-    const WaitClass* it = indexes.classes.find(id);
+    const EquivalenceClass* it = indexes.classes.find(id);
     if (it == nullptr || !it->jobs.empty()) continue;
     // A closed verdict takes it out of every set and out of the tree.
     set_verdict(indexes, id, Verdict::kDeclared);

@@ -1,4 +1,4 @@
-#include "core/nodes/care.h"
+#include "core/nodes/maintenance.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ bool cut_off_from_outside(const State& state, const Node& node, const TopologyUn
 }  // namespace
 
 // Kept as a set in the indexes, so that the pass visits these few and not every node.
-bool wants_care(const Node& node) {
+bool wants_maintenance(const Node& node) {
   return !node.removed &&
          (node.life != LifeStage::kProduction || node.request.action != NodeAction::kNone ||
           !node.findings.empty() || node.votes.size() >= kVotes);
@@ -44,7 +44,7 @@ Instant stop_due_at(const State& state, const Node& node, const Job& job) {
   return Instant{request.by.us - (saves + job.spec->kill_grace).us};
 }
 
-Instant care_wake(const State& state, const Node& node) {
+Instant maintenance_wake(const State& state, const Node& node) {
   if (node.removed) return kNever;
   Instant wake = kNever;
   switch (node.life) {
@@ -62,7 +62,7 @@ Instant care_wake(const State& state, const Node& node) {
     case LifeStage::kTest:
       // People replace a node, and have no deadline here.
       if (node.answer != Answer::kAwaited || node.remedy == Remedy::kReplace) return kNever;
-      return node.life_since + kCare_deadline;
+      return node.life_since + kMaintenance_deadline;
   }
   return kNever;
 }

@@ -1,4 +1,4 @@
-#include "agent/attempts/held_attempt.h"
+#include "agent/attempts/active_attempt.h"
 
 #include <fmt/format.h>
 
@@ -19,17 +19,17 @@ constexpr std::chrono::milliseconds kGraceMax{10'000};  // whatever an order say
 
 }  // namespace
 
-HeldAttempt::HeldAttempt(HeldContext context, std::string directory, LaunchOrder order)
+ActiveAttempt::ActiveAttempt(HeldContext context, std::string directory, LaunchOrder order)
     : context_(std::move(context)),
       directory_(std::move(directory)),
       order_(std::move(order)),
       execs_(context_.exec_host, directory_, [this] { settle(); }),
       forwards_(context_.forward_host) {}
 
-HeldAttempt::~HeldAttempt() = default;
+ActiveAttempt::~ActiveAttempt() = default;
 
 // What an order names, on this node: looked at before anything is planned.
-Needs HeldAttempt::needs(const ContainerSpec& container, const std::string& workdir) const {
+Needs ActiveAttempt::needs(const ContainerSpec& container, const std::string& workdir) const {
   const AgentFacts& facts = *context_.facts;
   Needs needs;
   needs.node = facts.node;
@@ -47,7 +47,7 @@ Needs HeldAttempt::needs(const ContainerSpec& container, const std::string& work
   return needs;
 }
 
-void HeldAttempt::meet(Needs needs, std::function<void(Result<void>)> next) {
+void ActiveAttempt::meet(Needs needs, std::function<void(Result<void>)> next) {
   if (!context_.keeps_records) return next({});
   if (!context_.meet) return next(agent::meet(needs));
   context_.meet(std::move(needs),
@@ -56,7 +56,7 @@ void HeldAttempt::meet(Needs needs, std::function<void(Result<void>)> next) {
                 });
 }
 
-void HeldAttempt::launch(const std::string& order_text) {
+void ActiveAttempt::launch(const std::string& order_text) {
   meet(needs(order_.exec.container, order_.exec.workdir), [this, order_text](Result<void> met) {
     if (stage_ == Stage::kEnded || stopping_ || leaving_) return;
     needs_met_ = true;
@@ -66,7 +66,7 @@ void HeldAttempt::launch(const std::string& order_text) {
   });
 }
 
-void HeldAttempt::prepare(const std::string& order_text) {
+void ActiveAttempt::prepare(const std::string& order_text) {
   if (context_.keeps_records) {
     if (Result<void> ready = write_attempt(directory_, order_, order_text, files_owner());
         !ready.ok()) {
@@ -82,7 +82,7 @@ void HeldAttempt::prepare(const std::string& order_text) {
   with_secrets([this] { prepared(); });
 }
 
-void HeldAttempt::prepared() {
+void ActiveAttempt::prepared() {
   if (!order_.barrier || start_asked_) return start();
   with_image([this] {
     stage_ = Stage::kPrepared;
@@ -90,7 +90,7 @@ void HeldAttempt::prepared() {
   });
 }
 
-void HeldAttempt::note_shares() {
+void ActiveAttempt::note_shares() {
   const AgentFacts& facts = *context_.facts;
   if (facts.inventory == nullptr || !context_.keeps_records) return;
   shares_ = word(share_keeper(facts.shares, *facts.inventory, order_.placement.devices,
@@ -98,7 +98,7 @@ void HeldAttempt::note_shares() {
   if (!shares_.empty()) write_shares(directory_, shares_);
 }
 
-void HeldAttempt::with_image(std::function<void()> next) {
+void ActiveAttempt::with_image(std::function<void()> next) {
   after_image_ = std::move(next);  // of a launch and a start the latter
   if (image_asked_) return;
   image_asked_ = true;
@@ -114,7 +114,7 @@ void HeldAttempt::with_image(std::function<void()> next) {
 }
 
 // A file is read as the job's Linux user, or not at all.
-void HeldAttempt::bring_image(const std::string& image, std::function<void(Result<void>)> done) {
+void ActiveAttempt::bring_image(const std::string& image, std::function<void(Result<void>)> done) {
   if (image.starts_with('/') && context_.mapped_users && order_.linux_user.empty()) {
     return done(Error{ErrorKind::kInvalid, "no_linux_user",
                       fmt::format("the image {} is a file of the node, which only a Linux user can "
@@ -126,21 +126,21 @@ void HeldAttempt::bring_image(const std::string& image, std::function<void(Resul
 }
 
 // What was kept for its tasks goes.
-void HeldAttempt::drop_kept() {
+void ActiveAttempt::drop_kept() {
   drop_secrets();
   context_.runner->attempt_over(attempt_mark(plan_context(false)));
 }
 
-std::string HeldAttempt::files_owner() const {
+std::string ActiveAttempt::files_owner() const {
   return context_.mapped_users ? order_.linux_user : "";
 }
 
-PlanContext HeldAttempt::plan_context(bool checks_files) const {
+PlanContext ActiveAttempt::plan_context(bool checks_files) const {
   return PlanContext{*context_.facts,       order_,       directory_,
                      context_.mapped_users, checks_files, context_.output_rotate_bytes};
 }
 
-Result<void> HeldAttempt::make_plans(bool checks_files) {
+Result<void> ActiveAttempt::make_plans(bool checks_files) {
   const PlanContext plans = plan_context(checks_files);
   tasks_.clear();
   if (order_.launch == LaunchMode::kBatch) {
@@ -158,14 +158,14 @@ Result<void> HeldAttempt::make_plans(bool checks_files) {
   return {};
 }
 
-std::set<std::string> HeldAttempt::warnings() const {
+std::set<std::string> ActiveAttempt::warnings() const {
   std::set<std::string> all;
   for (const auto& slot : tasks_)
     all.insert(slot->plan.warnings.begin(), slot->plan.warnings.end());
   return all;
 }
 
-void HeldAttempt::start() {
+void ActiveAttempt::start() {
   if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_ || leaving_) return;
   if (!needs_met_ || !secrets_ready_) {
     start_asked_ = true;
@@ -178,7 +178,7 @@ void HeldAttempt::start() {
   if (tasks_.empty()) tell_started();
 }
 
-void HeldAttempt::resume() {
+void ActiveAttempt::resume() {
   const AttemptOnDisk found = read_attempt(directory_);
   if (found.ended.has_value()) {
     stage_ = Stage::kEnded;
@@ -215,7 +215,7 @@ void HeldAttempt::resume() {
   if (!planned.ok()) stop();
 }
 
-void HeldAttempt::resume_preparing() {
+void ActiveAttempt::resume_preparing() {
   stage_ = Stage::kPrepared;
   meet(needs(order_.exec.container, order_.exec.workdir), [this](Result<void> met) {
     if (stage_ == Stage::kEnded || stopping_ || leaving_) return;
@@ -228,7 +228,7 @@ void HeldAttempt::resume_preparing() {
   });
 }
 
-void HeldAttempt::run_tasks(bool adopt) {
+void ActiveAttempt::run_tasks(bool adopt) {
   for (const std::unique_ptr<Slot>& owned : tasks_) {
     Slot& slot = *owned;
     TaskCallbacks callbacks{[this, &slot] {
@@ -252,11 +252,11 @@ void HeldAttempt::run_tasks(bool adopt) {
   }
 }
 
-void HeldAttempt::note_start(std::int64_t at_us) {
+void ActiveAttempt::note_start(std::int64_t at_us) {
   if (started_us_ == 0 || at_us < started_us_) started_us_ = at_us;
 }
 
-void HeldAttempt::tell_started() {
+void ActiveAttempt::tell_started() {
   const bool all =
       std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->started; });
   if (started_told_ || !all) return;
@@ -265,7 +265,7 @@ void HeldAttempt::tell_started() {
   say(protocol::Started{order_.key});
 }
 
-void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
+void ActiveAttempt::task_ended(Slot& slot, TaskEnd end) {
   if (slot.ended) return;
   slot.ended = true;
   slot.started = true;
@@ -290,7 +290,7 @@ void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
   settle();
 }
 
-bool HeldAttempt::writes_to(const std::string& path) const {
+bool ActiveAttempt::writes_to(const std::string& path) const {
   if (stage_ == Stage::kEnded) return false;
   const auto writes = [&](const std::unique_ptr<Slot>& slot) {
     return !slot->ended && (slot->plan.stdout_path == path || slot->plan.stderr_path == path);
@@ -302,14 +302,14 @@ bool HeldAttempt::writes_to(const std::string& path) const {
 }
 
 // A file that several tasks share is over with the last of them.
-void HeldAttempt::output_over(const TaskPlan& plan) {
+void ActiveAttempt::output_over(const TaskPlan& plan) {
   if (!context_.output_over) return;
   for (const std::string& path : {plan.stdout_path, plan.stderr_path}) {
     if (!path.empty() && !writes_to(path)) context_.output_over(path);
   }
 }
 
-void HeldAttempt::stop() {
+void ActiveAttempt::stop() {
   if (stage_ == Stage::kEnded) return;
   stopping_ = true;
   execs_.end_all("the job is being stopped, and the command with it");
@@ -329,18 +329,18 @@ void HeldAttempt::stop() {
   settle();
 }
 
-void HeldAttempt::stop_in(std::chrono::milliseconds grace) {
+void ActiveAttempt::stop_in(std::chrono::milliseconds grace) {
   if (grace.count() <= 0 || stage_ != Stage::kStarted || stopping_) return stop();
   save_timer_ = context_.after(std::min(grace, kGraceMax), [this] { stop(); });
 }
 
 // What an order stopped was not stopped by the agent's going: the controller knows why.
-void HeldAttempt::forget_own_stop(TaskExit& exit) const {
+void ActiveAttempt::forget_own_stop(TaskExit& exit) const {
   if (!was_left_ && exit.cause == "agent_stopped") exit.cause.clear();
 }
 
 // An order to stop has its own reason, which the controller knows.
-void HeldAttempt::leave() {
+void ActiveAttempt::leave() {
   if (leaving_) return;
   leaving_ = true;
   if (stage_ != Stage::kStarted || stopping_) return;
@@ -350,7 +350,7 @@ void HeldAttempt::leave() {
 }
 
 // The placement has ended when it was told to (or its tasks are over) and nothing runs any more.
-void HeldAttempt::settle() {
+void ActiveAttempt::settle() {
   if (!stopping_ || stage_ == Stage::kEnded) return;
   for (const auto& slot : tasks_) {
     if (slot->task != nullptr) return;
@@ -370,7 +370,7 @@ void HeldAttempt::settle() {
   say(std::move(report));
 }
 
-void HeldAttempt::preempt() {
+void ActiveAttempt::preempt() {
   if (stage_ == Stage::kEnded || stopping_ || saving_) return;
   if (order_.checkpoint_signal == 0 || stage_ != Stage::kStarted) return stop();
   saving_ = true;
@@ -380,7 +380,7 @@ void HeldAttempt::preempt() {
 }
 
 // A batch script without a trap would end: its steps are told.
-void HeldAttempt::warn(int signal_number) {
+void ActiveAttempt::warn(int signal_number) {
   if (order_.launch == LaunchMode::kBatch && !steps_.empty()) {
     for (std::int32_t number : steps()) stop_step(number, signal_number);
   } else {
@@ -390,7 +390,7 @@ void HeldAttempt::warn(int signal_number) {
   }
 }
 
-void HeldAttempt::warn_before_limit(std::int64_t ran_us) {
+void ActiveAttempt::warn_before_limit(std::int64_t ran_us) {
   if (order_.exec.warn_signal == 0 || order_.time_limit_us == 0) return;
   const std::int64_t before_us = std::int64_t{order_.exec.warn_before_s} * 1'000'000;
   const std::int64_t at_us = std::max<std::int64_t>(order_.time_limit_us - before_us, 0);
@@ -400,7 +400,7 @@ void HeldAttempt::warn_before_limit(std::int64_t ran_us) {
   });
 }
 
-void HeldAttempt::signal(const protocol::Signal& wanted) {
+void ActiveAttempt::signal(const protocol::Signal& wanted) {
   const bool is_script = order_.launch == LaunchMode::kBatch;
   for (const auto& slot : tasks_) {
     if (slot->task != nullptr && !(is_script && wanted.steps_only)) {
@@ -415,7 +415,7 @@ void HeldAttempt::signal(const protocol::Signal& wanted) {
   }
 }
 
-void HeldAttempt::repeat_report() {
+void ActiveAttempt::repeat_report() {
   if (stage_ == Stage::kEnded) {
     auto* ended = std::get_if<protocol::Ended>(&last_report_);
     if (ended != nullptr) ended->started_ago_us = started_ago_us();
@@ -427,25 +427,25 @@ void HeldAttempt::repeat_report() {
   context_.report(protocol::Prepared{order_.key});
 }
 
-bool HeldAttempt::was_interrupted() const {
+bool ActiveAttempt::was_interrupted() const {
   return stage_ == Stage::kPrepared && !order_.barrier && !stopping_;
 }
 
-const TaskPlan* HeldAttempt::plan(Rank rank) const {
+const TaskPlan* ActiveAttempt::plan(Rank rank) const {
   for (const auto& slot : tasks_) {
     if (slot->plan.rank == rank) return &slot->plan;
   }
   return nullptr;
 }
 
-std::string HeldAttempt::output_file(Rank rank, bool is_stdout) {
+std::string ActiveAttempt::output_file(Rank rank, bool is_stdout) {
   if (tasks_.empty() && !make_plans(/*checks_files=*/false).ok()) return "";
   const TaskPlan* found = plan(rank);
   if (found == nullptr) return "";
   return is_stdout ? found->stdout_path : found->stderr_path;
 }
 
-void HeldAttempt::fail(const Error& error) {
+void ActiveAttempt::fail(const Error& error) {
   telemetry::log(telemetry::Level::kWarning, "launch_failed",
                  {{"attempt", order_.key.text()}, {"why", error.message}});
   stage_ = Stage::kEnded;
@@ -456,11 +456,11 @@ void HeldAttempt::fail(const Error& error) {
   say(report);
 }
 
-std::int64_t HeldAttempt::started_ago_us() const {
+std::int64_t ActiveAttempt::started_ago_us() const {
   return started_us_ == 0 ? 0 : std::max<std::int64_t>(context_.wall_us() - started_us_, 1);
 }
 
-void HeldAttempt::say(protocol::Report report) {
+void ActiveAttempt::say(protocol::Report report) {
   last_report_ = report;
   context_.report(std::move(report));
 }

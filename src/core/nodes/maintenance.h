@@ -12,20 +12,20 @@
 namespace dove::core {
 
 // An agent that was told to test or to repair its node answers within this time.
-constexpr Span kCare_deadline = seconds(3600);
+constexpr Span kMaintenance_deadline = seconds(3600);
 
 // From so many others the node must not have been reached before it is blamed.
 constexpr std::size_t kVotes = 2;
 
 // Whether the pass that tends nodes has to look at it.
-bool wants_care(const Node& node);
+bool wants_maintenance(const Node& node);
 
 // When the job must be told to end, so that the node is free when somebody wants it; kNever: it may
 // end by itself.
 Instant stop_due_at(const State& state, const Node& node, const Job& job);
 
 // The next instant at which time alone changes something for the node's life.
-Instant care_wake(const State& state, const Node& node);
+Instant maintenance_wake(const State& state, const Node& node);
 
 // Why the votes on links make the node suspect. A unit of the topology of which several nodes are
 // not reached from outside, and only from outside, is blamed in their place: then nothing.

@@ -1,4 +1,4 @@
-#include "core/cycle/wait_class.h"
+#include "core/cycle/equivalence_class.h"
 
 #include <gtest/gtest.h>
 
@@ -9,21 +9,21 @@
 namespace dove::core {
 namespace {
 
-class WaitClassTest : public testing::Test {
+class EquivalenceClassTest : public testing::Test {
  protected:
-  WaitClassTest() { prepare(cluster.state, indexes, plain_policies(), {}); }
+  EquivalenceClassTest() { prepare(cluster.state, indexes, plain_policies(), {}); }
   std::uint64_t queued(JobId id) {
     sync(cluster.state, indexes);
     JobNote& note = indexes.jobs.find(id)->second;
     enqueue(cluster.state, indexes, cluster.job(id), note);
-    return note.wait_class;
+    return note.equivalence_class;
   }
 
   TestCluster cluster{1, {.gpus = 2}};
   Indexes indexes;
 };
 
-TEST_F(WaitClassTest, EqualJobsShareOne) {
+TEST_F(EquivalenceClassTest, EqualJobsShareOne) {
   const std::uint64_t first = queued(cluster.submit({.gpus = 1}));
   EXPECT_EQ(queued(cluster.submit({.gpus = 1})), first);
   EXPECT_NE(queued(cluster.submit({.gpus = 2})), first);
@@ -31,7 +31,7 @@ TEST_F(WaitClassTest, EqualJobsShareOne) {
   EXPECT_NE(queued(cluster.submit({.gpus = 1, .priority = 1})), first);
 }
 
-TEST_F(WaitClassTest, AVerdictClosesItUntilSomethingCouldHelp) {
+TEST_F(EquivalenceClassTest, AVerdictClosesItUntilSomethingCouldHelp) {
   const JobId running = cluster.submit_and_start({.gpus = 2});
   const std::uint64_t id = queued(cluster.submit({.gpus = 1}));
   set_verdict(indexes, id, Verdict::kNoPlace);
@@ -43,7 +43,7 @@ TEST_F(WaitClassTest, AVerdictClosesItUntilSomethingCouldHelp) {
   EXPECT_TRUE(indexes.no_place.empty());
 }
 
-TEST_F(WaitClassTest, TooMuchIsWhatThePoolAltogetherDoesNotHave) {
+TEST_F(EquivalenceClassTest, TooMuchIsWhatThePoolAltogetherDoesNotHave) {
   const std::uint64_t id = queued(cluster.submit({.gpus = 2}));
   EXPECT_FALSE(is_too_much(indexes.classes.at(id)));
   cluster.submit_and_start({.gpus = 1});
@@ -51,7 +51,7 @@ TEST_F(WaitClassTest, TooMuchIsWhatThePoolAltogetherDoesNotHave) {
   EXPECT_TRUE(is_too_much(indexes.classes.at(id)));
 }
 
-TEST_F(WaitClassTest, AFullArrayWaitsForOneOfItsElements) {
+TEST_F(EquivalenceClassTest, AFullArrayWaitsForOneOfItsElements) {
   JobSpec spec = spec_of({});
   spec.array.indices = {0, 1};
   spec.array.running_max = 1;

@@ -1,4 +1,5 @@
-// CarePlan: which nodes would be taken out of service when, were an action asked for them now.
+// MaintenancePlan: which nodes would be taken out of service when, were an action asked for them
+// now.
 //
 // The state is forked and run forward by the passes that tend nodes; nothing new is started on it.
 // What runs ends when its time limit and its grace say, at the latest, and every stop, test and
@@ -12,7 +13,7 @@
 
 namespace dove::core {
 
-struct CareWish {
+struct MaintenanceRequest {
   std::vector<NodeId> nodes;
   NodeRequest request;
   Instant at;  // when it is asked for
@@ -20,7 +21,7 @@ struct CareWish {
 };
 
 // One node, from leaving production on. Jobs are those that were there then.
-struct PlannedCare {
+struct PlannedMaintenance {
   NodeId node;
   Instant from;              // kNever: its turn does not come
   Instant idle = kNever;     // nothing that must end runs there any more
@@ -31,14 +32,15 @@ struct PlannedCare {
   std::vector<JobId> again;  // stopped, and run again from the start
 };
 
-struct CarePlan {
-  std::vector<PlannedCare> nodes;  // in the order in which they are taken
-  std::vector<JobId> endless;      // have no time limit, and a node waits for them
-  Instant done = kNever;           // all are back; kNever: that cannot be said
+struct MaintenancePlan {
+  std::vector<PlannedMaintenance> nodes;  // in the order in which they are taken
+  std::vector<JobId> endless;             // have no time limit, and a node waits for them
+  Instant done = kNever;                  // all are back; kNever: that cannot be said
 };
 
 // REQUIRES: `at` >= state.now, the nodes exist, and the request's action is neither kNone nor
 // kResume.
-CarePlan plan_care(const State& state, const Policies& policies, const CareWish& wish);
+MaintenancePlan plan_maintenance(const State& state, const Policies& policies,
+                                 const MaintenanceRequest& wish);
 
 }  // namespace dove::core

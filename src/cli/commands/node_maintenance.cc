@@ -123,7 +123,7 @@ Result<int> show_plan(const Invocation& invocation, const std::string& action) {
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(body["nodes"], nodes_of(invocation, api));
-  TRY_ASSIGN(const json plan, api.send("POST", "/v1/care-plan", body));
+  TRY_ASSIGN(const json plan, api.send("POST", "/v1/maintenance-plan", body));
   if (format == Format::kTable || format == Format::kWide) {
     print(plan_text(plan));
   } else if (format == Format::kName) {
@@ -205,7 +205,7 @@ CommandSpec spec_of(const std::string& name, const std::string& summary) {
 
 }  // namespace
 
-std::vector<Command> node_care_commands() {
+std::vector<Command> node_maintenance_commands() {
   const OptionSpec by{"by", 0, "TIME", "running work is over by then: 2h, or 2027-01-31T18:00"};
   const OptionSpec when{"when", 0, "idle|now", "once nothing runs there (idle), or at once (now)"};
   CommandSpec drain = spec_of("node drain", "Take nodes out of service by a given time");

@@ -1,5 +1,5 @@
-// HeldAttempt: what this node holds of one attempt, from its launch order to the proof that nothing
-// of it is left.
+// ActiveAttempt: what this node holds of one attempt, from its launch order to the proof that
+// nothing of it is left.
 //
 // It prepares (directories, script, checks), starts its tasks (at once, or at the barrier's Start),
 // gathers their exits, stops them when told, and writes down what a restarted agent must know: the
@@ -63,13 +63,13 @@ struct HeldContext {
   ForwardHost forward_host;
 };
 
-class HeldAttempt {
+class ActiveAttempt {
  public:
   enum class Stage { kPreparing, kPrepared, kStarted, kEnded };
 
   // `directory` is the attempt's own; `order_text` is kept there as it came.
-  HeldAttempt(HeldContext context, std::string directory, LaunchOrder order);
-  ~HeldAttempt();
+  ActiveAttempt(HeldContext context, std::string directory, LaunchOrder order);
+  ~ActiveAttempt();
 
   // A new order: waits for what it needs of others, writes it down, prepares, and starts unless
   // there is a barrier.

@@ -1,5 +1,5 @@
 // What asking for a drain, a reboot or an upgrade of nodes would lead to.
-#include "core/explain/care_plan.h"
+#include "core/explain/maintenance_plan.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 #include "codec/json_fields.h"
 #include "codec/words.h"
 #include "server/context.h"
-#include "server/node_care.h"
+#include "server/node_maintenance.h"
 #include "telemetry/clock.h"
 
 namespace dove::server {
@@ -47,8 +47,8 @@ Result<std::vector<NodeId>> nodes_of(const core::State& state,
   return nodes;
 }
 
-Result<core::CareWish> read_wish(const core::State& state, const Call& call) {
-  core::CareWish wish;
+Result<core::MaintenanceRequest> read_wish(const core::State& state, const Call& call) {
+  core::MaintenanceRequest wish;
   std::vector<std::string> names;
   TRY(call.read_body([&](codec::JsonFields& fields) {
     wish.request = read_node_request(fields);
@@ -66,14 +66,15 @@ Result<core::CareWish> read_wish(const core::State& state, const Call& call) {
 
 }  // namespace
 
-void plan_care(Context& context, CallPtr call) {
+void plan_maintenance(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  Result<core::CareWish> wish = read_wish(state, *call);
+  Result<core::MaintenanceRequest> wish = read_wish(state, *call);
   if (!wish.ok()) return call->fail(wish.error());
   wish->at = std::max(state.now, Instant{telemetry::now_us()});
-  const core::CarePlan plan = core::plan_care(state, context.desk.controller.policies(), *wish);
+  const core::MaintenancePlan plan =
+      core::plan_maintenance(state, context.desk.controller.policies(), *wish);
   Json nodes = Json::array();
-  for (const core::PlannedCare& care : plan.nodes) {
+  for (const core::PlannedMaintenance& care : plan.nodes) {
     nodes.push_back(Json{{"node", state.find_node(care.node)->name},
                          {"from_us", instant(care.from)},
                          {"idle_us", instant(care.idle)},

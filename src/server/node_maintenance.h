@@ -8,8 +8,8 @@
 namespace dove::server {
 
 void ask_node(Context& context, CallPtr call);
-// What such a request would lead to (core/explain/care_plan.h).
-void plan_care(Context& context, CallPtr call);
+// What such a request would lead to (core/explain/maintenance_plan.h).
+void plan_maintenance(Context& context, CallPtr call);
 void report_finding(Context& context, CallPtr call);
 
 // The fields action, now, by_us and why; `who` is for the caller to fill in.
