@@ -60,7 +60,8 @@ bool set_limits(Child& child) {
   for (const Rlimit& limit : child.config.rlimits) {
     const rlimit value{static_cast<rlim_t>(limit.soft), static_cast<rlim_t>(limit.hard)};
     core = core || limit.resource == RLIMIT_CORE;
-    if (::setrlimit(static_cast<__rlimit_resource>(limit.resource), &value) != 0) {
+    // As a system call: C libraries differ in the type of the first argument.
+    if (::syscall(SYS_setrlimit, limit.resource, &value) != 0) {
       return fail(child.failure, "set a resource limit of", child.config.argv.items[0]);
     }
   }

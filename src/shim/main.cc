@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -356,7 +357,7 @@ void own_task() {
   ::fcntl(agent::shim::kTaskFd, F_SETLK, &lock);
   ::fcntl(agent::shim::kTaskFd, F_SETFD, FD_CLOEXEC);
   ::fcntl(agent::shim::kChannelFd, F_SETFD, FD_CLOEXEC);
-  ::close_range(agent::shim::kFirstFreeFd, ~0U, 0);
+  ::syscall(SYS_close_range, agent::shim::kFirstFreeFd, ~0U, 0);  // musl has no function for it
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -96,7 +97,7 @@ bool read_table(Table& table) {
   }
   alignas(dirent64) char some[8192];
   ssize_t got;
-  while ((got = ::getdents64(proc, some, sizeof some)) > 0) {
+  while ((got = ::syscall(SYS_getdents64, proc, some, sizeof some)) > 0) {
     for (ssize_t at = 0; at < got && table.count < kMostProcesses;) {
       const dirent64* const entry = reinterpret_cast<const dirent64*>(some + at);
       at += entry->d_reclen;
