@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -71,7 +72,8 @@ std::string kept_at(const AgentOptions& options, const char* name) {
 Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner& runner)
     : loop_(loop),
       options_(std::move(options)),
-      node_(std::move(inventory),
+      machine_(std::move(inventory)),
+      node_(machine_,
             {options_.not_enforced, options_.offer, options_.networks != NetworkRule::kHost,
              options_.network_offer}),
       side_(loop, kSideThreads),
@@ -102,6 +104,26 @@ Agent::~Agent() = default;
 
 DeviceAllocator::Plugins Agent::plugins() {
   DeviceAllocator::Plugins plugins = options_.plugins;
+  // The cards of the fabric are given out as a plug-in's units are, unless a plug-in brings some.
+  plugins.units = [this, more = plugins.units](const std::string& resource,
+                                               const Placement& placement) {
+    auto units = more ? more(resource, placement) : std::nullopt;
+    if (!units && resource == kCards && counts_cards()) {
+      units = cards_by_distance(fabric_, options_.planes, node_.inventory(), placement.devices);
+    }
+    return units;
+  };
+  plugins.ask_units = [this, more = plugins.ask_units](const std::string& resource,
+                                                       std::vector<std::string> ids,
+                                                       DeviceAllocator::Done done) {
+    if (resource != kCards || !counts_cards()) return more(resource, std::move(ids), std::move(done));
+    loop_.post([done = std::move(done)] { done(DeviceEdits{}); });  // nobody is to be asked
+  };
+  if (plugins.is_here) {
+    plugins.is_here = [this, more = plugins.is_here](const std::string& resource) {
+      return (resource == kCards && counts_cards()) || more(resource);
+    };
+  }
   plugins.lives = [this](AttemptKey key) { return attempts_.lives(key); };
   plugins.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
     return loop_.after(wait, std::move(call));
@@ -274,8 +296,31 @@ void Agent::saw(const std::vector<devices::DeviceSample>& samples) {
   preflights_.saw(samples);
 }
 
+bool Agent::counts_cards() const {
+  return std::none_of(machine_.countables.begin(), machine_.countables.end(),
+                      [](const Countable& one) { return one.name == kCards; });
+}
+
+// What is in the machine, and the cards that gangs may have.
+Inventory Agent::whole_inventory() const {
+  Inventory whole = machine_;
+  const auto cards = static_cast<std::int64_t>(
+      cards_by_distance(fabric_, options_.planes, machine_, {}).size());
+  if (cards == 0 || !counts_cards()) return whole;
+  const auto at = std::lower_bound(
+      whole.countables.begin(), whole.countables.end(), kCards,
+      [](const Countable& one, std::string_view name) { return one.name < name; });
+  whole.countables.insert(at, {std::string(kCards), cards});
+  return whole;
+}
+
 void Agent::set_inventory(Inventory inventory) {
-  if (node_.set_inventory(std::move(inventory))) session_.reports().flush();
+  machine_ = std::move(inventory);
+  look_at_inventory();
+}
+
+void Agent::look_at_inventory() {
+  if (node_.set_inventory(whole_inventory())) session_.reports().flush();
   allocator_.look(node_.inventory());
   look_at_networks();
 }
@@ -286,7 +331,7 @@ void Agent::set_offer(TaskOffer offer) {
 
 void Agent::set_fabric(devices::Fabric fabric) {
   fabric_ = std::move(fabric);
-  look_at_networks();
+  look_at_inventory();
   const std::string text = cufile_config(fabric_, options_.planes, addresses_of);
   if (text == cufile_text_ || !options_.keeps_records) return;
   Result<std::string> written = write_cufile_config(options_.data_dir + "/cufile.json", text);

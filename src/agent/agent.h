@@ -84,11 +84,15 @@ class Agent {
   void watch();
   void take_order(const protocol::Order& order, const nlohmann::json& line, std::string text);
   void take_control(const protocol::Control& line);
+  bool counts_cards() const;  // no plug-in brings cards of that name
+  Inventory whole_inventory() const;
+  void look_at_inventory();
   void look_at_networks();
   void certified();
 
   wire::Loop& loop_;
   const AgentOptions options_;
+  Inventory machine_;  // as it was found, without the cards of the fabric
   NodeDescription node_;
   devices::DeviceFiles device_files_;
   devices::Fabric fabric_;

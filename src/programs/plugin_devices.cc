@@ -80,7 +80,7 @@ agent::DeviceAllocator::Plugins PluginDevices::plugins() {
           [this](const std::vector<std::string>& uuids, agent::DeviceAllocator::Done done) {
             ask(uuids, std::move(done));
           },
-          [this](const std::string& resource) { return board_->units_of(resource); },
+          [this](const std::string& resource, const Placement&) { return board_->units_of(resource); },
           [this](const std::string& resource, const std::vector<std::string>& ids,
                  const agent::DeviceAllocator::Done& done) {
             host_.allocate(resource, ids, [done](const Result<kubelet::Allocation>& answer) {

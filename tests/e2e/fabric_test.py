@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from cluster import DOVE, Cluster
+from cluster import DOVE, Cluster, until
 
 SHOWN = ("NCCL_IB_HCA", "UCX_NET_DEVICES", "NCCL_IB_DISABLE", "NCCL_SOCKET_IFNAME", "DOVE_PLANE_STORAGE")
 PRINT = "; ".join(f"echo {name}=${{{name}-unset}}" for name in SHOWN) + "; ulimit -l"
@@ -50,6 +50,25 @@ class Fabric(unittest.TestCase):
         self.assertIn(memlock, (most, "unlimited"))
         alone, _ = self.shown(cluster, nodes=1)
         self.assertEqual(alone["NCCL_IB_HCA"], "unset")
+
+    def test_gangs_that_ask_for_cards_of_their_own_get_different_ones(self):
+        cluster = self.start()
+        self.assertEqual(cluster.api.call("GET", "/v1/nodes/node1")["countables_free"], [{"name": "nics", "amount": 2}])
+        show = "echo $DOVE_NICS $NCCL_IB_HCA; sleep 600"
+        ask = {"name": "own", "command": ["bash", "-c", show], "tasks": 2, "tasks_per_node": 1,
+               "countables": {"nics": 1}}
+        jobs = [cluster.submit(ask), cluster.submit(ask)]
+        for job in jobs:
+            cluster.wait_state(job, "running")
+        lines = [until(lambda job=job: cluster.logs(job).split(), 20, "its cards") for job in jobs]
+        self.assertEqual(lines, [["mlx5_0", "=mlx5_0:1"], ["mlx5_1", "=mlx5_1:1"]])
+        third = cluster.submit(ask)
+        self.assertIn("nics", str(cluster.api.call("GET", f"/v1/jobs/{third}/why")))
+        cluster.api.call("POST", f"/v1/jobs/{jobs[0]}/cancel", {})
+        cluster.wait_state(third, "running")
+        self.assertEqual(until(lambda: cluster.logs(third).split(), 20, "its cards")[0], "mlx5_0")
+        for job in (jobs[1], third):
+            cluster.api.call("POST", f"/v1/jobs/{job}/cancel", {})
 
     def test_planes_that_make_no_sense_are_refused(self):
         done = subprocess.run([DOVE, "agent", "--planes", "gpu"], capture_output=True, text=True, timeout=30)

@@ -92,14 +92,14 @@ std::set<std::string> DeviceAllocator::away(const Placement& placement,
     }
   }
   for (const Countable& one : placement.countables) {
-    if (plugins_.units && plugins_.units(one.name)) look_for(one.name);
+    if (plugins_.units && plugins_.units(one.name, placement)) look_for(one.name);
   }
   return missing;
 }
 
 bool DeviceAllocator::needs(const Placement& placement, const Inventory& inventory) const {
   const auto is_plugged = [&](const Countable& one) {
-    return plugins_.units && plugins_.units(one.name).has_value();
+    return plugins_.units && plugins_.units(one.name, placement).has_value();
   };
   return !plugged_of(set_of(placement.devices), inventory).empty() ||
          std::any_of(placement.countables.begin(), placement.countables.end(), is_plugged) ||
@@ -108,15 +108,15 @@ bool DeviceAllocator::needs(const Placement& placement, const Inventory& invento
 
 // The first that nobody has.
 Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key,
-                                                       const std::vector<Countable>& wanted) {
+                                                       const Placement& placement) {
   std::erase_if(counted_, [&](const auto& entry) {
     return under_way_.count(entry.first) == 0 && !(plugins_.lives && plugins_.lives(entry.first));
   });
   counted_.erase(key);
   Units chosen;
-  for (const Countable& one : wanted) {
+  for (const Countable& one : placement.countables) {
     std::optional<std::vector<std::string>> free =
-        plugins_.units ? plugins_.units(one.name) : std::nullopt;
+        plugins_.units ? plugins_.units(one.name, placement) : std::nullopt;
     if (!free) continue;
     for (const auto& [other, counted] : counted_) {
       const auto theirs = counted.units.find(one.name);
@@ -129,7 +129,7 @@ Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key,
       return Error{
           ErrorKind::kUnavailable, "device_plugin",
           fmt::format("{} of {} are asked for, and {} are free and well on this node; look "
-                      "at its device plug-in",
+                      "at its device plug-in, or, for nics, at the links of its cards",
                       one.amount, one.name, free->size()),
           one.name};
     }
@@ -183,7 +183,7 @@ void DeviceAllocator::ask(AttemptKey key, const Placement& placement, const Inve
     if (!task.devices.empty()) sets.insert(set_of(task.devices));
   }
   std::erase_if(sets, [&](const Set& set) { return plugged_of(set, inventory).empty(); });
-  Result<Units> units = choose(key, placement.countables);
+  Result<Units> units = choose(key, placement);
   const std::size_t asked = sets.size() + (units.ok() ? units->size() : 0);
   Asking& asking = under_way_[key];
   asking.left = asked;
@@ -238,6 +238,14 @@ const DeviceEdits* DeviceAllocator::find(const std::vector<DeviceGrant>& grants)
 const DeviceEdits* DeviceAllocator::find_units(AttemptKey key) const {
   const auto found = counted_.find(key);
   return found == counted_.end() ? nullptr : &found->second.edits;
+}
+
+const std::vector<std::string>* DeviceAllocator::units_of(AttemptKey key,
+                                                          std::string_view resource) const {
+  const auto found = counted_.find(key);
+  if (found == counted_.end()) return nullptr;
+  const auto units = found->second.units.find(resource);
+  return units == found->second.units.end() ? nullptr : &units->second;
 }
 
 // A line each; one that cannot be read is asked for again with the next attempt.

@@ -2,8 +2,8 @@
 // use their devices.
 //
 // It asks for each set of devices that a task of the attempt gets, and for all of them together.
-// For resources that the ledger only counts (network adapters, FPGAs) it chooses the first free
-// units, for all tasks of the attempt together; they belong to the attempt until it ends. The
+// For resources that the ledger only counts (network cards, FPGAs) it chooses the first free units,
+// for all tasks of the attempt together; they belong to the attempt until it ends. The
 // latest answer for a set is kept, also over a restart of the agent: a step that starts later needs
 // it. An attempt whose plug-in is away (the agent or the plug-in was just restarted) waits for it,
 // kPlugin_limit at most, and never starts without it. Loop thread only.
@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/attempts/order.h"
@@ -46,9 +47,11 @@ class DeviceAllocator {
   struct Plugins {
     std::function<std::string(const std::string& uuid)> resource_of;
     std::function<void(std::vector<std::string> uuids, Done done)> ask;
-    // What a plug-in has of a resource that the ledger only counts, healthy and in the order in
-    // which they are given; nothing: no plug-in ever brought it.
-    std::function<std::optional<std::vector<std::string>>(const std::string& resource)> units = {};
+    // What there is of a resource that the ledger only counts, healthy and in the order in which a
+    // placement gets them; nothing: no plug-in ever brought it.
+    std::function<std::optional<std::vector<std::string>>(const std::string& resource,
+                                                          const Placement& placement)>
+        units = {};
     std::function<void(const std::string& resource, std::vector<std::string> ids, Done done)>
         ask_units = {};
     // Whether the plug-in of a resource has registered and listed what it has; unset: all have.
@@ -76,6 +79,8 @@ class DeviceAllocator {
   const DeviceEdits* find(const std::vector<DeviceGrant>& grants) const;
   // What was answered for the units that this attempt has; nullptr: it has none.
   const DeviceEdits* find_units(AttemptKey key) const;
+  // The units of the resource that this attempt has; nullptr: it has none.
+  const std::vector<std::string>* units_of(AttemptKey key, std::string_view resource) const;
 
  private:
   using Set = std::vector<std::int32_t>;  // ids, ascending
@@ -86,7 +91,7 @@ class DeviceAllocator {
     std::optional<Placement> waits_with = {};  // for plug-ins that are away
     wire::Timer limit = {};
   };
-  using Units = std::map<std::string, std::vector<std::string>>;  // by resource
+  using Units = std::map<std::string, std::vector<std::string>, std::less<>>;  // by resource
   struct Counted {
     Units units;
     DeviceEdits edits;
@@ -95,7 +100,7 @@ class DeviceAllocator {
   std::set<std::string> away(const Placement& placement, const Inventory& inventory) const;
   void wait(AttemptKey key, const std::set<std::string>& away);
   void ask(AttemptKey key, const Placement& placement, const Inventory& inventory);
-  Result<Units> choose(AttemptKey key, const std::vector<Countable>& wanted);
+  Result<Units> choose(AttemptKey key, const Placement& placement);
   void answered(AttemptKey key, const Set& set, const Result<DeviceEdits>& answer);
   void one_less(AttemptKey key, const Result<DeviceEdits>& answer);
   void end(AttemptKey key);

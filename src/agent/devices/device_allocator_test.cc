@@ -118,7 +118,7 @@ TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach)
   std::vector<std::string> well = {"a", "b", "c"};
   std::vector<std::string> asked;
   DeviceAllocator::Plugins counted = plugins();
-  counted.units = [&](const std::string& resource) {
+  counted.units = [&](const std::string& resource, const Placement&) {
     return resource == "net/hca" ? std::optional(well) : std::nullopt;
   };
   counted.ask_units = [&](const std::string&, std::vector<std::string> ids,
@@ -172,7 +172,7 @@ class DeviceAllocatorWaits : public DeviceAllocatorTest {
  protected:
   DeviceAllocatorWaits() {
     DeviceAllocator::Plugins all = plugins();
-    all.units = [this](const std::string& resource) {
+    all.units = [this](const std::string& resource, const Placement&) {
       const bool known = resource == "net/hca";
       return known ? std::optional(here_.count(resource) ? Ids{"a"} : Ids{}) : std::nullopt;
     };

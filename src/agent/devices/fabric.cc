@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <utility>
 
 namespace dove::agent {
 namespace {
@@ -95,12 +96,34 @@ Result<Planes> parse_planes(const std::string& text) {
   return planes;
 }
 
+std::vector<std::string> cards_by_distance(const Fabric& fabric, const Planes& planes,
+                                           const Inventory& inventory,
+                                           const std::vector<DeviceGrant>& grants) {
+  std::vector<std::pair<std::size_t, std::size_t>> cards;  // distance, index
+  for (std::size_t i = 0; i < fabric.cards.size(); ++i) {
+    if (!is_for_peers(planes, fabric.cards[i])) continue;
+    std::size_t nearest = kPaths.size();
+    for (const DeviceGrant& grant : grants) {
+      nearest = std::min(nearest,
+                         distance(fabric, inventory, static_cast<std::size_t>(grant.device), i));
+    }
+    cards.emplace_back(nearest, i);
+  }
+  std::sort(cards.begin(), cards.end());
+  std::vector<std::string> names;
+  for (const auto& [nearest, i] : cards) names.push_back(fabric.cards[i].name);
+  return names;
+}
+
 std::vector<std::size_t> cards_for(const Fabric& fabric, const Planes& planes,
                                    const Inventory& inventory,
-                                   const std::vector<DeviceGrant>& grants) {
+                                   const std::vector<DeviceGrant>& grants,
+                                   const std::vector<std::string>* own) {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < fabric.cards.size(); ++i) {
-    if (is_for_peers(planes, fabric.cards[i])) open.push_back(i);
+    const Card& card = fabric.cards[i];
+    const bool may = own == nullptr || std::find(own->begin(), own->end(), card.name) != own->end();
+    if (may && is_for_peers(planes, card)) open.push_back(i);
   }
   if (grants.empty()) return open;
   std::vector<std::size_t> chosen;
@@ -122,13 +145,15 @@ std::vector<std::size_t> cards_for(const Fabric& fabric, const Planes& planes,
 std::map<std::string, std::string> fabric_environment(const Fabric& fabric, const Planes& planes,
                                                       const Inventory& inventory,
                                                       const std::vector<DeviceGrant>& grants,
-                                                      bool has_peers) {
+                                                      bool has_peers,
+                                                      const std::vector<std::string>* own) {
   std::map<std::string, std::string> e;
+  if (own != nullptr) e["DOVE_NICS"] = list(*own);
   if (!planes.user.empty()) e["DOVE_PLANE_USER"] = list(planes.user);
   if (!planes.storage.empty()) e["DOVE_PLANE_STORAGE"] = list(planes.storage);
   if (!planes.gpu.empty()) e["DOVE_PLANE_GPU"] = list(planes.gpu);
   if (!has_peers) return e;
-  const std::vector<std::size_t> cards = cards_for(fabric, planes, inventory, grants);
+  const std::vector<std::size_t> cards = cards_for(fabric, planes, inventory, grants, own);
   if (!cards.empty()) {
     std::vector<std::string> ports;
     for (const std::size_t card : cards) {

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -29,17 +30,29 @@ struct Planes {
 // "user=eth0,storage=ib4+ib5,gpu=ib0+ib1". Errors name what is wrong.
 Result<Planes> parse_planes(const std::string& text);
 
-// The cards that tasks with these devices use, as indices of fabric.cards, ascending: of the gpu
-// plane if there is one, else of no other; active; nearest to some of the devices.
+// The countable by which jobs ask for cards of their own.
+inline constexpr std::string_view kCards = "nics";
+
+// The names of the cards that gangs may use (of the gpu plane if there is one, else of no other;
+// active), those nearest to some of the devices first.
+std::vector<std::string> cards_by_distance(const devices::Fabric& fabric, const Planes& planes,
+                                           const Inventory& inventory,
+                                           const std::vector<DeviceGrant>& grants);
+
+// The ones among them that tasks with these devices use, as indices of fabric.cards, ascending: the
+// nearest to some of the devices. `own`: the names of the attempt's own cards; null: it shares all.
 std::vector<std::size_t> cards_for(const devices::Fabric& fabric, const Planes& planes,
                                    const Inventory& inventory,
-                                   const std::vector<DeviceGrant>& grants);
+                                   const std::vector<DeviceGrant>& grants,
+                                   const std::vector<std::string>* own = nullptr);
 
-// What a task with these devices finds in its environment; `has_peers`: on other nodes.
+// What a task with these devices finds in its environment; `has_peers`: on other nodes; `own`: as
+// above.
 std::map<std::string, std::string> fabric_environment(const devices::Fabric& fabric,
                                                       const Planes& planes,
                                                       const Inventory& inventory,
                                                       const std::vector<DeviceGrant>& grants,
-                                                      bool has_peers);
+                                                      bool has_peers,
+                                                      const std::vector<std::string>* own = nullptr);
 
 }  // namespace dove::agent

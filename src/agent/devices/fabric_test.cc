@@ -53,6 +53,16 @@ TEST_F(FabricOfTwoSockets, AnotherPlanesCardIsLeftAlone) {
   EXPECT_EQ(environment({{3, 1000, {}}}).at("NCCL_NET_GDR_LEVEL"), "PHB") << "not across sockets";
 }
 
+TEST_F(FabricOfTwoSockets, TheCardsOfAnAttemptAreItsOwnAndTheNearestOnesComeFirst) {
+  const std::vector<DeviceGrant> third = {{2, 1000, {}}};
+  const std::vector<std::string> order = cards_by_distance(fabric_, planes_, inventory_, third);
+  EXPECT_EQ(order, (std::vector<std::string>{"mlx5_2", "mlx5_0", "mlx5_1"})) << "3 is for storage";
+  const std::vector<std::string> own = {"mlx5_1"};
+  const Names e = fabric_environment(fabric_, planes_, inventory_, third, true, &own);
+  EXPECT_EQ(e.at("NCCL_IB_HCA"), "=mlx5_1:1") << "the nearer ones are others'";
+  EXPECT_EQ(e.at("DOVE_NICS"), "mlx5_1");
+}
+
 TEST_F(FabricOfTwoSockets, ACardThatIsDownIsNotUsed) {
   fabric_.cards[0].is_active = false;
   EXPECT_EQ(environment({{0, 1000, {}}}).at("NCCL_IB_HCA"), "=mlx5_1:1");

@@ -299,8 +299,10 @@ void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
   if (facts.fabric == nullptr || facts.inventory == nullptr) return;
   // In a network of the gang's own the node's interfaces are not there.
   if (order.in_network) return;
+  const std::vector<std::string>* const cards =
+      facts.allocator == nullptr ? nullptr : facts.allocator->units_of(order.key, kCards);
   const auto found = fabric_environment(*facts.fabric, facts.planes, *facts.inventory, grants,
-                                        order.nodes.size() > 1);
+                                        order.nodes.size() > 1, cards);
   const auto& own = order.exec.environment;
   for (const auto& [name, value] : found) {
     if (!own.contains(name)) e[name] = value;
