@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-torch test-isolation test-vm packages bundle test-packages gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-torch test-isolation test-security test-vm packages bundle test-packages gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -81,6 +81,14 @@ test-isolation: ## what a hostile task in a container tries, and a neighbour tha
 	@tools/setup build run test
 	@$(MAKE) --no-print-directory build
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/isolation_test.py
+
+test-security: build ## every operation with every credential that is not good for it, what a hostile task or client tries, and testssl.sh
+	@tools/setup run test peers
+	@tools/run_tests $(RELEASE) --only e2e --match credentials_
+	@tools/run_tests $(RELEASE) --only e2e --match isolation_
+	@tools/run_tests $(RELEASE) --only e2e --match hostile_
+	@tools/run_tests $(RELEASE) --only e2e --match tls_
+	@tools/run_tests $(RELEASE) --only peers --match testssl_
 
 test-vm: ## what depends on the kernel, in a machine with systemd and cgroup v2 (root, qemu; SUITES="isolation-crun exec")
 	@tools/setup build vm

@@ -10,13 +10,19 @@
 namespace dove::accounts {
 namespace {
 
-constexpr std::array<std::string_view, 3> kGoodFor{"reading", "reading and the user's own jobs",
-                                                   "all that its user may do"};
+struct Scope {
+  std::string_view word;  // as people give it
+  std::string_view good_for;
+};
+constexpr std::array<Scope, 4> kScopes{{{"read", "reading"},
+                                        {"jobs", "reading and the user's own jobs"},
+                                        {"all", "all that its user may do"},
+                                        {"log", "copying the log"}}};
 
 // What a token of an SSH connection is good for, about its own job.
 constexpr std::array<std::string_view, 3> kOfSsh{"getJob", "openExec", "openForward"};
 
-std::string_view good_for(KeyScope scope) { return kGoodFor.at(static_cast<std::size_t>(scope)); }
+const Scope& scope_of(KeyScope scope) { return kScopes.at(static_cast<std::size_t>(scope)); }
 
 }  // namespace
 
@@ -55,12 +61,12 @@ Result<void> may_call(const Rule& rule, const Caller& caller) {
                  "only an administrator may do this; ask one, or use the administrator's token",
                  ""};
   }
-  if (!caller.key.empty() && caller.scope < rule.scope) {
+  if (!caller.key.empty() && !holds(caller.scope, rule.scope)) {
     return Error{ErrorKind::kDenied, "key_scope",
                  fmt::format("key {} is good for {}, and {} takes one for {}: `dove key create "
                              "--scope {}` makes it",
-                             caller.key, good_for(caller.scope), rule.operation,
-                             good_for(rule.scope), rule.scope == KeyScope::kJobs ? "jobs" : "all"),
+                             caller.key, scope_of(caller.scope).good_for, rule.operation,
+                             scope_of(rule.scope).good_for, scope_of(rule.scope).word),
                  ""};
   }
   return {};

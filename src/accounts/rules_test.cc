@@ -30,10 +30,20 @@ TEST(Rules, AKeyIsGoodForItsScope) {
   EXPECT_EQ(code(KeyScope::kJobs, "submitJob"), "");
   EXPECT_EQ(code(KeyScope::kJobs, "issueKey"), "key_scope");
   EXPECT_EQ(code(KeyScope::kAll, "issueKey"), "");
+  // The log holds hashes of passwords and tokens, which a key for reading is not to see.
+  EXPECT_EQ(code(KeyScope::kRead, "readLog"), "admin_only");
+  EXPECT_EQ(code(KeyScope::kLog, "listJobs"), "key_scope");
   EXPECT_EQ(code(KeyScope::kAll, "removeNode"), "admin_only");
   caller.admin = true;
   EXPECT_EQ(code(KeyScope::kJobs, "removeNode"), "key_scope");
   EXPECT_EQ(code(KeyScope::kAll, "removeNode"), "");
+  for (const KeyScope scope : {KeyScope::kRead, KeyScope::kJobs}) {
+    EXPECT_EQ(code(scope, "readLog"), "key_scope");
+  }
+  for (const KeyScope scope : {KeyScope::kLog, KeyScope::kAll}) {
+    EXPECT_EQ(code(scope, "readLogBlobs"), "");
+  }
+  EXPECT_EQ(code(KeyScope::kLog, "removeNode"), "key_scope");
 }
 
 TEST(Rules, AJobsTokenIsNoUsers) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "codec/bytes.h"
-#include "core/state/state.h"
 #include "model/declared.h"
 #include "model/executor.h"
 #include "model/health.h"
@@ -29,7 +28,7 @@ constexpr Preempt last_of<Preempt>() {
 }
 template <>
 constexpr KeyScope last_of<KeyScope>() {
-  return KeyScope::kAll;
+  return KeyScope::kLog;
 }
 template <>
 constexpr NoticeBy last_of<NoticeBy>() {
@@ -130,10 +129,6 @@ constexpr ExecutorContact last_of<ExecutorContact>() {
 template <>
 constexpr ExecutorNodeState last_of<ExecutorNodeState>() {
   return ExecutorNodeState::kDown;
-}
-template <>
-constexpr core::PlacementStage last_of<core::PlacementStage>() {
-  return core::PlacementStage::kEnded;
 }
 
 }  // namespace dove::codec

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/state/state.h"
 #include "model/event.h"
 #include "model/exec.h"
 #include "model/job.h"
@@ -46,11 +45,6 @@ nlohmann::json write_submission(const Submission& submission);
 std::string encode_exec(const ExecSpec& exec);
 Result<ExecSpec> decode_exec(const nlohmann::json& blob);
 
-// What cannot be known without the ExecSpec blob (command, environment, files) is not in it.
-nlohmann::json job_json(const core::State& state, const core::Job& job);     // GET /v1/jobs/{id}
-nlohmann::json node_json(const core::State& state, const core::Node& node);  // GET /v1/nodes/{name}
-// job_json() without attempts and what only a closer look needs: for lists.
-nlohmann::json job_summary_json(const core::State& state, const core::Job& job);
 // {"kind": "JobSubmitted", ...its fields}.
 nlohmann::json event_json(const Event& event);
 nlohmann::json decision_json(const Decision& decision);

@@ -7,7 +7,6 @@
 #include "codec/json.h"
 #include "codec/json_parts.h"
 #include "codec/words.h"
-#include "core/place/domain.h"
 #include "model/job_fields.h"
 #include "model/new_cluster.h"
 
@@ -203,11 +202,12 @@ void read(JsonFields& fields, Pool& v) {
 }
 
 Json write(const Queue& v) {
-  return {{"name", v.name},     {"priority", v.priority},
-          {"open", v.open},     {"limits", limits_json(v.limits)},
-          {"parent", v.parent}, {"guaranteed", quota_json(v.guaranteed)},
-          {"weight", v.weight}, {"band", v.band},
-          {"order", v.order},   {"promises", v.promises}};
+  return {{"name", v.name},        {"priority", v.priority},
+          {"open", v.open},        {"limits", limits_json(v.limits)},
+          {"parent", v.parent},    {"guaranteed", quota_json(v.guaranteed)},
+          {"weight", v.weight},    {"weights", write(v.weights)},
+          {"band", v.band},        {"order", v.order},
+          {"promises", v.promises}};
 }
 
 void read(JsonFields& fields, Queue& v) {
@@ -216,7 +216,8 @@ void read(JsonFields& fields, Queue& v) {
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
   fields.text("parent", v.parent, {256, TextRule::Kind::kLine});
   fields.object("guaranteed", [&](JsonFields& inner) { read_quota(inner, v.guaranteed); });
-  fields.integer("weight", v.weight, 1, 1'000'000);
+  fields.integer("weight", v.weight, 1, kQueueWeight_max);
+  fields.object("weights", [&](JsonFields& inner) { read(inner, v.weights); });
   fields.integer("band", v.band, -1'000'000, 1'000'000);
   fields.text("order", v.order, {256, TextRule::Kind::kLine});
   fields.integer("promises", v.promises, 0, 10'000);
@@ -247,7 +248,7 @@ void read_topology(JsonFields& fields, std::vector<TopologyUnit>& topology) {
     inner.text("name", unit.name, {64, TextRule::Kind::kName});
     if (unit.level.empty()) inner.fail("level", "missing_field", "say which level: rack, switch");
     if (unit.name.empty()) inner.fail("name", "missing_field", "name the unit");
-    if (unit.level == core::kNodeLevel) {
+    if (unit.level == kNodeLevel) {
       inner.fail("level", "bad_value", "every node is a unit of level node: leave it out");
     }
     for (const TopologyUnit& wider : topology) {

@@ -5,8 +5,7 @@
 
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
-#include "core/place/limits.h"
-#include "core/state/slices.h"
+#include "model/resource_names.h"
 
 namespace dove::codec {
 namespace {
@@ -18,11 +17,11 @@ constexpr std::int64_t kMonthMax = 1'000'000'000 * kHour_ms;
 constexpr std::size_t kNamesMax = 256;
 constexpr std::string_view kKubernetesSlice = "nvidia.com/mig-";
 
-bool is_slice(const Countable& one) { return one.name.starts_with(core::kBySlice); }
+bool is_slice(const Countable& one) { return one.name.starts_with(kBySlice); }
 
 void put(Json& object, const Countable& one) {
   if (is_slice(one)) {
-    object["slices"][one.name.substr(core::kBySlice.size())] = one.amount;
+    object["slices"][one.name.substr(kBySlice.size())] = one.amount;
   } else {
     object["countables"][one.name] = one.amount;
   }
@@ -79,12 +78,12 @@ void read_models(JsonFields& fields, std::vector<Countable>& out) {
   each_name(fields, "gpus_milli_by_model", [&](JsonFields& entries, const std::string& model) {
     std::int32_t milli = 0;
     entries.integer(model, milli, 0, kAmountMax);
-    add(fields, "gpus_milli_by_model", {core::model_key(model), milli}, out);
+    add(fields, "gpus_milli_by_model", {model_key(model), milli}, out);
   });
   each_name(fields, "gpus_by_model", [&](JsonFields& entries, const std::string& model) {
     std::int32_t milli = 0;
     read_gpus(entries, model, milli);
-    add(fields, "gpus_by_model", {core::model_key(model), milli}, out);
+    add(fields, "gpus_by_model", {model_key(model), milli}, out);
   });
 }
 
@@ -92,7 +91,7 @@ void put_slices(JsonFields& fields, std::string_view name, const std::string& pr
                 std::int64_t slices, std::vector<Countable>& out) {
   const auto slice = parse_slice(profile);
   if (!slice.ok()) return fields.failure().set(slice.error(), fields.path_of(name));
-  add(fields, name, {fmt::format("{}{}", core::kBySlice, *slice), slices}, out);
+  add(fields, name, {fmt::format("{}{}", kBySlice, *slice), slices}, out);
 }
 
 // "slices": {"1g.10gb": 2}, or the countable "nvidia.com/mig-1g.10gb": 2.
@@ -217,6 +216,20 @@ void read_quota(JsonFields& fields, Quota& v) {
   const auto is_nothing = [](const Countable& one) { return one.amount == 0; };
   std::erase_if(v.countables, is_nothing);
   std::erase_if(v.gpus_by_model, is_nothing);
+}
+
+Json write(const QueueWeights& v) {
+  Json object = Json::object();
+  if (v.cores != 0) object["cores"] = v.cores;
+  if (v.gpus != 0) object["gpus"] = v.gpus;
+  if (v.memory != 0) object["memory"] = v.memory;
+  return object;
+}
+
+void read(JsonFields& fields, QueueWeights& v) {
+  fields.integer("cores", v.cores, 1, kQueueWeight_max);
+  fields.integer("gpus", v.gpus, 1, kQueueWeight_max);
+  fields.integer("memory", v.memory, 1, kQueueWeight_max);
 }
 
 }  // namespace dove::codec

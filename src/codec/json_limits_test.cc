@@ -73,5 +73,14 @@ TEST(JsonLimits, AreRefusedWithTheirPlace) {
   }
 }
 
+TEST(JsonLimits, AQueueMayHaveAnotherWeightInOneResource) {
+  const Queue weighed = queue(R"("weight": 3, "weights": {"gpus": 6})");
+  EXPECT_EQ(weighed.weights, (QueueWeights{0, 6, 0}));
+  EXPECT_EQ(declared_json(weighed).at("weights"), nlohmann::json({{"gpus", 6}}));
+  const auto wrong = read(R"({"kind": "Queue", "name": "q", "weights": {"gpu": 6}})");
+  EXPECT_EQ(wrong.error().field, "weights.gpu");
+  EXPECT_FALSE(read(R"({"kind": "Queue", "name": "q", "weights": {"cores": 0}})").ok());
+}
+
 }  // namespace
 }  // namespace dove::codec

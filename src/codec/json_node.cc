@@ -1,4 +1,4 @@
-// Nodes, inventories, placements and exits as JSON.
+// Inventories, placements, exits and findings as JSON.
 //
 // Readers of what agents and controllers send each other ignore fields they do not know: the two
 // may be of different versions.
@@ -11,10 +11,6 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
-#include "core/nodes/contact.h"
-#include "core/nodes/maintenance.h"
-#include "core/place/fit.h"
-#include "core/state/executors/foreign.h"
 
 namespace dove::codec {
 namespace {
@@ -86,6 +82,8 @@ void check_inventory(JsonFields& fields, const Inventory& v) {
   }
 }
 
+}  // namespace
+
 Json device_json(const Device& device) {
   return {{"kind", device.kind},
           {"vendor", device.vendor},
@@ -93,72 +91,6 @@ Json device_json(const Device& device) {
           {"uuid", device.uuid},
           {"memory_bytes", device.memory_bytes},
           {"numa_node", device.numa_node}};
-}
-
-Json slots_json(core::SlotSet slots) {
-  Json list = Json::array();
-  for (int slot = 0; slots >> slot != 0; ++slot) {
-    if ((slots >> slot & 1) != 0) list.push_back(slot);
-  }
-  return list;
-}
-
-// By profile, how many slices would still fit on the node, each profile alone.
-Json slices_free_json(const core::Node& node) {
-  Json free = Json::object();
-  for (const Device& device : node.inventory->devices) {
-    const core::SliceTable* table = core::slice_table(device);
-    if (table == nullptr) continue;
-    for (const core::SliceProfile& profile : table->profiles) {
-      const std::string name(profile.name);
-      if (free.contains(name)) continue;
-      Request request;
-      request.slice = name;
-      request.slices = 1;
-      free[name] = core::device_capacity(core::view_of(node).devices(), request,
-                                         std::numeric_limits<std::int32_t>::max());
-    }
-  }
-  return free;
-}
-
-void put_amounts(Json& object, const core::Node& node) {
-  const Inventory& inventory = *node.inventory;
-  std::size_t cores = 0;
-  for (const NumaNode& numa : inventory.numa) cores += numa.cores.size();
-  object["cores"] = cores;
-  object["cores_free"] = node.cores_free.size();
-  object["cores_reserved"] = node.declared.cores_reserved;
-  object["memory_bytes"] = inventory.memory_bytes;
-  object["memory_free_bytes"] = node.memory_free_bytes;
-  object["gpus"] = inventory.devices.size();
-  std::int64_t free_milli = 0;
-  std::size_t whole = 0;
-  Json devices = Json::array();
-  for (std::size_t i = 0; i < inventory.devices.size(); ++i) {
-    const std::int32_t milli =
-        i < node.device_free_milli.size() ? node.device_free_milli[i] : kWholeDevice_milli;
-    free_milli += milli;
-    whole += milli == kWholeDevice_milli ? 1 : 0;
-    Json device = device_json(inventory.devices[i]);
-    device["id"] = i;
-    device["free_milli"] = milli;
-    if (core::is_sliced(node.slots_taken, i))
-      device["slots_taken"] = slots_json(node.slots_taken[i]);
-    devices.push_back(std::move(device));
-  }
-  object["gpus_free"] = whole;
-  object["gpus_free_milli"] = free_milli;
-  object["gpu_model"] = inventory.devices.empty() ? "" : inventory.devices[0].model;
-  object["devices"] = std::move(devices);
-  if (!node.slots_taken.empty()) object["slices_free"] = slices_free_json(node);
-}
-
-}  // namespace
-
-std::string node_name(const core::State& state, NodeId id) {
-  if (state.nodes.holds(id)) return state.nodes[id].name;
-  return fmt::format("node {}", id.value);
 }
 
 Json grants_json(const std::vector<DeviceGrant>& grants) {
@@ -325,81 +257,6 @@ Json foreign_json(const ForeignAllocation& v) {
               {"priority", v.priority}};
   put_instant(object, "started_at", v.started_at);
   put_instant(object, "ends_by", v.ends_by);
-  return object;
-}
-
-static Json executors_json(const core::Node& node) {
-  Json executors = Json::array();
-  for (const core::NodeExecutor& executor : node.executors) {
-    Json foreign = Json::array();
-    for (const ForeignAllocation& one : executor.foreign) foreign.push_back(foreign_json(one));
-    executors.push_back({{"name", executor.name},
-                         {"contact", word(executor.contact)},
-                         {"state", word(executor.state)},
-                         {"why", executor.why},
-                         {"closes", core::closes_node(executor)},
-                         {"foreign", std::move(foreign)}});
-  }
-  return executors;
-}
-
-static void put_life(Json& object, const core::Node& node) {
-  object["life"] = word(node.life);
-  put_instant(object, "life_since", node.life_since);
-  object["life_why"] = node.life_why;
-  object["life_who"] = node.life_who;
-  object["remedy"] = word(node.remedy);
-  Json findings = Json::array();
-  for (const core::OpenFinding& open : node.findings) {
-    Json one = finding_json(open.finding);
-    put_instant(one, "since", open.since);
-    findings.push_back(std::move(one));
-  }
-  object["findings"] = std::move(findings);
-  object["faults"] = node.faults.size();
-  if (node.request.action == NodeAction::kNone) return;
-  object["request"] = {{"action", word(node.request.action)},
-                       {"now", node.request.now},
-                       {"why", node.request.why},
-                       {"who", node.request.who}};
-  put_instant(object["request"], "by", node.request.by);
-}
-
-Json node_json(const core::State& state, const core::Node& node) {
-  Json object{{"id", node.id.value},
-              {"name", node.name},
-              {"state", state_word(node)},
-              {"contact", word(node.contact)},
-              {"backend", node.backend},
-              {"address", node.address},
-              {"boot_id", node.boot_id},
-              {"removed", node.removed},
-              {"drained", node.declared.drained},
-              {"drain_reason", node.declared.drain_reason},
-              {"features", node.declared.features},
-              {"topology", topology_json(node.declared.topology)}};
-  put_instant(object, "contact_since", node.contact_since);
-  const Instant lost = core::lost_at(state, node);
-  put_instant(object, "lost_at", lost == kNever ? Instant{} : lost);
-  put_life(object, node);
-  if (const auto unit = core::blamed_unit(state, node)) {
-    object["unit_suspected"] = unit->level + " " + unit->name;
-  }
-  Json jobs = Json::array();
-  for (const JobId job : node.jobs) jobs.push_back(job.value);
-  object["jobs"] = std::move(jobs);
-  if (!node.executors.empty()) object["executors"] = executors_json(node);
-  object["countables_free"] = countables_json(node.countables_free);
-  if (node.inventory == nullptr) return object;
-  put_amounts(object, node);
-  const Json inventory = inventory_json(*node.inventory);
-  object["numa"] = inventory.at("numa");
-  object["links"] = inventory.at("links");
-  Json countables = inventory.at("countables");
-  for (const Countable& added : node.declared.countables) {
-    countables[added.name] = countables.value(added.name, std::int64_t{0}) + added.amount;
-  }
-  object["countables"] = std::move(countables);
   return object;
 }
 

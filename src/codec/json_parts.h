@@ -1,16 +1,17 @@
-// The pieces of the API's objects that several of its writers and readers share. Internal to codec.
+// The pieces of the API's objects that several of its writers and readers share. For codec and
+// views alone.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "codec/json_fields.h"
-#include "core/state/state.h"
 #include "model/declared.h"
 #include "model/exec.h"
 #include "model/executor.h"
 #include "model/health.h"
 #include "model/job.h"
+#include "model/node.h"
 #include "model/placement.h"
 
 namespace dove::codec {
@@ -19,6 +20,7 @@ using Json = nlohmann::json;
 
 // -- writing -------------------------------------------------------------------------------------
 
+Json device_json(const Device& device);
 Json countables_json(const std::vector<Countable>& countables);
 Json finding_json(const Finding& finding);
 Json foreign_json(const ForeignAllocation& allocation);
@@ -27,6 +29,7 @@ Json request_json(const Request& request);
 Json group_json(const TaskGroup& group);
 Json limits_json(const Limits& limits);
 Json quota_json(const Quota& quota);
+Json write(const QueueWeights& weights);  // those that are set
 Json notice_subjects_json(const std::vector<NoticeAbout>& about);
 // Declared objects, without their kind.
 Json write(const NoticeTarget& target);
@@ -40,8 +43,6 @@ Json spec_json(const JobSpec& spec);
 void put_instant(Json& object, std::string_view name, Instant at, bool zero_counts = false);
 // NAME_s, or NAME_us when it is not whole seconds.
 void put_span(Json& object, std::string_view name, Span span);
-// The node's name, or "node 7" for one that the state does not have.
-std::string node_name(const core::State& state, NodeId id);
 
 // -- reading -------------------------------------------------------------------------------------
 
@@ -52,6 +53,9 @@ void read_request(JsonFields& fields, Request& request);
 bool has_request(JsonFields& fields);
 void read_limits(JsonFields& fields, Limits& limits);
 void read_quota(JsonFields& fields, Quota& quota);
+// What a queue has for each unit of another queue of weight 1.
+constexpr std::int32_t kQueueWeight_max = 1'000'000;
+void read(JsonFields& fields, QueueWeights& weights);
 // Sorted, each once.
 void read_notice_subjects(JsonFields& fields, std::string_view field,
                           std::vector<NoticeAbout>& about);

@@ -204,8 +204,14 @@ void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<QueueWeights>& v) {
+  auto layout = ar.layout(1, "QueueWeights");
+  ar(v.cores, v.gpus, v.memory);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Queue>& v) {
-  auto layout = ar.layout(2, "Queue");
+  auto layout = ar.layout(3, "Queue");
   ar(v.name, v.priority, v.limits, v.open);
   ar.since(2, v.parent);
   ar.since(2, v.guaranteed);
@@ -213,6 +219,7 @@ void fields(Ar& ar, typename Ar::template Of<Queue>& v) {
   ar.since(2, v.band);
   ar.since(2, v.order);
   ar.since(2, v.promises);
+  ar.since(3, v.weights);
 }
 
 template <class Ar>

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/state/slices.h"
 #include "model/huge_pages.h"
+#include "model/resource_names.h"
 
 namespace dove::codec {
 namespace {
@@ -233,7 +233,7 @@ Result<Instant> parse_instant(std::string_view text) {
 }
 
 Result<std::string> parse_slice(std::string_view text) {
-  if (auto name = core::slice_name(text)) return std::move(*name);
+  if (auto name = slice_name(text)) return std::move(*name);
   return bad(text, "the profile of a slice as in 1g.10gb, mig-1g.10gb or nvidia.com/mig-1g.10gb");
 }
 

@@ -3,8 +3,6 @@
 #include <array>
 
 #include "base/check.h"
-#include "core/state/executors/foreign.h"
-#include "core/state/findings.h"
 
 namespace dove::codec {
 namespace {
@@ -43,7 +41,7 @@ constexpr std::array<Words, 7> kNoticeSubjects{"job_started",     "job_ended",  
 constexpr std::array<Words, 3> kIdleChecks{"input", "use", "lifetime"};
 constexpr std::array<Words, 2> kJobVisibilities{"everyone", "members"};
 constexpr std::array<Words, 3> kKeyKinds{"key", "session", "code"};
-constexpr std::array<Words, 3> kKeyScopes{"read", "jobs", "all"};
+constexpr std::array<Words, 4> kKeyScopes{"read", "jobs", "all", "log"};
 constexpr std::array<Words, 4> kRunAs{"node", "submitter", "agent", "virtual"};
 constexpr std::array<Words, 3> kOnHang{"show", "requeue", "retry"};
 constexpr std::array<Words, 3> kAffinities{"default", "single", "interleaved"};
@@ -58,7 +56,6 @@ constexpr std::array<Words, 3> kAnswers{"awaited", "done", "failed"};
 constexpr std::array<Words, 6> kNodeActions{"none",    "drain",         "reboot",
                                             "upgrade", "upgrade_agent", "resume"};
 constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
-constexpr std::array<Words, 4> kPlacementStages{"ordered", "prepared", "started", "ended"};
 constexpr std::array<Words, 26> kReasons{
     "held",        "begin_time",        "dependency",  "array_limit", "queue_limit",
     "user_limit",  "cluster_limit",     "pool_closed", "time_limit",  "resources",
@@ -66,42 +63,11 @@ constexpr std::array<Words, 26> kReasons{
     "domain",      "fragmented",        "labels",      "promised",    "reserved",
     "reservation", "no_plan",           "preemption",  "foreign",     "executor",
     "domain_limit"};
-constexpr std::array<Words, 13> kJobStates{"waiting",
-                                           "held",
-                                           "preparing",
-                                           "running",
-                                           "stopping",
-                                           "completed",
-                                           "failed",
-                                           "cancelled",
-                                           "timed_out",
-                                           "node_lost",
-                                           "dependency_never_met",
-                                           "deadline_missed",
-                                           "stopped_idle"};
-
 template <std::size_t N, class E>
 std::string_view at(const std::array<Words, N>& words, E value) {
   const auto index = static_cast<std::size_t>(value);
   CHECK(index < N, "every enumerator has its word");
   return words[index];
-}
-
-std::string_view active_word(const core::Job& job) {
-  if (job.attempts.empty()) return "preparing";
-  switch (job.attempts.back().stage) {
-    case Stage::kAllocated:
-    case Stage::kPreparing:
-    case Stage::kBarrier:
-    case Stage::kStarting:
-      return "preparing";
-    case Stage::kRunning:
-      return "running";
-    case Stage::kStopping:
-    case Stage::kEnded:
-      return "stopping";
-  }
-  return "";
 }
 
 }  // namespace
@@ -113,7 +79,6 @@ std::string_view word(Outcome outcome) { return at(kOutcomes, outcome); }
 std::string_view word(Stage stage) { return at(kStages, stage); }
 std::string_view word(StopReason reason) { return at(kStopReasons, reason); }
 std::string_view word(Contact contact) { return at(kContacts, contact); }
-std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, stage); }
 std::string_view word(Preempt preempt) { return at(kPreempts, preempt); }
 std::string_view word(Role role) { return at(kRoles, role); }
 std::string_view word(JobVisibility visibility) { return at(kJobVisibilities, visibility); }
@@ -137,38 +102,6 @@ std::string_view word(PlaceholderStage stage) { return at(kPlaceholderStages, st
 std::string_view word(ExecutorContact contact) { return at(kExecutorContacts, contact); }
 std::string_view word(ExecutorNodeState state) { return at(kExecutorNodeStates, state); }
 
-std::string_view state_word(const core::Job& job) {
-  switch (job.phase) {
-    case JobPhase::kWaiting:
-      return job.held ? "held" : "waiting";
-    case JobPhase::kActive:
-      return active_word(job);
-    case JobPhase::kEnded:
-      return word(job.outcome);
-  }
-  return "";
-}
-
-std::string_view state_word(const core::Node& node) {
-  if (node.removed) return "removed";
-  if (node.contact != Contact::kConnected) return word(node.contact);
-  switch (node.life) {
-    case LifeStage::kProduction:
-      break;
-    case LifeStage::kDraining:
-      return node.jobs.empty() ? "drained" : "draining";
-    case LifeStage::kOnboard:
-    case LifeStage::kTest:
-    case LifeStage::kSuspect:
-    case LifeStage::kRepair:
-      return word(node.life);
-  }
-  if (core::is_closed(node)) return word(LifeStage::kSuspect);
-  const bool drained = node.declared.drained || core::closing_executor(node) != nullptr;
-  if (drained) return node.jobs.empty() ? "drained" : "draining";
-  return "ready";
-}
-
 std::span<const std::string_view> launch_modes() { return kLaunchModes; }
 std::span<const std::string_view> dependency_kinds() { return kDependencyKinds; }
 std::span<const std::string_view> preempt_modes() { return kPreempts; }
@@ -185,6 +118,5 @@ std::span<const std::string_view> severities() { return kSeverities; }
 std::span<const std::string_view> remedies() { return kRemedies; }
 std::span<const std::string_view> node_actions() { return kNodeActions; }
 std::span<const std::string_view> executor_node_states() { return kExecutorNodeStates; }
-std::span<const std::string_view> job_states() { return kJobStates; }
 
 }  // namespace dove::codec

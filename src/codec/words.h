@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/state/state.h"
+#include "model/declared.h"
 #include "model/executor.h"
 #include "model/health.h"
 #include "model/job.h"
@@ -24,35 +24,28 @@ std::string_view word(Outcome outcome);      // "" "completed" "failed" ... "dep
 std::string_view word(Stage stage);          // "allocated" ... "ended"
 std::string_view word(StopReason reason);    // "" "finished" "task_failed" ...
 std::string_view word(Contact contact);      // "connected" "broken" "silent" "lost"
-std::string_view word(core::PlacementStage stage);  // "ordered" "prepared" "started" "ended"
-std::string_view word(Preempt preempt);             // "never" "checkpoint" "restart"
-std::string_view word(RunAs run_as);                // "node" "submitter" "agent" "virtual"
-std::string_view word(Role role);                   // "viewer" ... "auditor"
-std::string_view word(JobVisibility visibility);    // "everyone" "members"
-std::string_view word(KeyKind kind);                // "key" "session" "code"
-std::string_view word(NoticeBy by);                 // "mail" "webhook" "slack"
-std::string_view word(NoticeAbout about);           // "job_started" ... "node_sick"
-std::string_view word(IdleCheck check);             // "input" "use" "lifetime"
-std::string_view word(KeyScope scope);              // "read" "jobs" "all"
-std::string_view word(OnHang on_hang);              // "show" "requeue" "retry"
-std::string_view word(Affinity affinity);           // "default" "single" "interleaved"
-std::string_view word(Spread spread);               // "any" "pack" "spread"
-std::string_view word(Purpose purpose);             // "" "starvation" "fairness" ...
-std::string_view word(Severity severity);           // "good" "warning" "fault" "critical"
-std::string_view word(Remedy remedy);               // "none" "reset" "reboot" ...
-std::string_view word(LifeStage stage);             // "production" "onboard" "test" ...
-std::string_view word(Answer answer);               // "awaited" "done" "failed"
-std::string_view word(NodeAction action);           // "none" "drain" "reboot" ...
-std::string_view word(ReasonKind kind);             // "held" "begin_time" ...
-std::string_view word(PlaceholderStage stage);      // "wanted" "asked" ... "gone"
-std::string_view word(ExecutorContact contact);     // "silent" "answering" "mute"
-std::string_view word(ExecutorNodeState state);     // "up" "drained" "down"
-
-// What people call where a job is: waiting, held, preparing, running, stopping, or its outcome.
-std::string_view state_word(const core::Job& job);
-// ready, drained (nothing starts), draining (and something still runs), onboard, test, suspect,
-// repair, broken, silent, lost, removed.
-std::string_view state_word(const core::Node& node);
+std::string_view word(Preempt preempt);      // "never" "checkpoint" "restart"
+std::string_view word(RunAs run_as);         // "node" "submitter" "agent" "virtual"
+std::string_view word(Role role);            // "viewer" ... "auditor"
+std::string_view word(JobVisibility visibility);  // "everyone" "members"
+std::string_view word(KeyKind kind);              // "key" "session" "code"
+std::string_view word(NoticeBy by);               // "mail" "webhook" "slack"
+std::string_view word(NoticeAbout about);         // "job_started" ... "node_sick"
+std::string_view word(IdleCheck check);           // "input" "use" "lifetime"
+std::string_view word(KeyScope scope);            // "read" "jobs" "all" "log"
+std::string_view word(OnHang on_hang);            // "show" "requeue" "retry"
+std::string_view word(Affinity affinity);         // "default" "single" "interleaved"
+std::string_view word(Spread spread);             // "any" "pack" "spread"
+std::string_view word(Purpose purpose);           // "" "starvation" "fairness" ...
+std::string_view word(Severity severity);         // "good" "warning" "fault" "critical"
+std::string_view word(Remedy remedy);             // "none" "reset" "reboot" ...
+std::string_view word(LifeStage stage);           // "production" "onboard" "test" ...
+std::string_view word(Answer answer);             // "awaited" "done" "failed"
+std::string_view word(NodeAction action);         // "none" "drain" "reboot" ...
+std::string_view word(ReasonKind kind);           // "held" "begin_time" ...
+std::string_view word(PlaceholderStage stage);    // "wanted" "asked" ... "gone"
+std::string_view word(ExecutorContact contact);   // "silent" "answering" "mute"
+std::string_view word(ExecutorNodeState state);   // "up" "drained" "down"
 
 // All words of an enumeration, in its order.
 std::span<const std::string_view> launch_modes();
@@ -71,7 +64,5 @@ std::span<const std::string_view> severities();
 std::span<const std::string_view> remedies();
 std::span<const std::string_view> node_actions();
 std::span<const std::string_view> executor_node_states();
-// All that state_word(Job) can give.
-std::span<const std::string_view> job_states();
 
 }  // namespace dove::codec

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "codec/bytes.h"
-#include "codec/snapshot.h"
+#include "codec/state/snapshot.h"
 #include "core/state/hash.h"
 
 namespace dove::controller {

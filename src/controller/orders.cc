@@ -30,7 +30,7 @@ class OrderList {
     orders.push_back(std::move(order));
   }
   // What the node's stage of life asks of its agent, if it was not answered.
-  void care(const core::Node& node, Seq seq) {
+  void maintain(const core::Node& node, Seq seq) {
     if (node.removed || node.answer != Answer::kAwaited) return;
     const bool test = node.life == LifeStage::kTest;
     const bool remedy = node.life == LifeStage::kRepair && node.remedy != Remedy::kReplace;
@@ -114,7 +114,7 @@ struct Carrier {
   void operator()(const Withdraw&) const {}
   void operator()(const MoveNode& decision) const {
     const core::Node* node = state.find_node(decision.node);
-    if (node != nullptr && node->life == decision.to) list.care(*node, seq);
+    if (node != nullptr && node->life == decision.to) list.maintain(*node, seq);
   }
 };
 
@@ -180,12 +180,12 @@ std::vector<Order> outstanding_orders(const core::State& state, std::optional<No
   OrderList list(state);
   if (!node.has_value()) {
     for (const auto& [id, job] : state.jobs) add_outstanding(state, job, node, list);
-    for (const core::Node& each : state.nodes) list.care(each, state.head);
+    for (const core::Node& each : state.nodes) list.maintain(each, state.head);
     return std::move(list.orders);
   }
   const core::Node* found = state.find_node(*node);
   if (found == nullptr) return {};
-  list.care(*found, state.head);
+  list.maintain(*found, state.head);
   for (const JobId id : found->jobs) {
     const core::Job* job = state.find_job(id);
     if (job != nullptr) add_outstanding(state, *job, node, list);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -83,6 +84,14 @@ struct Quota {
   bool operator==(const Quota&) const = default;
 };
 
+// A queue's weight in one resource; 0 is the queue's `weight`.
+struct QueueWeights {
+  std::int32_t cores = 0;
+  std::int32_t gpus = 0;
+  std::int32_t memory = 0;
+  bool operator==(const QueueWeights&) const = default;
+};
+
 // A node of the tree of queues. Limits and guarantees hold for the queue with all below it. Jobs
 // wait in queues that have none below them.
 struct Queue {
@@ -96,6 +105,7 @@ struct Queue {
   std::int32_t band = 0;      // among queues of one parent, all of a higher band come first
   std::string order;          // the order policy of its jobs; "": the parent's
   std::int32_t promises = 4;  // the number of its blocked jobs with a protected start
+  QueueWeights weights = {};  // where a resource has another one than `weight`
   bool operator==(const Queue&) const = default;
 };
 
@@ -105,6 +115,8 @@ struct TopologyUnit {
   std::string name;
   bool operator==(const TopologyUnit&) const = default;
 };
+// The level below all declared ones: every node is a unit of it.
+constexpr std::string_view kNodeLevel = "node";
 
 // What an administrator says of a node beyond what its agent finds.
 struct NodeDeclaration {

@@ -8,12 +8,22 @@
 
 namespace dove {
 
-// What a key is good for; each scope holds the ones before it.
+// What a key is good for; see holds().
 enum class KeyScope : std::uint8_t {
   kRead,  // looking
   kJobs,  // the user's own jobs, too: submitting, changing, steps, commands
   kAll,   // all that the user may do
+  kLog,   // copying the log, which holds what nobody is shown, and nothing else
 };
+
+// Whether a key of the scope is good for what takes one of scope `needed`: each holds the ones
+// before it, but the log is in kAll alone.
+constexpr bool holds(KeyScope scope, KeyScope needed) {
+  if (scope == KeyScope::kLog || needed == KeyScope::kLog) {
+    return scope == needed || scope == KeyScope::kAll;
+  }
+  return scope >= needed;
+}
 
 enum class KeyKind : std::uint8_t {
   kKey,      // of a program, shown as a bearer token

@@ -145,7 +145,7 @@ TEST(Learned, WhoHoldsLessComesFirst) {
   view.used = &much;
   const std::int64_t high = Learned().share(view);
   EXPECT_GT(high, low);
-  view.weight = 10;
+  view.weights = {10, 10, 10};
   EXPECT_LT(Learned().share(view), high);
 }
 

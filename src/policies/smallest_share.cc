@@ -23,10 +23,9 @@ std::int64_t part_of(std::int64_t used, std::int64_t total) {
 std::int64_t SmallestShare::share(const core::ShareView& view) const {
   const core::Usage& used = *view.used;
   const core::Total& total = *view.total;
-  const std::int64_t most =
-      std::max({part_of(used.cores, total.cores), part_of(used.gpus_milli, total.gpus_milli),
-                part_of(used.memory_bytes, total.memory_bytes)});
-  return most / std::max(view.weight, 1);
+  return std::max({part_of(used.cores, total.cores) / view.weights.cores,
+                   part_of(used.gpus_milli, total.gpus_milli) / view.weights.gpus,
+                   part_of(used.memory_bytes, total.memory_bytes) / view.weights.memory});
 }
 
 }  // namespace dove::policies

@@ -7,7 +7,6 @@
 
 #include "accounts/access.h"
 #include "codec/json.h"
-#include "codec/json_reasons.h"
 #include "codec/words.h"
 #include "core/explain/explain.h"
 #include "core/explain/other_sets.h"
@@ -18,6 +17,8 @@
 #include "server/idle/idle_sweep.h"
 #include "server/job_select.h"
 #include "server/sessions/session_app.h"
+#include "views/job_view.h"
+#include "views/reasons.h"
 
 namespace dove::server {
 namespace {
@@ -230,7 +231,7 @@ void list_page(Context& context, const CallPtr& call, std::vector<std::string>& 
       next = jobs.back().at("id");
       return false;
     }
-    jobs.push_back(full ? codec::job_json(state, job) : codec::job_summary_json(state, job));
+    jobs.push_back(full ? views::job_json(state, job) : views::job_summary_json(state, job));
     context.nodes.observed.show_job(job.id, /*whole=*/full, jobs.back());
     if (sessions) show_session(context, *call, job, jobs.back());
     return true;
@@ -284,7 +285,7 @@ void list_jobs(Context& context, CallPtr call) {
 void get_job(Context& context, CallPtr call) {
   const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
-  Json body = codec::job_json(context.state(), **job);
+  Json body = views::job_json(context.state(), **job);
   context.nodes.observed.show_job((*job)->id, /*whole=*/true, body);
   listener::Goodput::show(**job, body);
   if (may_act(context.state(), call->caller, **job)) body["exec"] = exec_json(context, **job);
@@ -347,10 +348,10 @@ void why_job(Context& context, CallPtr call) {
   const core::State& state = context.state();
   const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
-  Json reasons = codec::reasons_json(
+  Json reasons = views::reasons_json(
       state, **job, core::explain(state, context.desk.controller.policies(), (*job)->id),
       [&](const core::Job& other) { return may_see(state, call->caller, other); });
-  Json body = codec::job_summary_json(state, **job);
+  Json body = views::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
   if (call->query_flag("others")) {
     body["others"] =

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "codec/words.h"
+#include "views/state_words.h"
 
 namespace dove::server {
 namespace {
@@ -98,7 +99,7 @@ JobId job_submitted_at(const core::State& state, Seq seq) {
 
 bool is_known_state(std::string_view state) {
   if (state == "active" || state == "ended" || state == "waiting") return true;
-  const auto words = codec::job_states();
+  const auto words = views::job_states();
   return std::find(words.begin(), words.end(), state) != words.end();
 }
 
@@ -132,7 +133,7 @@ bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& q
   }
   if (query.states.empty()) return true;
   return query.states.count(std::string(codec::word(job.phase))) != 0 ||
-         query.states.count(std::string(codec::state_word(job))) != 0;
+         query.states.count(std::string(views::state_word(job))) != 0;
 }
 
 std::vector<std::string> split_list(std::string_view text) {

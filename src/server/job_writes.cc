@@ -9,7 +9,6 @@
 #include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_fields.h"
-#include "codec/json_reasons.h"
 #include "core/admit/admit.h"
 #include "core/explain/explain.h"
 #include "core/state/apply.h"
@@ -22,6 +21,7 @@
 #include "server/secrets/job_secrets.h"
 #include "server/sessions/side_jobs.h"
 #include "server/settings/job_settings.h"
+#include "views/reasons.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -192,7 +192,7 @@ void try_job(Context& context, const CallPtr& call, JobSpec spec,
   const auto may_name = [&](const core::Job& other) { return may_see(state, call->caller, other); };
   call->reply(200, Json{{"warnings", std::move(warnings).value()},
                         {"starts_at_once", reasons.empty()},
-                        {"reasons", codec::reasons_json(state, job, reasons, may_name)}});
+                        {"reasons", views::reasons_json(state, job, reasons, may_name)}});
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "accounts/access.h"
 #include "codec/json.h"
-#include "codec/json_reasons.h"
 #include "codec/words.h"
 #include "core/explain/explain.h"
 #include "server/context.h"
@@ -14,6 +13,8 @@
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/sessions/session_app.h"
+#include "views/reasons.h"
+#include "views/state_words.h"
 
 namespace dove::server {
 namespace {
@@ -24,9 +25,9 @@ constexpr std::size_t kSocketPathMax = 512;
 std::string why_not(const Context& context, const core::Job& job) {
   if (job.phase == JobPhase::kEnded) return "";
   const core::State& state = context.state();
-  const nlohmann::json reasons = codec::reasons_json(
+  const nlohmann::json reasons = views::reasons_json(
       state, job, core::explain(state, context.desk.controller.policies(), job.id),
-      codec::names_of_own(job));
+      views::names_of_own(job));
   return reasons.empty() ? "" : reasons.front().value("text", "");
 }
 
@@ -34,7 +35,7 @@ Error not_running(const Context& context, const core::Job& job, const char* reme
   const std::string why = why_not(context, job);
   return Error{ErrorKind::kConflict, "not_running",
                fmt::format("job {} is not running, it is {}{}{}; {}", job.id.value,
-                           codec::state_word(job), why.empty() ? "" : ": ", why, remedy),
+                           views::state_word(job), why.empty() ? "" : ": ", why, remedy),
                ""};
 }
 

@@ -64,9 +64,7 @@ Result<core::MaintenanceRequest> read_wish(const core::State& state, const Call&
   return wish;
 }
 
-}  // namespace
-
-void plan_maintenance(Context& context, CallPtr call) {
+void answer_plan(Context& context, const CallPtr& call, wire::Pairs headers) {
   const core::State& state = context.state();
   Result<core::MaintenanceRequest> wish = read_wish(state, *call);
   if (!wish.ok()) return call->fail(wish.error());
@@ -74,15 +72,15 @@ void plan_maintenance(Context& context, CallPtr call) {
   const core::MaintenancePlan plan =
       core::plan_maintenance(state, context.desk.controller.policies(), *wish);
   Json nodes = Json::array();
-  for (const core::PlannedMaintenance& care : plan.nodes) {
-    nodes.push_back(Json{{"node", state.find_node(care.node)->name},
-                         {"from_us", instant(care.from)},
-                         {"idle_us", instant(care.idle)},
-                         {"back_us", instant(care.back)},
-                         {"go_on", ids(care.go_on)},
-                         {"may_end", ids(care.end)},
-                         {"checkpointed", ids(care.saved)},
-                         {"restarted", ids(care.again)}});
+  for (const core::PlannedMaintenance& planned : plan.nodes) {
+    nodes.push_back(Json{{"node", state.find_node(planned.node)->name},
+                         {"from_us", instant(planned.from)},
+                         {"idle_us", instant(planned.idle)},
+                         {"back_us", instant(planned.back)},
+                         {"go_on", ids(planned.go_on)},
+                         {"may_end", ids(planned.end)},
+                         {"checkpointed", ids(planned.saved)},
+                         {"restarted", ids(planned.again)}});
   }
   const bool known = plan.done != kNever;
   call->reply(200,
@@ -93,7 +91,18 @@ void plan_maintenance(Context& context, CallPtr call) {
                    {"each_s", wish->each.us / 1'000'000},
                    {"max_unavailable", state.settings.max_unavailable},
                    {"endless", ids(plan.endless)},
-                   {"nodes", std::move(nodes)}});
+                   {"nodes", std::move(nodes)}},
+              std::move(headers));
+}
+
+}  // namespace
+
+void plan_maintenance(Context& context, CallPtr call) { answer_plan(context, call, {}); }
+
+void plan_care(Context& context, CallPtr call) {
+  answer_plan(context, call,
+              {{"Deprecation", "@1795651200"},
+               {"Link", "</v1/maintenance-plan>; rel=\"successor-version\""}});
 }
 
 }  // namespace dove::server

@@ -106,6 +106,14 @@ TEST_F(MaintenancePlanTest, AJobWithoutALimitIsNamed) {
   EXPECT_FALSE(found.at("nodes").at(1).at("back_us").is_null()) << "the idle ones come first";
 }
 
+TEST_F(MaintenancePlanTest, TheOldPathAnswersAlikeAndNamesTheNewOne) {
+  const Json body{{"action", "upgrade_agent"}};
+  const Answer answer = live.call("POST", "/v1/care-plan", body);
+  EXPECT_EQ(answer.status, 200) << answer.response.body;
+  EXPECT_EQ(answer.body.at("nodes").size(), plan(body).at("nodes").size());
+  EXPECT_EQ(answer.response.header("Link"), "</v1/maintenance-plan>; rel=\"successor-version\"");
+}
+
 TEST_F(MaintenancePlanTest, WhatIsWrongIsNamed) {
   const auto code = [&](const Json& body) {
     return live.call("POST", "/v1/maintenance-plan", body).code();

@@ -15,6 +15,8 @@
 #include "server/page.h"
 #include "server/record_json.h"
 #include "text/hostlist.h"
+#include "views/node_view.h"
+#include "views/state_words.h"
 
 namespace dove::server {
 namespace {
@@ -23,7 +25,7 @@ using Json = nlohmann::json;
 using controller::Committed;
 
 Json shown(Context& context, const core::Node& node) {
-  Json out = codec::node_json(context.state(), node);
+  Json out = views::node_json(context.state(), node);
   hide_digests(out);
   context.nodes.observed.show_node(node.id, out);
   return out;
@@ -89,7 +91,7 @@ bool is_wanted(const core::Node& node, const NodeQuery& query) {
     return false;
   }
   if (!query.names.empty() && query.names.count(node.name) == 0) return false;
-  if (!query.states.empty() && query.states.count(std::string(codec::state_word(node))) == 0) {
+  if (!query.states.empty() && query.states.count(std::string(views::state_word(node))) == 0) {
     return false;
   }
   const std::vector<std::string>& has = node.declared.features;

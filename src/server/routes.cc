@@ -79,6 +79,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/nodes/{name}/action", "askNode"}, ask_node},
     ApiRoute{{"POST", "/v1/nodes/{name}/lost", "declareNodeOff"}, declare_node_off},
     ApiRoute{{"POST", "/v1/maintenance-plan", "planMaintenance"}, plan_maintenance},
+    ApiRoute{{"POST", "/v1/care-plan", "planCare"}, plan_care},
     ApiRoute{{"POST", "/v1/nodes/{name}/findings", "reportFinding"}, report_finding},
     ApiRoute{{"POST", "/v1/nodes/{name}/undrain", "undrainNode"}, in_turn<undrain_node>},
     ApiRoute{{"POST", "/v1/executors/{name}/sync", "syncExecutor", 64 * listener::kMiB},

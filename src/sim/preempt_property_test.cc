@@ -72,6 +72,7 @@ class History {
       Queue queue;
       queue.name = name;
       queue.weight = 1 + number(2);
+      queue.weights.gpus = number(3);
       queue.guaranteed.gpus_milli = 1000 * number(4);
       queue.band = one_in(4) ? 1 : 0;
       cluster_.brain().add(ObjectApplied{queue});

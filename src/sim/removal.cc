@@ -8,6 +8,7 @@
 #include "core/place/limits.h"
 #include "core/state/books.h"
 #include "core/state/dependency.h"
+#include "model/resource_names.h"
 #include "text/hostlist.h"
 
 namespace dove::sim {
@@ -54,9 +55,8 @@ void lift(Limits& limits, const std::string& resource) {
   if (resource == "job_gpus_milli") limits.job.gpus_milli = -1;
   if (resource == "job_memory_bytes") limits.job.memory_bytes = -1;
   std::erase_if(limits.countables, [&](const Countable& one) { return one.name == resource; });
-  std::erase_if(limits.gpus_by_model, [&](const Countable& one) {
-    return std::string(core::kByModel) + one.name == resource;
-  });
+  std::erase_if(limits.gpus_by_model,
+                [&](const Countable& one) { return std::string(kByModel) + one.name == resource; });
 }
 
 void lift_user(State& state, const std::string& user, const std::string& resource) {

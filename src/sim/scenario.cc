@@ -420,7 +420,7 @@ class Runner {
       queue.limits = read_limits(options);
       queue.parent = options.text("parent");
       queue.guaranteed = read_quota(options);
-      queue.weight = static_cast<std::int32_t>(options.amount("weight", 1));
+      read_weights(options, queue);
       queue.band = static_cast<std::int32_t>(options.amount("band"));
       queue.order = options.text("order");
       return apply_object(queue);

@@ -351,6 +351,12 @@ Limits read_limits(Options& options) {
   return limits;
 }
 
+void read_weights(Options& options, Queue& queue) {
+  queue.weight = static_cast<std::int32_t>(options.amount("weight", 1));
+  queue.weights.cores = static_cast<std::int32_t>(options.amount("weight_cores", 0));
+  queue.weights.gpus = static_cast<std::int32_t>(options.amount("weight_gpus", 0));
+}
+
 void read_weights(Options& options, MultifactorWeights& weights) {
   weights.age = options.amount("weight_age", weights.age);
   weights.age_span = options.span("age_span", weights.age_span);

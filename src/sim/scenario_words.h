@@ -66,6 +66,8 @@ NodeAction read_action(const std::string& word);
 Affinity read_affinity(const std::string& word);
 OnHang read_on_hang(const std::string& word);
 Quota read_quota(Options& options);
+// weight, weight_cores, weight_gpus of a queue.
+void read_weights(Options& options, Queue& queue);
 // weight_age, age_span, weight_fair_share … of the order multifactor.
 void read_weights(Options& options, MultifactorWeights& weights);
 

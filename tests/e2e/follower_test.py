@@ -22,7 +22,7 @@ class Following(unittest.TestCase):
         self.copy = cluster.folder + "/copy"
         cluster.run("token", "create", "--create", "copier")
         cluster.run("role", "grant", "admin", "copier")
-        made = cluster.run("key", "create", "follower", "--user", "copier", "--scope", "read", "-o", "json").stdout
+        made = cluster.run("key", "create", "follower", "--user", "copier", "--scope", "log", "-o", "json").stdout
         self.token = self.write("token", json.loads(made)["key"])
         return cluster
 

@@ -94,7 +94,7 @@ class StandbyTest(unittest.TestCase):
         self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
         # An agent asks one controller after the other, a quarter of a second and more apart: one of them may have come
         # back and run all that was submitted while the other still waits for its turn.
-        until(lambda: [node["contact"] for node in cluster.nodes()] == ["connected"] * 2, 5, "both agents")
+        until(lambda: [node["contact"] for node in cluster.nodes()] == ["connected"] * 2, 20, "both agents")
 
     def test_the_leader_is_killed(self):
         first, second = self.cluster.controllers

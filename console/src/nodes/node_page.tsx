@@ -53,9 +53,9 @@ function NodeActions({ node }: { node: Node }) {
   };
   return (
     <>
-      {[node.drained ? UNDRAIN : DRAIN, REBOOT].map((care) => (
-        <button key={care.name} onClick={() => choose(care)}>
-          {care.name}
+      {[node.drained ? UNDRAIN : DRAIN, REBOOT].map((action) => (
+        <button key={action.name} onClick={() => choose(action)}>
+          {action.name}
         </button>
       ))}
       {chosen && (

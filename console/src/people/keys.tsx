@@ -12,6 +12,7 @@ const SCOPES = [
   { scope: 'read', says: 'Read: see, change nothing' },
   { scope: 'jobs', says: 'Jobs: own jobs, too' },
   { scope: 'all', says: 'All: whatever its user may' },
+  { scope: 'log', says: 'Log: copy the log, nothing else' },
 ];
 const LIVES = [
   { ttl: 86400, says: '1 day' },

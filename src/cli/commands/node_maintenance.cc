@@ -60,16 +60,16 @@ Result<std::vector<std::string>> nodes_of(const Invocation& invocation, Api& api
 
 // -- the plan of --dry-run
 
-std::string after_text(const json& care, const char* name, std::int64_t at_us) {
-  if (!care.contains(name) || !care.at(name).is_number()) return "?";
-  const std::int64_t wait_us = number_of(care, name) - at_us;
+std::string after_text(const json& planned, const char* name, std::int64_t at_us) {
+  if (!planned.contains(name) || !planned.at(name).is_number()) return "?";
+  const std::int64_t wait_us = number_of(planned, name) - at_us;
   return wait_us <= 0 ? "now" : "+" + span_text(wait_us);
 }
 
-std::string jobs_text(const json& care) {
+std::string jobs_text(const json& planned) {
   std::vector<std::string> parts;
   const auto add = [&](const char* name, const char* text) {
-    const json& jobs = list_of(care, name);
+    const json& jobs = list_of(planned, name);
     if (jobs.empty()) return;
     std::vector<std::string> ids;
     for (const json& job : jobs) ids.push_back(std::to_string(job.get<std::int64_t>()));
@@ -97,13 +97,13 @@ std::string plan_text(const json& plan) {
   Table table(
       {{"ORDER", true}, {"NODE"}, {"FROM", true}, {"IDLE", true}, {"BACK", true}, {"JOBS"}});
   int order = 0;
-  for (const json& care : nodes) {
+  for (const json& planned : nodes) {
     table.add({{std::to_string(++order), ""},
-               {text_of(care, "node"), ""},
-               {after_text(care, "from_us", at_us), ""},
-               {after_text(care, "idle_us", at_us), ""},
-               {after_text(care, "back_us", at_us), ""},
-               {jobs_text(care), ""}});
+               {text_of(planned, "node"), ""},
+               {after_text(planned, "from_us", at_us), ""},
+               {after_text(planned, "idle_us", at_us), ""},
+               {after_text(planned, "back_us", at_us), ""},
+               {jobs_text(planned), ""}});
   }
   out += table.text(colours_on());
   for (const json& job : list_of(plan, "endless")) {
@@ -127,7 +127,7 @@ Result<int> show_plan(const Invocation& invocation, const std::string& action) {
   if (format == Format::kTable || format == Format::kWide) {
     print(plan_text(plan));
   } else if (format == Format::kName) {
-    for (const json& care : list_of(plan, "nodes")) print(text_of(care, "node") + "\n");
+    for (const json& planned : list_of(plan, "nodes")) print(text_of(planned, "node") + "\n");
   } else {
     print_value(plan, format);
   }

@@ -8,6 +8,7 @@
 
 #include "core/place/device_fit.h"
 #include "core/state/books.h"
+#include "model/resource_names.h"
 #include "text/hostlist.h"
 
 namespace dove::core {

@@ -86,6 +86,11 @@ std::vector<std::string> declared_warnings(const State& state, const Policies& p
   if (queue == nullptr || !state.queues.contains(queue->name)) return out;
   const OrderPolicy& order = order_of(state, policies, queue->parent);
   // An order by job never asks for shares, so the weight does nothing where one would look for it.
+  if (queue->weights != QueueWeights{} && order.basis() != Basis::kUse) {
+    out.push_back(
+        "weights has an effect on preemption only: the queues beside it are not served by what "
+        "they hold of each resource; give their parent order drf or learned");
+  }
   if (queue->weight != 1 && order.basis() == Basis::kJob) {
     const std::string_view name = order.name().substr(0, order.name().find('/'));
     const std::string where =

@@ -34,5 +34,15 @@ TEST(DeclaredWarnings, WeightsThatNoOrderAddsUp) {
   EXPECT_TRUE(declared_warnings(cluster.state, policies, settings).empty());
 }
 
+TEST(DeclaredWarnings, WeightsOfResourcesWhereNobodyIsServedByResource) {
+  TestCluster cluster;
+  Queue queue = queue_of("team");
+  queue.weights.gpus = 6;
+  cluster.declare(queue);
+  const auto warned = declared_warnings(cluster.state, plain_policies(), queue);
+  ASSERT_EQ(warned.size(), 1U);
+  EXPECT_TRUE(warned[0].starts_with("weights has an effect on preemption only")) << warned[0];
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -9,6 +9,7 @@
 #include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/holders/month_use.h"
+#include "model/resource_names.h"
 
 namespace dove::core {
 namespace {

@@ -138,7 +138,9 @@ class OrderedSet {
   }
   template <class It>
   void insert(It from, It to) {
-    for (; from != to; ++from) insert(*from);
+    for (; from != to; ++from) {
+      if (!append(*from)) insert(*from);
+    }
   }
 
   // How many were there.
@@ -207,6 +209,20 @@ class OrderedSet {
     T from;
     std::unique_ptr<Block> block;
   };
+
+  // Puts a value that comes after all others there without a search, as what is made of a sorted
+  // list is all such values. False: insert() has to.
+  bool append(const T& value) {
+    if (empty() || !(*(block(parts_.size() - 1).end() - 1) < value)) return false;
+    if (block(parts_.size() - 1).is_at_end()) {
+      if (block(parts_.size() - 1).size() < kMost / 2) return false;
+      parts_.push_back({value, std::make_unique<Block>()});
+    }
+    Block& last = block(parts_.size() - 1);
+    last.values[last.after++] = value;
+    ++size_;
+    return true;
+  }
 
   Block& block(std::size_t part) { return *parts_[part].block; }
   const Part* first_part() const { return parts_.data(); }

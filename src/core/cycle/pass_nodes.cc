@@ -84,7 +84,7 @@ class Maintenance {
       nodes.emplace_back(idle_at(*state_.find_node(id)), id);
     }
     std::sort(nodes.begin(), nodes.end());
-    for (const auto& [at, id] : nodes) tend(id);
+    for (const auto& [at, id] : nodes) maintain(id);
   }
 
  private:
@@ -96,7 +96,7 @@ class Maintenance {
     return at;
   }
 
-  void tend(NodeId id) {
+  void maintain(NodeId id) {
     // Before the node moves on: what runs there is not to be trusted, whatever becomes of the node.
     stop_untrusted(id);
     // A node takes a few steps at most before something must come from outside.

@@ -145,7 +145,10 @@ ShareView Ahead::view_of(const OrderPolicy& order, const Queue* queue,
     view.past_milli_ms = past_use_at(past == pasts.end() ? PastUse{} : past->second, *view.used,
                                      view.half_life, state_.now);
   }
-  view.weight = queue == nullptr ? 1 : queue->weight;
+  if (queue != nullptr) {
+    view.weight = queue->weight;
+    view.weights = weights_of(*queue);
+  }
   return view;
 }
 

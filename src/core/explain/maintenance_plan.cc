@@ -25,10 +25,10 @@ class Ahead {
       options_.switch_off(pass);
     }
     for (const NodeId node : wish.nodes) {
-      PlannedMaintenance care;
-      care.node = node;
-      care.from = kNever;
-      planned_.emplace(node, care);
+      PlannedMaintenance planned;
+      planned.node = node;
+      planned.from = kNever;
+      planned_.emplace(node, planned);
     }
   }
 
@@ -43,7 +43,7 @@ class Ahead {
     }
     // Bounded by what can happen: each node takes a few steps, each job ends once.
     std::size_t steps = kSteps_per_node * state_.nodes.size() + kSteps_per_job;
-    for (const auto& [node, care] : planned_) {
+    for (const auto& [node, planned] : planned_) {
       steps += kSteps_per_job * state_.find_node(node)->jobs.size();
     }
     // Time jumps from one instant at which something is due to the next.
@@ -67,10 +67,11 @@ class Ahead {
       if (const auto* move = std::get_if<MoveNode>(&decision)) moved(*move);
       if (const auto* stop = std::get_if<Stop>(&decision)) stopped(*stop);
     }
-    for (auto& [node, care] : planned_) {
+    for (auto& [node, planned] : planned_) {
       // Asked after each decision, so that the first instant without jobs is the one that counts.
       const Node& now = *state_.find_node(node);
-      if (care.from != kNever && care.idle == kNever && is_idle(now)) care.idle = state_.now;
+      if (planned.from != kNever && planned.idle == kNever && is_idle(now))
+        planned.idle = state_.now;
     }
   }
 
@@ -81,28 +82,29 @@ class Ahead {
   void moved(const MoveNode& move) {
     const auto found = planned_.find(move.node);
     if (found == planned_.end()) return;
-    PlannedMaintenance& care = found->second;
+    PlannedMaintenance& planned = found->second;
     const bool taken = move.to == LifeStage::kDraining || move.to == LifeStage::kRepair;
-    if (taken && care.from == kNever) {
-      care.from = state_.now;
+    if (taken && planned.from == kNever) {
+      planned.from = state_.now;
       order_.push_back(move.node);
       const std::vector<JobId>& jobs = state_.find_node(move.node)->jobs;
       // A new agent leaves tasks running.
-      (move.remedy == Remedy::kAgent ? care.go_on : care.end).assign(jobs.begin(), jobs.end());
+      (move.remedy == Remedy::kAgent ? planned.go_on : planned.end)
+          .assign(jobs.begin(), jobs.end());
     }
     // Back counts only after it was taken: it may have been in production all along.
-    if (move.to == LifeStage::kProduction && care.from != kNever) care.back = state_.now;
+    if (move.to == LifeStage::kProduction && planned.from != kNever) planned.back = state_.now;
   }
 
   void stopped(const Stop& stop) {
     if (stop.purpose != Purpose::kOutage) return;
     const Job& job = *state_.find_job(stop.job);
-    for (auto& [node, care] : planned_) {
+    for (auto& [node, planned] : planned_) {
       // An upper bound until now: it was to end in time; now it is stopped.
-      if (std::erase(care.end, stop.job) == 0) continue;
+      if (std::erase(planned.end, stop.job) == 0) continue;
       const bool saves =
           job.spec->checkpoint_signal != 0 || job.spec->preempt == Preempt::kCheckpoint;
-      (saves ? care.saved : care.again).push_back(stop.job);
+      (saves ? planned.saved : planned.again).push_back(stop.job);
     }
   }
 
@@ -175,16 +177,16 @@ class Ahead {
     MaintenancePlan plan;
     plan.done = state_.now;
     // Those that were never taken come last, in order of id.
-    for (const auto& [node, care] : planned_) {
-      if (care.from == kNever) order_.push_back(node);
+    for (const auto& [node, planned] : planned_) {
+      if (planned.from == kNever) order_.push_back(node);
     }
     std::set<JobId> endless;
     for (const NodeId id : order_) {
-      const PlannedMaintenance& care = planned_.at(id);
+      const PlannedMaintenance& planned = planned_.at(id);
       const bool drains = wish_.request.action == NodeAction::kDrain;
       // One node without an end (kNever) makes the whole plan endless.
-      plan.done = std::max(plan.done, drains ? care.idle : care.back);
-      plan.nodes.push_back(care);
+      plan.done = std::max(plan.done, drains ? planned.idle : planned.back);
+      plan.nodes.push_back(planned);
     }
     // These are why there is no end: people have to stop them.
     each_awaited([&](JobId id) {

@@ -1,8 +1,8 @@
 // MaintenancePlan: which nodes would be taken out of service when, were an action asked for them
 // now.
 //
-// The state is forked and run forward by the passes that tend nodes; nothing new is started on it.
-// What runs ends when its time limit and its grace say, at the latest, and every stop, test and
+// The state is forked and run forward by the passes that maintain nodes; nothing new is started on
+// it. What runs ends when its time limit and its grace say, at the latest, and every stop, test and
 // remedy takes as long as it is given. Bounded by steps. Pure; changes nothing.
 #pragma once
 

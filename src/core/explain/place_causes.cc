@@ -7,8 +7,6 @@
 #include "core/place/fit.h"
 #include "core/place/node_windows.h"
 #include "core/state/books.h"
-#include "core/state/findings.h"
-#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -160,7 +158,7 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
                          const Job& job)
     : state_(state),
       policy_(policy),
-      pool_(pool),
+      pool_nodes_(nodes_of(state, pool)),
       spec_(*job.spec),
       restart_nodes_(guest_of(job).restart_nodes),
       kinds_(kinds_of(spec_)) {
@@ -179,13 +177,11 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
   if (has_labels(spec)) applicable_ |= kLabelsCause;
   if (wants_unit(spec)) applicable_ |= kDomainCause;
   if (!spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) applicable_ |= kChoiceCause;
-  for (const Node& node : state.nodes) {
-    if (node.removed || node.inventory == nullptr || is_available(node)) continue;
-    if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
-    // One node is enough to make it a possible cause.
-    applicable_ |= kUnavailableCause;
-    break;
-  }
+  // One node is enough to make it a possible cause.
+  const bool all_available =
+      std::all_of(pool_nodes_.ids.begin(), pool_nodes_.ids.end(),
+                  [&](NodeId id) { return pool_nodes_.are_available[id]; });
+  if (!all_available) applicable_ |= kUnavailableCause;
 }
 
 Causes PlaceCauses::all_held() const {
@@ -300,11 +296,11 @@ std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
       freed.devices = freed.devices || what == Kind::What::kDevices;
       if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
     }
-    return std::make_unique<WhatIf>(state_, policy_, pool_, freed);
+    return std::make_unique<WhatIf>(state_, policy_, pool_nodes_, freed);
   }
   const auto books =
       (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
-  return std::make_unique<WhatIf>(state_, policy_, pool_, books);
+  return std::make_unique<WhatIf>(state_, policy_, pool_nodes_, books);
 }
 
 bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {

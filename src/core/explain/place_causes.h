@@ -79,7 +79,7 @@ class PlaceCauses {
 
   const State& state_;
   const PlacementPolicy& policy_;
-  const Pool& pool_;
+  const PoolNodes pool_nodes_;
   const JobSpec& spec_;
   const std::int32_t restart_nodes_;
   Ignored reservations_;                       // that may close nodes to it

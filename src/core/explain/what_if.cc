@@ -22,44 +22,61 @@ bool same_kind(const Node& a, const Node& b) {
 
 }  // namespace
 
-WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books)
-    : state_(state), policy_(policy), empty_(books == Books::kEmpty) {
-  if (empty_) views_.resize(state.nodes.size());
-  add_nodes(pool, nullptr);
+PoolNodes nodes_of(const State& state, const Pool& pool) {
+  PoolNodes found;
+  found.are_available.resize(state.nodes.size());
+  // Removed nodes come back under another registration, if at all: not even "all nodes" has them.
+  for (const Node& node : state.nodes) {
+    if (node.removed || node.inventory == nullptr) continue;
+    if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
+    found.ids.push_back(node.id);
+    found.are_available[node.id] = is_available(node);
+  }
+  return found;
 }
 
-WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool,
+WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes,
+               Books books)
+    : state_(state), policy_(policy), nodes_(nodes), empty_(books == Books::kEmpty) {
+  if (empty_) views_.resize(state.nodes.size());
+  add_nodes(nullptr);
+}
+
+WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes,
                const Freed& freed)
-    : state_(state), policy_(policy), empty_(false) {
+    : state_(state), policy_(policy), nodes_(nodes), empty_(false) {
   views_.resize(state.nodes.size());
-  add_nodes(pool, &freed);
+  add_nodes(&freed);
 }
 
 // A node's rank depends on its books alone, so a part of ranked nodes needs no sort.
 WhatIf::WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed)
-    : state_(base.state_), policy_(base.policy_), empty_(base.empty_), base_(&base) {
+    : state_(base.state_),
+      policy_(base.policy_),
+      nodes_(base.nodes_),
+      empty_(base.empty_),
+      base_(&base) {
   CHECK(base.base_ == nullptr, "the base has views of its own");
   std::vector<NodeEntry> entries;
   entries.reserve(base.size());
   for (const NodeEntry& entry : base.ranked_) {
-    if (nodes == Nodes::kAvailable && !is_available(node(entry.node))) continue;
+    if (nodes == Nodes::kAvailable && !nodes_.are_available[entry.node]) continue;
     if (closed.holds(entry.node) && closed[entry.node]) continue;
     entries.push_back(entry);
   }
   ranked_ = {entries.begin(), entries.end()};
 }
 
-void WhatIf::add_nodes(const Pool& pool, const Freed* freed) {
+void WhatIf::add_nodes(const Freed* freed) {
   std::vector<NodeEntry> entries;
-  // Removed nodes come back under another registration, if at all: not even "all nodes" has them.
-  for (const Node& node : state_.nodes) {
-    if (node.removed || node.inventory == nullptr) continue;
-    if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
-    if (empty_) views_[node.id] = empty_books(node).view();
-    if (freed != nullptr) views_[node.id] = freed_view(node, *freed);
+  entries.reserve(nodes_.ids.size());
+  for (const NodeId id : nodes_.ids) {
+    const Node& node = state_.nodes[id];
+    if (empty_) views_[id] = empty_books(node).view();
+    if (freed != nullptr) views_[id] = freed_view(node, *freed);
     // Ranked by the books that are asked about, not by those of now: the policy's order has to be
     // that of a launch on such nodes.
-    entries.push_back({policy_.rank(free(node.id)), node.id});
+    entries.push_back({policy_.rank(free(id)), id});
   }
   // Nodes mostly come in the order of their ranks on an idle cluster, so it is worth a look before
   // the sort.

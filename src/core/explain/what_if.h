@@ -25,6 +25,13 @@ struct Freed {
   bool operator==(const Freed&) const = default;
 };
 
+// The nodes of a pool, found once for all that is asked about them.
+struct PoolNodes {
+  std::vector<NodeId> ids;           // without the removed ones, and those of which nothing is known
+  ById<NodeId, bool> are_available;  // of all nodes of the state
+};
+PoolNodes nodes_of(const State& state, const Pool& pool);
+
 class WhatIf {
  public:
   enum class Books { kAsTheyAre, kEmpty };
@@ -33,9 +40,10 @@ class WhatIf {
   // Those that are not to be used; short ones leave out none of the rest.
   using Closed = ById<NodeId, bool>;
 
-  // All nodes of the pool. On empty books nobody is on them either.
-  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books);
-  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed);
+  // All of the nodes, which must stay. On empty books nobody is on them either.
+  WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes, Books books);
+  WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes,
+         const Freed& freed);
   // Some of the nodes of `base`, with its books. `base` stays alive.
   WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed = {});
   // The same nodes with other books: saves looking for their units again. `other` stays alive.
@@ -62,13 +70,14 @@ class WhatIf {
   const Domains& domains() const;
 
  private:
-  void add_nodes(const Pool& pool, const Freed* freed);
+  void add_nodes(const Freed* freed);
   const FreeBooks& empty_books(const Node& node);
   FreeView freed_view(const Node& node, const Freed& freed);
   const ById<NodeId, FreeView>& views() const { return base_ == nullptr ? views_ : base_->views_; }
 
   const State& state_;
   const PlacementPolicy& policy_;
+  const PoolNodes& nodes_;
   const bool empty_;
   std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
   std::deque<std::vector<Countable>> countables_;        // that views_ look at

@@ -11,9 +11,13 @@ namespace {
 class WhatIfTest : public testing::Test {
  protected:
   WhatIfTest() { cluster.submit_and_start({.cores = 8, .gpus = 1}, {1}); }
-  const Pool& pool() { return cluster.state.pools.at("default"); }
+  const PoolNodes& pool() {
+    nodes = nodes_of(cluster.state, cluster.state.pools.at("default"));
+    return nodes;
+  }
 
   TestCluster cluster{2, {.cores = 8, .gpus = 2}};
+  PoolNodes nodes;
   FirstFit first_fit;
 };
 

@@ -1,6 +1,6 @@
-// Care: when a node that is not simply in production wants something, and whom votes blame.
+// Maintenance: when a node that is not simply in production wants something, and whom votes blame.
 //
-// Pure; asked by the pass that tends nodes, by wake_at, and by those who show nodes.
+// Pure; asked by the pass that maintains nodes, by wake_at, and by those who show nodes.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ constexpr Span kMaintenance_deadline = seconds(3600);
 // From so many others the node must not have been reached before it is blamed.
 constexpr std::size_t kVotes = 2;
 
-// Whether the pass that tends nodes has to look at it.
+// Whether the pass that maintains nodes has to look at it.
 bool wants_maintenance(const Node& node);
 
 // When the job must be told to end, so that the node is free when somebody wants it; kNever: it may

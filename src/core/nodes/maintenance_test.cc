@@ -8,14 +8,14 @@
 namespace dove::core {
 namespace {
 
-TEST(Care, ANodeInProductionWantsNone) {
+TEST(Maintenance, ANodeInProductionWantsNone) {
   TestCluster cluster(1);
   EXPECT_FALSE(wants_maintenance(cluster.node(1)));
   cluster.tell(NodeActionRequested{NodeId(1), NodeAction::kDrain, false, {}, "work on it"});
   EXPECT_TRUE(wants_maintenance(cluster.node(1)));
 }
 
-TEST(Care, AJobIsStoppedInTimeForTheNodeToBeFreeWhenItIsWanted) {
+TEST(Maintenance, AJobIsStoppedInTimeForTheNodeToBeFreeWhenItIsWanted) {
   TestCluster cluster(1);
   const JobId job = cluster.submit_and_start();
   const Instant by = cluster.state.now + seconds(1000);
@@ -27,14 +27,14 @@ TEST(Care, AJobIsStoppedInTimeForTheNodeToBeFreeWhenItIsWanted) {
   EXPECT_EQ(maintenance_wake(cluster.state, cluster.node(1)), cluster.state.now + seconds(970));
 }
 
-TEST(Care, AnAgentThatDoesNotAnswerIsNotAwaitedForEver) {
+TEST(Maintenance, AnAgentThatDoesNotAnswerIsNotAwaitedForEver) {
   TestCluster cluster(1);
   cluster.decided(MoveNode{NodeId(1), LifeStage::kTest, Remedy::kNone, "", ""});
   EXPECT_EQ(maintenance_wake(cluster.state, cluster.node(1)),
             cluster.state.now + kMaintenance_deadline);
 }
 
-TEST(Care, TwoWitnessesBlameANode) {
+TEST(Maintenance, TwoWitnessesBlameANode) {
   TestCluster cluster(3);
   Node& node = *cluster.state.find_node(NodeId(1));
   vote(cluster.state, node, NodeId(2));
@@ -43,7 +43,7 @@ TEST(Care, TwoWitnessesBlameANode) {
   EXPECT_EQ(blame(cluster.state, node), "the network to it failed from n2, n3");
 }
 
-TEST(Care, AJobThatIsAWitnessIsNamed) {
+TEST(Maintenance, AJobThatIsAWitnessIsNamed) {
   TestCluster cluster(3);
   Node& node = *cluster.state.find_node(NodeId(1));
   vote(cluster.state, node, NodeId(2), JobId(7));
@@ -51,7 +51,7 @@ TEST(Care, AJobThatIsAWitnessIsNamed) {
   EXPECT_EQ(blame(cluster.state, node), "the network to it failed from n2 (says job 7), n3");
 }
 
-TEST(Care, ASwitchIsBlamedForNodesThatAreCutOffTogether) {
+TEST(Maintenance, ASwitchIsBlamedForNodesThatAreCutOffTogether) {
   TestCluster cluster(4);
   for (const char* name : {"n1", "n2"}) {
     NodeDeclaration declared;

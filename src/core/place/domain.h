@@ -20,9 +20,6 @@
 
 namespace dove::core {
 
-// The level below all declared ones: every node is a unit of it.
-constexpr std::string_view kNodeLevel = "node";
-
 struct NodeEntry {
   NodeRank rank = {};
   NodeId node;

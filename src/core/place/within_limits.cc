@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/resource_names.h"
+
 namespace dove::core {
 namespace {
 

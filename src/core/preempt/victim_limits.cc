@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/state/books.h"
+#include "model/resource_names.h"
 
 namespace dove::core {
 namespace {

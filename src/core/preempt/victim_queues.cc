@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/queue/queue_order.h"
 #include "core/state/books.h"
 
 namespace dove::core {
@@ -247,13 +248,14 @@ std::int64_t VictimQueues::share(const Queue& queue, const Amount& gain) const {
   }
   // The dominant share (DRF, Ghodsi et al., NSDI 2011) of what exceeds the guarantee: what a queue
   // is guaranteed is its own and puts it at no disadvantage.
-  const std::int64_t most = std::max({part(now.cores + gain.cores, own.cores, total_.cores),
-                                      part(now.gpus_milli + gain.gpus_milli,
-                                           std::max(own.gpus_milli, by_model), total_.gpus_milli),
-                                      part((now.memory_bytes + gain.memory_bytes) / kMebi,
-                                           own.memory_bytes / kMebi, total_.memory_bytes / kMebi)});
   // By weight: a queue of twice the weight may have twice as much before it counts as ahead.
-  return most / std::max(queue.weight, 1);
+  const QueueWeights weights = weights_of(queue);
+  const std::int64_t gpus =
+      part(now.gpus_milli + gain.gpus_milli, std::max(own.gpus_milli, by_model), total_.gpus_milli);
+  const std::int64_t memory = part((now.memory_bytes + gain.memory_bytes) / kMebi,
+                                   own.memory_bytes / kMebi, total_.memory_bytes / kMebi);
+  return std::max({part(now.cores + gain.cores, own.cores, total_.cores) / weights.cores,
+                   gpus / weights.gpus, memory / weights.memory});
 }
 
 bool VictimQueues::has_less(const Job& victim) {

@@ -32,8 +32,9 @@ struct ShareView {
   const Total* total = nullptr;    // of the cluster; never null
   std::int64_t past_milli_ms = 0;  // decayed, what is held now included (core/state/past_use.h)
   std::int32_t weight = 1;
-  Span half_life;               // of past_milli_ms
-  std::int64_t fair_share = 0;  // of the cluster's MultifactorWeights
+  QueueWeights weights = {1, 1, 1};  // in each resource
+  Span half_life;                    // of past_milli_ms
+  std::int64_t fair_share = 0;       // of the cluster's MultifactorWeights
 };
 
 // What users, and queues below one parent, are served by.

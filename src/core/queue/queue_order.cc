@@ -1,5 +1,6 @@
 #include "core/queue/queue_order.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/state/books.h"
@@ -37,6 +38,14 @@ const OrderPolicy& order_of(const State& state, const Policies& policies,
   }
   const OrderPolicy* common = find_order(policies, state.settings.order);
   return common != nullptr ? *common : *policies.order;
+}
+
+QueueWeights weights_of(const Queue& queue) {
+  const auto or_weight = [&](std::int32_t of_resource) {
+    return std::max(of_resource == 0 ? queue.weight : of_resource, 1);
+  };
+  return {or_weight(queue.weights.cores), or_weight(queue.weights.gpus),
+          or_weight(queue.weights.memory)};
 }
 
 }  // namespace dove::core

@@ -34,4 +34,7 @@ const OrderPolicy& order_of(const State& state, const Policies& policies, const 
 // The policy of that name, with or without its version; null when there is none.
 const OrderPolicy* find_order(const Policies& policies, std::string_view name);
 
+// The queue's weight in each resource.
+QueueWeights weights_of(const Queue& queue);
+
 }  // namespace dove::core

@@ -9,6 +9,7 @@
 #include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/past_use.h"
+#include "model/resource_names.h"
 
 namespace dove::core {
 namespace {
@@ -268,7 +269,10 @@ std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
                                      state.settings.fair_share_half_life, state.now);
   }
   // Users have no weight among themselves.
-  view.weight = branch.lane ? 1 : branch.queue->weight;
+  if (!branch.lane) {
+    view.weight = branch.queue->weight;
+    view.weights = weights_of(*branch.queue);
+  }
   return order.share(view);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/state/books.h"
 #include "core/state/slices.h"
+#include "model/resource_names.h"
 
 namespace dove::core {
 
@@ -64,13 +65,6 @@ Amount least_amount(const JobSpec& spec) {
     add(amount, group.per_node, std::max<std::int64_t>(by_tasks, group.nodes_min));
   }
   return amount;
-}
-
-std::string model_key(const std::string& model) {
-  std::string key = model;
-  // ASCII alone, as in device_fit: a locale must not change what counts.
-  for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return key;
 }
 
 void add_kinds(const Inventory& inventory, const Placement& placement, Amount& amount) {

@@ -32,14 +32,6 @@ void add_kinds(const Inventory& inventory, const Placement& placement, Amount& a
 std::int64_t product_of(std::int64_t a, std::int64_t b);
 std::int64_t sum_of(std::int64_t a, std::int64_t b);
 
-// The model as limits and usage name it: in lower case.
-std::string model_key(const std::string& model);
-
-// Reason::resource of a limit by model: this, then the model's key.
-constexpr std::string_view kByModel = "gpus_milli:";
-// The countable that limits, guarantees and usage name slices by: this, then the profile.
-constexpr std::string_view kBySlice = "slice:";
-
 // The least that the request takes of devices, in thousandths, whatever their model.
 std::int64_t least_milli(const Request& request);
 

@@ -207,6 +207,9 @@ class Hash {
   void add(const Queue& q) {
     all(q.name, q.priority, q.limits, q.open, q.parent, q.guaranteed, q.weight, q.band, q.order,
         q.promises);
+    // Snapshots from before they were there keep their hash.
+    const QueueWeights& w = q.weights;
+    if (w != QueueWeights{}) all(w.cores, w.gpus, w.memory);
   }
   void add(const UserLimit& u) { all(u.name, u.limits); }
   void add(const UserDeclaration& u) {

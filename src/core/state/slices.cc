@@ -70,20 +70,6 @@ bool has_word(std::string_view model, std::string_view family) {
   return false;
 }
 
-// Takes digits off the front; whether there were some.
-bool take_digits(std::string_view& text) {
-  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-  text.remove_prefix(end);
-  // Four digits at most: no profile is larger, and no number can overflow.
-  return end > 0 && end <= 4;
-}
-
-bool take_word(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
-
 SlotSet slots_from(std::int32_t start, std::int32_t size) {
   return ((SlotSet{1} << size) - 1) << start;
 }
@@ -116,20 +102,6 @@ const SliceProfile* find_profile(const SliceTable& table, std::string_view name)
     if (profile.name == name) return &profile;
   }
   return nullptr;
-}
-
-std::optional<std::string> slice_name(std::string_view text) {
-  std::string name;
-  for (char c : text) name.push_back(lower(c));
-  std::string_view rest = name;
-  // Names as Kubernetes ("nvidia.com/mig-1g.5gb") and Slurm write them.
-  take_word(rest, "nvidia.com/");
-  take_word(rest, "mig-");
-  const std::string_view bare = rest;
-  const bool well = take_digits(rest) && take_word(rest, "g.") && take_digits(rest) &&
-                    take_word(rest, "gb") && (rest.empty() || rest == "+me");
-  if (!well) return std::nullopt;
-  return std::string(bare);
 }
 
 SlotSet slots_of(const SlicePlace& place) { return slots_from(place.start, place.size); }

@@ -42,10 +42,6 @@ std::span<const SliceTable> slice_tables();
 const SliceTable* slice_table(const Device& device);
 const SliceProfile* find_profile(const SliceTable& table, std::string_view name);
 
-// "1g.10gb" for "1g.10gb", "mig-1g.10gb", "nvidia.com/mig-1g.10gb", in any case; none for what is
-// not the name of a slice.
-std::optional<std::string> slice_name(std::string_view text);
-
 SlotSet slots_of(const SlicePlace& place);
 // What a slice counts of its device: its part of the memory slots.
 std::int32_t share_milli_of(const SliceTable& table, const SliceProfile& profile);

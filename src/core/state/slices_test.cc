@@ -43,16 +43,6 @@ TEST(Slices, TheTableIsFoundByModelAndMemory) {
   EXPECT_EQ(slice_table(device("MI300X", 192)), nullptr);
 }
 
-TEST(Slices, NamesAreReadAsSlurmAndKubernetesWriteThem) {
-  EXPECT_EQ(slice_name("1g.10gb"), "1g.10gb");
-  EXPECT_EQ(slice_name("MIG-1G.10GB"), "1g.10gb");
-  EXPECT_EQ(slice_name("nvidia.com/mig-7g.141gb"), "7g.141gb");
-  EXPECT_EQ(slice_name("1g.5gb+me"), "1g.5gb+me");
-  for (const char* wrong : {"", "1g", "1g.gb", "g.5gb", "1g.5gbx", "h200", "mig-", "1.5gb"}) {
-    EXPECT_EQ(slice_name(wrong), std::nullopt) << wrong;
-  }
-}
-
 // What capacity relies on: slices of one profile never stand in each other's way.
 TEST(Slices, LegalStartsOfAProfileDoNotOverlapAndSharesNeverExceedTheDevice) {
   for (const SliceTable& table : slice_tables()) {

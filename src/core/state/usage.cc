@@ -10,6 +10,7 @@
 #include "core/state/executors/foreign_use.h"
 #include "core/state/holders/month_use.h"
 #include "core/state/past_use.h"
+#include "model/resource_names.h"
 
 namespace dove::core {
 namespace {

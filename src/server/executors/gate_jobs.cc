@@ -9,11 +9,11 @@
 #include <optional>
 #include <utility>
 
-#include "codec/json_reasons.h"
 #include "core/explain/explain.h"
 #include "server/context.h"
 #include "server/executors/waiting_job.h"
 #include "server/handlers.h"
+#include "views/reasons.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -139,7 +139,7 @@ std::string why_of(Context& context, const core::Job& job) {
   const core::State& state = context.state();
   const std::vector<Reason> reasons =
       core::explain(state, context.desk.controller.policies(), job.id);
-  const Json words = codec::reasons_json(state, job, reasons, codec::names_of_own(job));
+  const Json words = views::reasons_json(state, job, reasons, views::names_of_own(job));
   return words.empty() ? "" : words.front().value("text", "");
 }
 

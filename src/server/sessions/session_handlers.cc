@@ -8,13 +8,15 @@
 #include "codec/json.h"
 #include "codec/json_fields.h"
 #include "codec/json_parts.h"
-#include "codec/json_reasons.h"
 #include "codec/words.h"
 #include "core/explain/explain.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/sessions/session_app.h"
 #include "telemetry/clock.h"
+#include "views/job_view.h"
+#include "views/reasons.h"
+#include "views/state_words.h"
 
 namespace dove::server {
 namespace {
@@ -42,9 +44,9 @@ constexpr TextRule kSecretRule{128, TextRule::Kind::kName};
 std::string why_not(const Context& context, const core::Job& job) {
   if (job.phase == JobPhase::kEnded) return "";
   const core::State& state = context.state();
-  const Json reasons = codec::reasons_json(
+  const Json reasons = views::reasons_json(
       state, job, core::explain(state, context.desk.controller.policies(), job.id),
-      codec::names_of_own(job));
+      views::names_of_own(job));
   return reasons.empty() ? "" : reasons.front().value("text", "");
 }
 
@@ -97,7 +99,7 @@ void issue_entry(Context& context, CallPtr call) {
   if ((*job)->phase == JobPhase::kEnded) {
     return call->fail(
         Error{ErrorKind::kConflict, "session_over",
-              fmt::format("job {} has ended: {}", (*job)->id.value, codec::state_word(**job)), ""});
+              fmt::format("job {} has ended: {}", (*job)->id.value, views::state_word(**job)), ""});
   }
   if (!context.origins) {
     return call->fail(Error{ErrorKind::kConflict, "no_proxy",
@@ -166,7 +168,7 @@ void get_entry(Context& context, CallPtr call) {
   const auto app = required_app(context, **job);
   if (!app.ok()) return call->fail(app.error());
   const core::State& state = context.state();
-  const Json summary = codec::job_summary_json(state, **job);
+  const Json summary = views::job_summary_json(state, **job);
   Json answer{{"job", (*job)->id.value},
               {"app", app->name},
               {"path", app->path.empty() ? "/" : app->path},

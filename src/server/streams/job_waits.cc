@@ -7,6 +7,7 @@
 #include "codec/words.h"
 #include "server/job_select.h"
 #include "server/record_json.h"
+#include "views/state_words.h"
 
 namespace dove::server {
 namespace {
@@ -50,7 +51,7 @@ std::string answer(const std::vector<const core::Job*>& jobs) {
     code = std::max(code, own);
     if (job->outcome == Outcome::kCompleted || others.size() >= kToldMax) continue;
     others.push_back(Json{
-        {"id", shown_id(*job)}, {"state", codec::state_word(*job)}, {"exit_code", job->exit_code}});
+        {"id", shown_id(*job)}, {"state", views::state_word(*job)}, {"exit_code", job->exit_code}});
   }
   return codec::dump_json(Json{
              {"jobs", jobs.size()}, {"exit_code", code}, {"not_completed", std::move(others)}}) +

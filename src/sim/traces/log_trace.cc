@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codec/snapshot.h"
+#include "codec/state/snapshot.h"
 #include "core/place/limits.h"
 #include "core/state/apply.h"
 

@@ -1,5 +1,9 @@
 // Jobs as the API shows them.
+#include "views/job_view.h"
+
 #include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
 
 #include "codec/json.h"
 #include "codec/json_parts.h"
@@ -8,9 +12,16 @@
 #include "core/state/amount.h"
 #include "core/state/cores.h"
 #include "core/state/executors/placeholders.h"
+#include "views/node_view.h"
+#include "views/state_words.h"
 
-namespace dove::codec {
+namespace dove::views {
 namespace {
+
+using codec::Json;
+using codec::put_instant;
+using codec::put_span;
+using codec::word;
 
 void put_optional(Json& object, std::string_view name, std::string_view text) {
   object[std::string(name)] = text.empty() ? Json(nullptr) : Json(text);
@@ -86,9 +97,9 @@ Json attempt_json(const core::State& state, const core::Job& job, const core::At
   object["nodes"] = node_names(state, attempt);
   Json placements = Json::array();
   for (const core::PlacementRecord& record : attempt.placements) {
-    Json placement = placement_json(record.placement);
+    Json placement = codec::placement_json(record.placement);
     placement["node_name"] = node_name(state, record.placement->node);
-    placement["stage"] = word(record.stage);
+    placement["stage"] = stage_word(record.stage);
     put_placeholders(placement, state, job.id, attempt, record.placement->node);
     if (const std::int32_t far = numa_nodes_without_core(state, record.placement); far > 0) {
       placement["numa_nodes_without_core"] = far;
@@ -97,7 +108,7 @@ Json attempt_json(const core::State& state, const core::Job& job, const core::At
   }
   object["placements"] = std::move(placements);
   Json exits = Json::array();
-  for (const TaskExit& exit : attempt.exits) exits.push_back(task_exit_json(exit));
+  for (const TaskExit& exit : attempt.exits) exits.push_back(codec::task_exit_json(exit));
   object["exits"] = std::move(exits);
   return object;
 }
@@ -138,17 +149,6 @@ void put_idle(Json& object, const core::State& state, const core::Job& job) {
 
 }  // namespace
 
-void put_instant(Json& object, std::string_view name, Instant at, bool zero_counts) {
-  const bool known = at != kNever && (zero_counts || at.us != 0);
-  object[std::string(name)] = known ? Json(rfc3339(at)) : Json(nullptr);
-  object[std::string(name) + "_us"] = known ? Json(at.us) : Json(nullptr);
-}
-
-void put_span(Json& object, std::string_view name, Span span) {
-  const bool whole = span.us % 1'000'000 == 0;
-  object[std::string(name) + (whole ? "_s" : "_us")] = whole ? span.us / 1'000'000 : span.us;
-}
-
 Json job_summary_json(const core::State& state, const core::Job& job) {
   const JobSpec& spec = *job.spec;
   const core::Attempt* attempt = job.attempts.empty() ? nullptr : &job.attempts.back();
@@ -182,7 +182,7 @@ Json job_summary_json(const core::State& state, const core::Job& job) {
 }
 
 Json job_json(const core::State& state, const core::Job& job) {
-  Json object = spec_json(*job.spec);
+  Json object = codec::spec_json(*job.spec);
   object.update(job_summary_json(state, job));
   object["held"] = job.held;
   object["parent"] = job.spec->parent ? Json(job.spec->parent.value) : Json(nullptr);
@@ -203,4 +203,4 @@ Json job_json(const core::State& state, const core::Job& job) {
   return object;
 }
 
-}  // namespace dove::codec
+}  // namespace dove::views

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/snapshot.h"
+#include "codec/state/snapshot.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dove;

@@ -1,4 +1,4 @@
-#include "codec/snapshot.h"
+#include "codec/state/snapshot.h"
 
 #include <fmt/format.h>
 
@@ -33,6 +33,11 @@ class SpecTable {
 };
 
 }  // namespace
+
+template <>
+constexpr core::PlacementStage last_of<core::PlacementStage>() {
+  return core::PlacementStage::kEnded;
+}
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::PlacementRecord>& v) {

@@ -1,13 +1,14 @@
-// Why a job waits, in words and numbers.
+#include "views/reasons.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "codec/json.h"
 #include "codec/json_parts.h"
-#include "codec/json_reasons.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
 #include "core/place/cannot_start.h"
@@ -17,9 +18,13 @@
 #include "core/state/findings.h"
 #include "core/state/holders/month_use.h"
 #include "model/huge_pages.h"
+#include "model/resource_names.h"
 
-namespace dove::codec {
+namespace dove::views {
 namespace {
+
+using codec::Json;
+using codec::put_instant;
 
 std::string counted(std::int64_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
@@ -39,12 +44,12 @@ std::string amount(const std::string& resource, std::int64_t value) {
   if (resource == "gpus") return counted(value, "GPU", "GPUs");
   if (resource == "nodes") return counted(value, "node", "nodes");
   if (resource == "share_milli" || resource == "gpus_milli") return gpus_text(value);
-  if (resource.starts_with(core::kByModel)) {
-    return fmt::format("{} of model {}", gpus_text(value), resource.substr(core::kByModel.size()));
+  if (resource.starts_with(kByModel)) {
+    return fmt::format("{} of model {}", gpus_text(value), resource.substr(kByModel.size()));
   }
   if (resource == "jobs") return counted(value, "job", "jobs");
-  if (resource == "memory_bytes") return human_bytes(value) + " of memory";
-  if (resource == "gpu_memory_bytes") return human_bytes(value) + " of GPU memory";
+  if (resource == "memory_bytes") return codec::human_bytes(value) + " of memory";
+  if (resource == "gpu_memory_bytes") return codec::human_bytes(value) + " of GPU memory";
   if (resource == "jobs_running") return counted(value, "running job", "running jobs");
   if (resource == "jobs_waiting") return counted(value, "waiting job", "waiting jobs");
   if (resource.starts_with("slice:")) {
@@ -52,15 +57,16 @@ std::string amount(const std::string& resource, std::int64_t value) {
   }
   if (resource.empty()) return std::to_string(value);
   const char* of = huge_page_bytes(resource) > 0 ? "of " : "";
-  return fmt::format("{} {}{}", human_amount(resource, value), of, resource);
+  return fmt::format("{} {}{}", codec::human_amount(resource, value), of, resource);
 }
 
 // The same without the noun, where it was named just before.
 std::string bare(const std::string& resource, std::int64_t value) {
-  if (resource == "memory_bytes" || resource == "gpu_memory_bytes") return human_bytes(value);
+  if (resource == "memory_bytes" || resource == "gpu_memory_bytes")
+    return codec::human_bytes(value);
   if (resource == "share_milli" || resource == "gpus_milli") return gpus_text(value);
-  if (resource.starts_with(core::kByModel)) return gpus_text(value);
-  return human_amount(resource, value);
+  if (resource.starts_with(kByModel)) return gpus_text(value);
+  return codec::human_amount(resource, value);
 }
 
 struct Sight {
@@ -78,7 +84,7 @@ std::string job_text(const Sight& sight, JobId id) {
 
 // rfc3339 without the fraction.
 std::string to_the_second(Instant instant) {
-  std::string text = rfc3339(instant);
+  std::string text = codec::rfc3339(instant);
   if (const std::size_t dot = text.find('.'); dot != std::string::npos) text.resize(dot);
   std::replace(text.begin(), text.end(), 'T', ' ');
   if (text.ends_with('Z')) text.pop_back();
@@ -146,7 +152,7 @@ std::string units_text(const Reason& r) {
 }
 
 std::string domain_text(const Reason& r) {
-  if (r.level == core::kNodeLevel) return "has to be on one node, and on several";
+  if (r.level == kNodeLevel) return "has to be on one node, and on several";
   if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
   return fmt::format("needs {} in one {}: no {} has room now ({})", amount(r.resource, r.needs),
                      r.level, r.level, units_text(r));
@@ -154,7 +160,7 @@ std::string domain_text(const Reason& r) {
 
 std::string never_fits_text(const Reason& r) {
   const std::string pool = r.subject.empty() ? "its pool" : "pool " + r.subject;
-  if (r.level == core::kNodeLevel) return domain_text(r);
+  if (r.level == kNodeLevel) return domain_text(r);
   if (!r.level.empty()) {
     if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
     return fmt::format("needs {} in one {}; the largest, {}, could give {} even when empty",
@@ -236,7 +242,7 @@ std::string reserved_text(const Reason& r) {
         r.subject, r.count);
   }
   return fmt::format("what is free is kept for reservation {} from {} on", r.subject,
-                     rfc3339(r.until));
+                     codec::rfc3339(r.until));
 }
 
 std::string reservation_text(const Reason& r) {
@@ -245,7 +251,8 @@ std::string reservation_text(const Reason& r) {
                        counted(r.total, "node has", "nodes have"));
   }
   if (r.until.us != 0) {
-    return fmt::format("runs in reservation {} only, which begins {}", r.subject, rfc3339(r.until));
+    return fmt::format("runs in reservation {} only, which begins {}", r.subject,
+                       codec::rfc3339(r.until));
   }
   return fmt::format(
       "runs in reservation {} only, which is unknown, closed to it, or too near its end",
@@ -256,7 +263,7 @@ std::string preemption_text(const Sight& sight, const Reason& r) {
   if (r.count > 0) {
     std::string text = counted(r.count, "running job", "running jobs") + " could be stopped for it";
     text += fmt::format(", {}{}", r.count > 1 ? "first " : "", job_text(sight, r.other));
-    if (r.until.us != 0) text += fmt::format(", not before {}", rfc3339(r.until));
+    if (r.until.us != 0) text += fmt::format(", not before {}", codec::rfc3339(r.until));
     return text;
   }
   if (r.total == 0) {
@@ -313,7 +320,7 @@ std::string promised_text(const Sight& sight, const Reason& r) {
                        job_text(sight, r.other));
   }
   return fmt::format("what is free is promised to {} from {} on, and this job could still hold it",
-                     job_text(sight, r.other), rfc3339(r.until));
+                     job_text(sight, r.other), codec::rfc3339(r.until));
 }
 
 std::string begin_text(const Reason& r) {
@@ -394,8 +401,8 @@ std::string text_of(const Sight& sight, const Reason& r) {
     case ReasonKind::kPoolClosed:
       return fmt::format("pool {} is closed: nothing is started there", r.subject);
     case ReasonKind::kTimeLimit:
-      return fmt::format("asks for {}; pool {} allows {}", human_span(seconds(r.needs)), r.subject,
-                         human_span(seconds(r.limit)));
+      return fmt::format("asks for {}; pool {} allows {}", codec::human_span(seconds(r.needs)),
+                         r.subject, codec::human_span(seconds(r.limit)));
     case ReasonKind::kResources:
       return resources_text(r);
     case ReasonKind::kNeverFits:
@@ -437,7 +444,7 @@ std::string text_of(const Sight& sight, const Reason& r) {
 }  // namespace
 
 Json reason_json(const core::State& state, const Reason& r, const MayName& may_name) {
-  Json object{{"kind", word(r.kind)}, {"text", text_of({state, may_name}, r)}};
+  Json object{{"kind", codec::word(r.kind)}, {"text", text_of({state, may_name}, r)}};
   if (!r.subject.empty()) object["subject"] = r.subject;
   if (!r.resource.empty()) object["resource"] = r.resource;
   const auto put = [&](const char* name, std::int64_t value) {
@@ -483,4 +490,4 @@ Json reasons_json(const core::State& state, const core::Job& job,
   return first;
 }
 
-}  // namespace dove::codec
+}  // namespace dove::views

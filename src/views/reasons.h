@@ -10,7 +10,7 @@
 #include "core/state/state.h"
 #include "model/reason.h"
 
-namespace dove::codec {
+namespace dove::views {
 
 // Whether whoever reads it may be told the name of that job; the number is told in any case.
 using MayName = std::function<bool(const core::Job& other)>;
@@ -25,4 +25,4 @@ nlohmann::json reasons_json(const core::State& state, const core::Job& job,
 // "text" for people, "kind", and the numbers that are not 0.
 nlohmann::json reason_json(const core::State& state, const Reason& reason, const MayName& may_name);
 
-}  // namespace dove::codec
+}  // namespace dove::views

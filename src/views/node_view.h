@@ -1,0 +1,18 @@
+// A node as the API shows it.
+//
+// Pure. Include only from .cc files: it brings nlohmann/json_fwd.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "core/state/state.h"
+
+namespace dove::views {
+
+// GET /v1/nodes/{name}.
+nlohmann::json node_json(const core::State& state, const core::Node& node);
+// The node's name, or "node 7" for one that the state does not have.
+std::string node_name(const core::State& state, NodeId id);
+
+}  // namespace dove::views
