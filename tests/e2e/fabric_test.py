@@ -53,7 +53,7 @@ class Fabric(unittest.TestCase):
 
     def test_gangs_that_ask_for_cards_of_their_own_get_different_ones(self):
         cluster = self.start()
-        self.assertEqual(cluster.api.call("GET", "/v1/nodes/node1")["countables_free"], [{"name": "nics", "amount": 2}])
+        self.assertEqual(cluster.api.call("GET", "/v1/nodes/node1")["countables_free"], {"nics": 2})
         show = "echo $DOVE_NICS $NCCL_IB_HCA; sleep 600"
         ask = {"name": "own", "command": ["bash", "-c", show], "tasks": 2, "tasks_per_node": 1,
                "countables": {"nics": 1}}
