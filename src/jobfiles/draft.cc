@@ -28,11 +28,6 @@ bool variable_name(std::string_view name) {
 
 }  // namespace
 
-std::string to_text(const Place& place) {
-  if (place.line == 0) return place.file;
-  return fmt::format("{}:{}:{}", place.file, place.line, place.column);
-}
-
 std::string to_text(const Warning& warning) {
   return fmt::format("{}: warning: {}", to_text(warning.place), warning.message);
 }
@@ -43,13 +38,6 @@ void Draft::warn(const Place& place, std::string code, std::string message) {
   } else if (warnings.size() == kWarningsMax) {
     warnings.push_back(Warning{place, "more_warnings", "further warnings are left out"});
   }
-}
-
-Error at_place(Error error, const Place& place) {
-  if (!error.field.empty()) return error;  // it knows a more precise one
-  error.field = to_text(place);
-  error.message = fmt::format("{}: {}", error.field, error.message);
-  return error;
 }
 
 namespace {

@@ -67,9 +67,6 @@ struct Draft {
   void warn(const Place& place, std::string code, std::string message);
 };
 
-// The error with its place: in front of the message and as Error::field.
-Error at_place(Error error, const Place& place);
-
 // Puts the sizes together as sbatch does: one task per node where only nodes are given, one node
 // where nothing is. Writes submission.spec.groups[0].
 Result<void> finish_sizes(Draft& draft);

@@ -9,14 +9,14 @@
 #include "jobfiles/draft.h"
 #include "jobfiles/sbatch.h"
 #include "jobfiles/words.h"
-#include "jobfiles/yaml.h"
+#include "yaml/reader.h"
 
 namespace dove::jobfiles {
 
 namespace {
 
 // Plain scalars as YAML's core schema reads them; all other text stays text.
-nlohmann::json scalar(const Yaml& value) {
+nlohmann::json scalar(const yaml::Value& value) {
   const std::string& text = value.text;
   if (value.quoted) return text;
   if (text == "true" || text == "True" || text == "TRUE") return true;
@@ -60,28 +60,21 @@ std::string with_whole_escapes(std::string_view json) {
   return text;
 }
 
-// Aliases share values, so the tree may be larger than the file: counted.
-Result<nlohmann::json> to_json(const Yaml& value, std::size_t& left) {
-  if (left == 0) {
-    return at_place(
-        invalid(fmt::format("more than {} values, aliases followed", kValuesMax), "bad_yaml"),
-        value.place);
-  }
-  --left;
+Result<nlohmann::json> to_json(const yaml::Value& value) {
   switch (value.kind) {
-    case Yaml::Kind::kNull:
+    case yaml::Value::Kind::kNull:
       return nlohmann::json(nullptr);
-    case Yaml::Kind::kScalar:
+    case yaml::Value::Kind::kScalar:
       return scalar(value);
-    case Yaml::Kind::kList: {
+    case yaml::Value::Kind::kList: {
       nlohmann::json list = nlohmann::json::array();
-      for (const YamlRef& item : value.values) {
-        TRY_ASSIGN(nlohmann::json element, to_json(*item, left));
+      for (const yaml::ValueRef& item : value.values) {
+        TRY_ASSIGN(nlohmann::json element, to_json(*item));
         list.push_back(std::move(element));
       }
       return list;
     }
-    case Yaml::Kind::kMap: {
+    case yaml::Value::Kind::kMap: {
       nlohmann::json map = nlohmann::json::object();
       for (std::size_t i = 0; i < value.keys.size(); ++i) {
         const std::string& key = value.keys[i]->text;
@@ -90,7 +83,7 @@ Result<nlohmann::json> to_json(const Yaml& value, std::size_t& left) {
               invalid(fmt::format("the key {} is given twice", shown(key)), "repeated_key"),
               value.keys[i]->place);
         }
-        TRY_ASSIGN(map[key], to_json(*value.values[i], left));
+        TRY_ASSIGN(map[key], to_json(*value.values[i]));
       }
       return map;
     }
@@ -99,20 +92,20 @@ Result<nlohmann::json> to_json(const Yaml& value, std::size_t& left) {
 }
 
 // Where the codec's path ("groups[0].cores") lies in the file: the deepest value it names.
-Place find_place(const YamlRef& root, std::string_view path) {
-  const Yaml* at = root.get();
+Place find_place(const yaml::ValueRef& root, std::string_view path) {
+  const yaml::Value* at = root.get();
   std::size_t i = 0;
   while (i < path.size()) {
     if (path[i] == '.') {
       ++i;
       continue;
     }
-    const Yaml* next = nullptr;
+    const yaml::Value* next = nullptr;
     if (path[i] == '[') {
       std::size_t close = path.find(']', i);
       if (close == std::string_view::npos) break;
       auto index = to_number(path.substr(i + 1, close - i - 1));
-      if (index && at->kind == Yaml::Kind::kList &&
+      if (index && at->kind == yaml::Value::Kind::kList &&
           *index < static_cast<std::int64_t>(at->values.size())) {
         next = at->values[static_cast<std::size_t>(*index)].get();
       }
@@ -134,15 +127,15 @@ Place find_place(const YamlRef& root, std::string_view path) {
 
 Result<ParsedJob> parse_native(const Source& source, const Context& context) {
   const bool may_be_json = source.text.starts_with('{');
-  TRY_ASSIGN(YamlRef root,
-             read_yaml(source.name, may_be_json ? with_whole_escapes(source.text) : source.text));
-  if (root->kind != Yaml::Kind::kMap) {
+  TRY_ASSIGN(yaml::ValueRef root,
+             yaml::read(source.name, may_be_json ? with_whole_escapes(source.text) : source.text,
+                        {}, "job"));
+  if (root->kind != yaml::Value::Kind::kMap) {
     return at_place(
         invalid("a job must be a map of fields such as name, command, groups", "wrong_type"),
         Place{source.name, 1, 1});
   }
-  std::size_t left = kValuesMax;
-  TRY_ASSIGN(nlohmann::json body, to_json(*root, left));
+  TRY_ASSIGN(nlohmann::json body, to_json(*root));
   auto submission = codec::read_submission(body);
   if (!submission.ok()) {
     Error error = submission.error();

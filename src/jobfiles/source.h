@@ -14,20 +14,15 @@
 #include "codec/json.h"
 #include "model/ids.h"
 #include "model/time.h"
+#include "text/place.h"
 
 namespace dove::jobfiles {
 
 constexpr std::size_t kFileBytesMax = 4 << 20;
 
-// Where something was written. line and column count from 1, in bytes; 0 where there are none
-// (command line, environment).
-struct Place {
-  std::string file;  // as given in Source::name, or "command line", or "environment"
-  int line = 0;
-  int column = 0;
-};
-// "job.sh:3:9", "command line".
-std::string to_text(const Place& place);
+using text::at_place;
+using text::Place;  // file: as given in Source::name, or "command line", or "environment"
+using text::to_text;
 
 // Something accepted that has no effect, or another effect than its author may think.
 // code is stable and for machines: "no_effect", "unknown_key", "read_as", "joined", ...

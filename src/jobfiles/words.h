@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "text/shown.h"
 
 namespace dove::jobfiles {
 
@@ -24,8 +25,7 @@ std::string_view trimmed(std::string_view text);
 std::string lower(std::string_view text);
 bool equal_without_case(std::string_view a, std::string_view b);
 
-// For messages: at most 80 bytes, control characters shown as '?'.
-std::string shown(std::string_view text);
+using text::shown;
 
 // 'text' quoted for a POSIX shell.
 std::string shell_quoted(std::string_view text);

@@ -1,22 +1,20 @@
 #include "cli/terminal/yaml_text.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "jobfiles/yaml.h"
+#include "yaml/reader.h"
 
 namespace dove::cli {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kLevelsMax = 64;
-constexpr int kValuesMax = 200'000;
+constexpr yaml::Limits kLimits{.bytes_max = 16 << 20, .values_max = 200'000};
 
 bool is_plain_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '/' ||
@@ -116,56 +114,39 @@ json plain_scalar(const std::string& text) {
   return text;
 }
 
-class Reader {
- public:
-  explicit Reader(const std::string& name) : name_(name) {}
+Error wrong(const yaml::Value& at, std::string what) {
+  return text::at_place(Error{ErrorKind::kInvalid, "bad_yaml", std::move(what), ""}, at.place);
+}
 
-  Result<json> read(const YAML::Node& node, int level) {
-    if (level > kLevelsMax || ++values_ > kValuesMax) {
-      return wrong(node.Mark(), fmt::format("over {} levels or {} values", kLevelsMax, kValuesMax));
+Result<json> to_json(const yaml::Value& value) {
+  switch (value.kind) {
+    case yaml::Value::Kind::kNull:
+      return json();
+    case yaml::Value::Kind::kScalar:
+      return value.quoted ? json(value.text) : plain_scalar(value.text);
+    case yaml::Value::Kind::kList: {
+      json list = json::array();
+      for (const yaml::ValueRef& element : value.values) {
+        TRY_ASSIGN(json read, to_json(*element));
+        list.push_back(std::move(read));
+      }
+      return list;
     }
-    switch (node.Type()) {
-      case YAML::NodeType::Undefined:
-      case YAML::NodeType::Null:
-        return json();
-      case YAML::NodeType::Scalar:
-        return node.Tag() == "!" ? json(node.Scalar()) : plain_scalar(node.Scalar());
-      case YAML::NodeType::Sequence: {
-        json list = json::array();
-        for (const YAML::Node& element : node) {
-          TRY_ASSIGN(json value, read(element, level + 1));
-          list.push_back(std::move(value));
+    case yaml::Value::Kind::kMap: {
+      json object = json::object();
+      for (std::size_t i = 0; i < value.keys.size(); ++i) {
+        const yaml::Value& key = *value.keys[i];
+        if (key.kind != yaml::Value::Kind::kScalar) return wrong(key, "a key must be a word");
+        if (object.contains(key.text)) {
+          return wrong(key, fmt::format("'{}' is there twice: remove one", key.text));
         }
-        return list;
+        TRY_ASSIGN(object[key.text], to_json(*value.values[i]));
       }
-      case YAML::NodeType::Map:
-        return read_map(node, level);
+      return object;
     }
-    return json();
   }
-
-  Error wrong(const YAML::Mark& mark, const std::string& what) const {
-    const std::string place = fmt::format("{}:{}:{}", name_, mark.line + 1, mark.column + 1);
-    return Error{ErrorKind::kInvalid, "bad_yaml", fmt::format("{}: {}", place, what), place};
-  }
-
- private:
-  Result<json> read_map(const YAML::Node& node, int level) {
-    json object = json::object();
-    for (const auto& pair : node) {
-      if (!pair.first.IsScalar()) return wrong(pair.first.Mark(), "a key must be a word");
-      const std::string& key = pair.first.Scalar();
-      if (object.contains(key)) {
-        return wrong(pair.first.Mark(), fmt::format("'{}' is there twice: remove one", key));
-      }
-      TRY_ASSIGN(object[key], read(pair.second, level + 1));
-    }
-    return object;
-  }
-
-  const std::string& name_;
-  int values_ = 0;
-};
+  return json();
+}
 
 }  // namespace
 
@@ -176,16 +157,11 @@ std::string yaml_text(const json& value) {
 }
 
 Result<std::vector<json>> read_yaml(const std::string& name, const std::string& text) {
-  Reader reader(name);
+  TRY_ASSIGN(const std::vector<yaml::ValueRef> roots, yaml::read_documents(name, text, kLimits));
   std::vector<json> documents;
-  try {
-    for (const YAML::Node& node : YAML::LoadAll(text)) {
-      TRY_ASSIGN(json document, reader.read(node, 0));
-      if (!document.is_null()) documents.push_back(std::move(document));
-    }
-  } catch (const YAML::Exception& error) {
-    if (const std::optional<Error> open = jobfiles::unclosed_bracket(name, text)) return *open;
-    return reader.wrong(error.mark, error.msg);
+  for (const yaml::ValueRef& root : roots) {
+    TRY_ASSIGN(json document, to_json(*root));
+    if (!document.is_null()) documents.push_back(std::move(document));
   }
   return documents;
 }

@@ -233,7 +233,9 @@ Result<ParsedJob> parse_tuxiv(const Source& source, const Context& context) {
   if (source.text.find('\0') != std::string::npos) {
     return at_place(invalid("the file has a zero byte: it must be text"), Place{source.name, 1, 1});
   }
-  TRY_ASSIGN(YamlRef root, read_yaml(source.name, source.text));
+  // Keys that nobody asks for have no effect, whatever their aliases multiply.
+  TRY_ASSIGN(yaml::ValueRef root,
+             yaml::read(source.name, source.text, {.counts_aliases = false}, "job"));
   Draft draft;
   draft.context = &context;
   TRY_ASSIGN(TuxivFile file, read_tuxiv(root, draft));

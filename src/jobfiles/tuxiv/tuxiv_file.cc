@@ -22,7 +22,7 @@ class Fields {
       : draft_(draft), path_(std::move(path)), known_(std::move(known)) {}
 
   // True if `key` may be read now.
-  bool accept(const Yaml& key) {
+  bool accept(const yaml::Value& key) {
     const std::string& name = key.text;
     for (std::string_view word : known_) {
       if (word != name) continue;
@@ -53,40 +53,42 @@ class Reader {
  public:
   Reader(TuxivFile& file, Draft& draft) : file_(file), draft_(draft) {}
 
-  Result<void> read(const Yaml& root);
+  Result<void> read(const yaml::Value& root);
 
  private:
-  Result<void> read_environment(const Yaml& map);
-  Result<void> read_job(const Yaml& map);
-  Result<void> read_dependencies(const Yaml& value);
-  Result<void> read_datasets(const Yaml& value);
+  Result<void> read_environment(const yaml::Value& map);
+  Result<void> read_job(const yaml::Value& map);
+  Result<void> read_dependencies(const yaml::Value& value);
+  Result<void> read_datasets(const yaml::Value& value);
   // A list of words; what else it may be is said by `pairs`: K: V becomes "K=V".
-  Result<void> read_words(const Yaml& value, const std::string& path, bool pairs,
+  Result<void> read_words(const yaml::Value& value, const std::string& path, bool pairs,
                           std::vector<TuxivItem>& items);
-  Result<void> read_pairs(const Yaml& map, const std::string& path, std::vector<TuxivItem>& items);
-  Result<void> read_text(const Yaml& value, const std::string& path, std::string& text);
+  Result<void> read_pairs(const yaml::Value& map, const std::string& path,
+                          std::vector<TuxivItem>& items);
+  Result<void> read_text(const yaml::Value& value, const std::string& path, std::string& text);
 
   TuxivFile& file_;
   Draft& draft_;
 };
 
-Result<void> Reader::read_text(const Yaml& value, const std::string& path, std::string& text) {
-  if (value.kind == Yaml::Kind::kList || value.kind == Yaml::Kind::kMap) {
+Result<void> Reader::read_text(const yaml::Value& value, const std::string& path,
+                               std::string& text) {
+  if (value.kind == yaml::Value::Kind::kList || value.kind == yaml::Value::Kind::kMap) {
     return wrong_type(value.place, fmt::format("{} must be a word, not a list or a map", path));
   }
   text = value.text;
   return {};
 }
 
-Result<void> Reader::read_pairs(const Yaml& map, const std::string& path,
+Result<void> Reader::read_pairs(const yaml::Value& map, const std::string& path,
                                 std::vector<TuxivItem>& items) {
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
-    const Yaml& value = *map.values[i];
-    if (value.kind == Yaml::Kind::kList || value.kind == Yaml::Kind::kMap) {
+    const yaml::Value& value = *map.values[i];
+    if (value.kind == yaml::Value::Kind::kList || value.kind == yaml::Value::Kind::kMap) {
       return wrong_type(value.place, fmt::format("{}: write KEY=VALUE", path));
     }
     std::string text = map.keys[i]->text;
-    if (value.kind == Yaml::Kind::kScalar) text += "=" + value.text;
+    if (value.kind == yaml::Value::Kind::kScalar) text += "=" + value.text;
     draft_.warn(map.keys[i]->place, "read_as",
                 fmt::format("{}: read as \"{}\", which tcloud would ignore: write - {}", path,
                             shown(text), shown(text)));
@@ -95,31 +97,31 @@ Result<void> Reader::read_pairs(const Yaml& map, const std::string& path,
   return {};
 }
 
-Result<void> Reader::read_words(const Yaml& value, const std::string& path, bool pairs,
+Result<void> Reader::read_words(const yaml::Value& value, const std::string& path, bool pairs,
                                 std::vector<TuxivItem>& items) {
   items.clear();
-  if (value.kind == Yaml::Kind::kNull) return {};
-  if (value.kind == Yaml::Kind::kScalar) {
+  if (value.kind == yaml::Value::Kind::kNull) return {};
+  if (value.kind == yaml::Value::Kind::kScalar) {
     draft_.warn(value.place, "read_as",
                 fmt::format("{} is read as a list of one, which tcloud would ignore: write - {}",
                             path, shown(value.text)));
     items.push_back(TuxivItem{value.text, value.place, false});
     return {};
   }
-  if (value.kind == Yaml::Kind::kMap) {
+  if (value.kind == yaml::Value::Kind::kMap) {
     if (pairs) return read_pairs(value, path, items);
     return wrong_type(value.place,
                       fmt::format("{} must be a list: write each item as - ITEM", path));
   }
-  for (const YamlRef& item : value.values) {
-    if (item->kind == Yaml::Kind::kMap && pairs) {
+  for (const yaml::ValueRef& item : value.values) {
+    if (item->kind == yaml::Value::Kind::kMap && pairs) {
       TRY(read_pairs(*item, path, items));
-    } else if (item->kind == Yaml::Kind::kMap) {
+    } else if (item->kind == yaml::Value::Kind::kMap) {
       return wrong_type(item->place,
                         fmt::format("this item of {} is a map, because it has \": \" in it, and "
                                     "tcloud would drop it: put the whole item into quotes",
                                     path));
-    } else if (item->kind == Yaml::Kind::kList) {
+    } else if (item->kind == yaml::Value::Kind::kList) {
       return wrong_type(item->place, fmt::format("an item of {} must be a word, not a list", path));
     } else {
       items.push_back(TuxivItem{item->text, item->place, true});
@@ -128,15 +130,15 @@ Result<void> Reader::read_words(const Yaml& value, const std::string& path, bool
   return {};
 }
 
-Result<void> Reader::read_dependencies(const Yaml& value) {
+Result<void> Reader::read_dependencies(const yaml::Value& value) {
   file_.dependencies.clear();
   file_.pip.clear();
-  if (value.kind != Yaml::Kind::kList) {
+  if (value.kind != yaml::Value::Kind::kList) {
     return read_words(value, "environment.dependencies", false, file_.dependencies);
   }
-  for (const YamlRef& item : value.values) {
-    if (item->kind != Yaml::Kind::kMap) {
-      if (item->kind == Yaml::Kind::kList) {
+  for (const yaml::ValueRef& item : value.values) {
+    if (item->kind != yaml::Value::Kind::kMap) {
+      if (item->kind == yaml::Value::Kind::kList) {
         return wrong_type(item->place, "a dependency must be a word such as numpy=1.24");
       }
       file_.dependencies.push_back(TuxivItem{item->text, item->place, true});
@@ -156,16 +158,16 @@ Result<void> Reader::read_dependencies(const Yaml& value) {
   return {};
 }
 
-Result<void> Reader::read_environment(const Yaml& map) {
-  if (map.kind == Yaml::Kind::kNull) return {};
-  if (map.kind != Yaml::Kind::kMap) {
+Result<void> Reader::read_environment(const yaml::Value& map) {
+  if (map.kind == yaml::Value::Kind::kNull) return {};
+  if (map.kind != yaml::Value::Kind::kMap) {
     return wrong_type(map.place, "environment must be a map with name, channels, dependencies");
   }
   Fields fields(draft_, "environment.", {"name", "channels", "dependencies"});
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     if (!fields.accept(*map.keys[i])) continue;
     const std::string& key = map.keys[i]->text;
-    const Yaml& value = *map.values[i];
+    const yaml::Value& value = *map.values[i];
     if (key == "name") {
       file_.environment_place = value.place;
       TRY(read_text(value, "environment.name", file_.environment_name));
@@ -179,16 +181,16 @@ Result<void> Reader::read_environment(const Yaml& map) {
   return {};
 }
 
-Result<void> Reader::read_job(const Yaml& map) {
-  if (map.kind == Yaml::Kind::kNull) return {};
-  if (map.kind != Yaml::Kind::kMap) {
+Result<void> Reader::read_job(const yaml::Value& map) {
+  if (map.kind == yaml::Value::Kind::kNull) return {};
+  if (map.kind != yaml::Value::Kind::kMap) {
     return wrong_type(map.place, "job must be a map with name, general, module, env, log");
   }
   Fields fields(draft_, "job.", {"name", "general", "module", "env", "log"});
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     if (!fields.accept(*map.keys[i])) continue;
     const std::string& key = map.keys[i]->text;
-    const Yaml& value = *map.values[i];
+    const yaml::Value& value = *map.values[i];
     if (key == "name") {
       file_.job_name_place = value.place;
       TRY(read_text(value, "job.name", file_.job_name));
@@ -206,16 +208,16 @@ Result<void> Reader::read_job(const Yaml& map) {
   return {};
 }
 
-Result<void> Reader::read_datasets(const Yaml& value) {
+Result<void> Reader::read_datasets(const yaml::Value& value) {
   file_.datasets.clear();
-  std::vector<YamlRef> items = value.values;
-  if (value.kind == Yaml::Kind::kNull) return {};
-  if (value.kind != Yaml::Kind::kList) {
+  std::vector<yaml::ValueRef> items = value.values;
+  if (value.kind == yaml::Value::Kind::kNull) return {};
+  if (value.kind != yaml::Value::Kind::kList) {
     draft_.warn(value.place, "no_effect", "datasets has no effect: it must be a list of names");
     return {};
   }
-  for (const YamlRef& item : items) {
-    if (item->kind == Yaml::Kind::kMap || item->kind == Yaml::Kind::kList) {
+  for (const yaml::ValueRef& item : items) {
+    if (item->kind == yaml::Value::Kind::kMap || item->kind == yaml::Value::Kind::kList) {
       draft_.warn(item->place, "no_effect",
                   "this dataset has no effect, with tcloud neither: only names of datasets are "
                   "known");
@@ -226,16 +228,16 @@ Result<void> Reader::read_datasets(const Yaml& value) {
   return {};
 }
 
-Result<void> Reader::read(const Yaml& root) {
-  if (root.kind == Yaml::Kind::kNull) return {};
-  if (root.kind != Yaml::Kind::kMap) {
+Result<void> Reader::read(const yaml::Value& root) {
+  if (root.kind == yaml::Value::Kind::kNull) return {};
+  if (root.kind != yaml::Value::Kind::kMap) {
     return wrong_type(root.place, "the file must be a map with entrypoint, environment and job");
   }
   Fields fields(draft_, "", {"entrypoint", "environment", "job", "datasets"});
   for (std::size_t i = 0; i < root.keys.size(); ++i) {
     if (!fields.accept(*root.keys[i])) continue;
     const std::string& key = root.keys[i]->text;
-    const Yaml& value = *root.values[i];
+    const yaml::Value& value = *root.values[i];
     if (key == "entrypoint") {
       TRY(read_words(value, "entrypoint", false, file_.entrypoint));
     } else if (key == "environment") {
@@ -251,7 +253,7 @@ Result<void> Reader::read(const Yaml& root) {
 
 }  // namespace
 
-Result<TuxivFile> read_tuxiv(const YamlRef& root, Draft& draft) {
+Result<TuxivFile> read_tuxiv(const yaml::ValueRef& root, Draft& draft) {
   TuxivFile file;
   Reader reader(file, draft);
   TRY(reader.read(*root));

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "jobfiles/draft.h"
-#include "jobfiles/yaml.h"
+#include "yaml/reader.h"
 
 namespace dove::jobfiles {
 
@@ -37,6 +37,6 @@ struct TuxivFile {
 };
 
 // Warnings go to the draft. Errors: a field of a type that makes no sense, with its place.
-Result<TuxivFile> read_tuxiv(const YamlRef& root, Draft& draft);
+Result<TuxivFile> read_tuxiv(const yaml::ValueRef& root, Draft& draft);
 
 }  // namespace dove::jobfiles

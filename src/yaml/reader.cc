@@ -1,4 +1,4 @@
-#include "jobfiles/yaml.h"
+#include "yaml/reader.h"
 
 #include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
@@ -7,63 +7,78 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <sstream>
 
-#include "jobfiles/draft.h"
-#include "jobfiles/words.h"
-
-namespace dove::jobfiles {
+namespace dove::yaml {
 
 namespace {
 
-// Ends the parse from inside an event; caught in read_yaml and nowhere else.
+using text::at_place;
+using text::Place;
+
+Error bad(std::string message, const Place& place) {
+  return at_place(Error{ErrorKind::kInvalid, "bad_yaml", std::move(message), ""}, place);
+}
+
+Value null_at(const std::string& file) {
+  Value value;
+  value.place = Place{file, 1, 1};
+  return value;
+}
+
+// Ends the parse from inside an event; caught in parse() and nowhere else.
 struct Stopped {
   Error error;
 };
 
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(const std::string& file) : file_(file) {}
+  // `values`: those that the documents before it have, and then those of this one too.
+  TreeBuilder(const std::string& file, const Limits& limits, std::size_t& values)
+      : file_(file), limits_(limits), values_(values) {
+    root_ = std::make_shared<Value>(null_at(file));
+  }
 
-  YamlRef root() const { return root_; }
+  ValueRef root() const { return root_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(mark, anchor, Yaml::Kind::kNull);
+    add(mark, anchor, Value::Kind::kNull);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     auto found = anchors_.find(anchor);
     if (found == anchors_.end()) stop(mark, "this alias names a value that is not complete yet");
-    count(mark);
+    count(mark, limits_.counts_aliases ? found->second->weight : 1);
     if (static_cast<int>(open_.size()) + found->second->height > kDepthMax) too_deep(mark);
     attach(mark, found->second);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    auto node = add(mark, anchor, Yaml::Kind::kScalar);
+    auto node = add(mark, anchor, Value::Kind::kScalar);
     node->text = value;
     node->quoted = tag != "?";
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(mark, anchor, Yaml::Kind::kList);
+    open(mark, anchor, Value::Kind::kList);
   }
   void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(mark, anchor, Yaml::Kind::kMap);
+    open(mark, anchor, Value::Kind::kMap);
   }
   void OnMapEnd() override { close(); }
 
  private:
   [[noreturn]] void stop(const YAML::Mark& mark, std::string message) {
-    throw Stopped{at_place(invalid(std::move(message), "bad_yaml"), place(mark))};
+    throw Stopped{bad(std::move(message), place(mark))};
   }
 
   [[noreturn]] void too_deep(const YAML::Mark& mark) {
@@ -72,13 +87,18 @@ class TreeBuilder : public YAML::EventHandler {
 
   Place place(const YAML::Mark& mark) const { return Place{file_, mark.line + 1, mark.column + 1}; }
 
-  void count(const YAML::Mark& mark) {
-    if (++values_ > kValuesMax) stop(mark, fmt::format("more than {} values", kValuesMax));
+  void count(const YAML::Mark& mark, std::size_t weight = 1) {
+    if (weight <= limits_.values_max - values_) {
+      values_ += weight;
+      return;
+    }
+    stop(mark, fmt::format("more than {} values{}", limits_.values_max,
+                           weight > 1 ? ", aliases followed" : ""));
   }
 
-  std::shared_ptr<Yaml> add(const YAML::Mark& mark, YAML::anchor_t anchor, Yaml::Kind kind) {
+  std::shared_ptr<Value> add(const YAML::Mark& mark, YAML::anchor_t anchor, Value::Kind kind) {
     count(mark);
-    auto node = std::make_shared<Yaml>();
+    auto node = std::make_shared<Value>();
     node->kind = kind;
     node->place = place(mark);
     attach(mark, node);
@@ -86,24 +106,24 @@ class TreeBuilder : public YAML::EventHandler {
     return node;
   }
 
-  void attach(const YAML::Mark& mark, YamlRef node) {
+  void attach(const YAML::Mark& mark, ValueRef node) {
     if (open_.empty()) {
       root_ = std::move(node);
       return;
     }
-    Yaml& parent = *open_.back();
-    bool is_key = parent.kind == Yaml::Kind::kMap && parent.keys.size() == parent.values.size();
+    Value& parent = *open_.back();
+    bool is_key = parent.kind == Value::Kind::kMap && parent.keys.size() == parent.values.size();
     if (!is_key) {
       parent.values.push_back(std::move(node));
       return;
     }
-    if (node->kind != Yaml::Kind::kScalar && node->kind != Yaml::Kind::kNull) {
+    if (node->kind != Value::Kind::kScalar && node->kind != Value::Kind::kNull) {
       stop(mark, "a key must be a word, not a list or a map");
     }
     parent.keys.push_back(std::move(node));
   }
 
-  void open(const YAML::Mark& mark, YAML::anchor_t anchor, Yaml::Kind kind) {
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor, Value::Kind kind) {
     if (open_.size() >= static_cast<std::size_t>(kDepthMax)) {
       too_deep(mark);
     }
@@ -115,20 +135,26 @@ class TreeBuilder : public YAML::EventHandler {
 
   void close() {
     if (open_.empty()) return;
-    for (const YamlRef& value : open_.back()->values) {
-      open_.back()->height = std::max(open_.back()->height, value->height + 1);
+    Value& whole = *open_.back();
+    whole.weight += whole.keys.size();
+    for (const ValueRef& value : whole.values) {
+      whole.height = std::max(whole.height, value->height + 1);
+      whole.weight = std::min(whole.weight + value->weight, kWeightMax);
     }
     if (open_anchors_.back() != 0) anchors_[open_anchors_.back()] = open_.back();
     open_.pop_back();
     open_anchors_.pop_back();
   }
 
+  static constexpr std::size_t kWeightMax = std::size_t{1} << 60;
+
   const std::string& file_;
-  YamlRef root_ = std::make_shared<Yaml>();
-  std::vector<std::shared_ptr<Yaml>> open_;
+  const Limits& limits_;
+  std::size_t& values_;
+  ValueRef root_;
+  std::vector<std::shared_ptr<Value>> open_;
   std::vector<YAML::anchor_t> open_anchors_;
-  std::map<YAML::anchor_t, YamlRef> anchors_;
-  std::size_t values_ = 0;
+  std::map<YAML::anchor_t, ValueRef> anchors_;
 };
 
 // The most frequent mistake, which the library reports as something else.
@@ -156,8 +182,8 @@ bool endless_brackets(std::string_view text) {
   return false;
 }
 
-}  // namespace
-
+// What the library says of brackets at the end of the file, said of the one that is never closed:
+// its place and the remedy. None: all are closed.
 std::optional<Error> unclosed_bracket(const std::string& file, std::string_view text) {
   struct Open {
     char bracket;
@@ -197,29 +223,38 @@ std::optional<Error> unclosed_bracket(const std::string& file, std::string_view 
   }
   if (open.empty()) return std::nullopt;
   const Open& first = open.front();
-  return at_place(invalid(fmt::format("the {0} is never closed: write a {1} behind its last item, "
-                                      "or quotes around a text that begins with {0}",
-                                      first.bracket, first.bracket == '[' ? ']' : '}'),
-                          "bad_yaml"),
-                  first.place);
+  return bad(fmt::format("the {0} is never closed: write a {1} behind its last item, or quotes "
+                         "around a text that begins with {0}",
+                         first.bracket, first.bracket == '[' ? ']' : '}'),
+             first.place);
 }
 
-Result<YamlRef> read_yaml(const std::string& file, const std::string& text) {
+std::string size_text(std::size_t bytes) {
+  return bytes % (1 << 20) == 0 ? fmt::format("{} MiB", bytes >> 20)
+                                : fmt::format("{} KiB", bytes >> 10);
+}
+
+// The first `documents_max` documents. Exceptions of the library end here.
+Result<std::vector<ValueRef>> parse(const std::string& file, const std::string& text,
+                                    const Limits& limits, std::size_t documents_max) {
+  if (text.size() > limits.bytes_max) {
+    return Error{ErrorKind::kTooLarge, "too_large",
+                 fmt::format("{}: over {}", file, size_text(limits.bytes_max)), file};
+  }
   if (endless_brackets(text)) {
-    return at_place(invalid(fmt::format("nested deeper than {} levels", kDepthMax), "bad_yaml"),
-                    Place{file, 1, 1});
+    return bad(fmt::format("nested deeper than {} levels", kDepthMax), Place{file, 1, 1});
   }
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
-    TreeBuilder builder(file);
-    if (!parser.HandleNextDocument(builder)) return YamlRef(std::make_shared<Yaml>());
-    TreeBuilder second(file);
-    if (parser.HandleNextDocument(second)) {
-      return at_place(invalid("a second document begins here: one job per file", "bad_yaml"),
-                      second.root()->place);
+    std::vector<ValueRef> documents;
+    std::size_t values = 0;
+    while (documents.size() < documents_max) {
+      TreeBuilder builder(file, limits, values);
+      if (!parser.HandleNextDocument(builder)) break;
+      documents.push_back(builder.root());
     }
-    return builder.root();
+    return documents;
   } catch (const Stopped& stopped) {
     return stopped.error;
   } catch (const YAML::Exception& e) {
@@ -227,14 +262,32 @@ Result<YamlRef> read_yaml(const std::string& file, const std::string& text) {
     // A mark may be null (-1) where the library does not know it.
     Place place{file, std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1};
     bool tab = indented_by_tab(text, place.line - 1);
-    return at_place(invalid(fmt::format("not valid YAML: {}{}", e.msg,
-                                        tab ? "; indent with blanks, YAML takes no tabs" : ""),
-                            "bad_yaml"),
-                    place);
+    return bad(fmt::format("not valid YAML: {}{}", e.msg,
+                           tab ? "; indent with blanks, YAML takes no tabs" : ""),
+               place);
   } catch (const std::exception& e) {
-    return at_place(invalid(fmt::format("not valid YAML: {}", e.what()), "bad_yaml"),
-                    Place{file, 1, 1});
+    return bad(fmt::format("not valid YAML: {}", e.what()), Place{file, 1, 1});
   }
 }
 
-}  // namespace dove::jobfiles
+}  // namespace
+
+Result<ValueRef> read(const std::string& file, const std::string& text, const Limits& limits,
+                      std::string_view one) {
+  TRY_ASSIGN(const std::vector<ValueRef> documents, parse(file, text, limits, 2));
+  if (documents.empty()) {
+    return ValueRef(std::make_shared<Value>(null_at(file)));
+  }
+  if (documents.size() == 2) {
+    return bad(fmt::format("a second document begins here: one {} per file", one),
+               documents[1]->place);
+  }
+  return documents[0];
+}
+
+Result<std::vector<ValueRef>> read_documents(const std::string& file, const std::string& text,
+                                             const Limits& limits) {
+  return parse(file, text, limits, text.size() + 1);
+}
+
+}  // namespace dove::yaml
