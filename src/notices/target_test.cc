@@ -164,8 +164,8 @@ TEST_F(SettingsFile, NamesLineAndRemedy) {
            {smtp + "  user: x\n", "`user:` and `password_file:` belong together"},
            {smtp + "  user: x\n  starttls: false\n", "a password is not sent without TLS"},
            {"webhook_networks: [corp]", "1:20: corp is no network"},
-           {"per_hour: many", "1:11: this is a whole number from 1 to 10000"},
-           {"http_webhooks: yes", "1:16: this is true or false"},
+           {"per_hour: many", "1:11: per_hour is a whole number from 1 to 10000"},
+           {"http_webhooks: yes", "1:16: http_webhooks is true or false"},
            {"smtp: [", "notices.yaml:1:"},
            {"- x", "1:1: the file has fields:"}}) {
     EXPECT_NE(problem(text).find(message), std::string::npos) << problem(text);

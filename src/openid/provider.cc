@@ -1,168 +1,111 @@
 #include "openid/provider.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <map>
 
 #include "files/text_file.h"
-#include "text/spelling.h"
+#include "yaml/fields.h"
 
 namespace dove::openid {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 256 << 10;
 constexpr std::size_t kProvidersMax = 16;
+constexpr std::size_t kScopesMax = 32;
 
-class Reader {
- public:
-  explicit Reader(std::string path) : path_(std::move(path)) {}
-
-  Error wrong(const YAML::Node& at, const std::string& what) const {
-    const YAML::Mark mark = at.Mark();
-    return Error{ErrorKind::kInvalid, "bad_sign_in_file",
-                 fmt::format("{}:{}:{}: {}", path_, mark.line + 1, mark.column + 1, what), path_};
+Result<void> check_scopes(const yaml::Fields& in, std::vector<std::string>& scopes) {
+  for (const std::string& scope : scopes) {
+    if (scope.empty() || scope.find(' ') != std::string::npos) {
+      return in.wrong("scopes", fmt::format("'{}' is not a scope, which is one word", scope));
+    }
   }
+  if (std::ranges::find(scopes, "openid") == scopes.end()) scopes.insert(scopes.begin(), "openid");
+  return {};
+}
 
-  Result<Provider> provider(const YAML::Node& node) const {
-    Provider out;
-    std::string secret_file;
-    const std::map<std::string, std::string*> texts = {{"name", &out.name},
-                                                       {"title", &out.title},
-                                                       {"issuer", &out.issuer},
-                                                       {"client_id", &out.client_id},
-                                                       {"client_secret_file", &secret_file},
-                                                       {"user", &out.user_claim},
-                                                       {"linux_user", &out.linux_user_claim},
-                                                       {"groups", &out.groups_claim},
-                                                       {"group_prefix", &out.group_prefix},
-                                                       {"domain", &out.domain},
-                                                       {"url", &out.url},
-                                                       {"ca_file", &out.ca_file}};
-    const std::map<std::string, bool*> flags = {{"creates_users", &out.creates_users},
-                                                {"links_users", &out.links_users}};
-    if (!node.IsMap()) return wrong(node, "a provider has `name:`, `issuer:` and `client_id:`");
-    for (const auto& field : node) {
-      const std::string key = field.first.as<std::string>("");
-      if (const auto text = texts.find(key); text != texts.end()) {
-        TRY_ASSIGN(*text->second, scalar(field.second, key));
-      } else if (const auto flag = flags.find(key); flag != flags.end()) {
-        TRY_ASSIGN(const std::string word, scalar(field.second, key));
-        if (word != "true" && word != "false") {
-          return wrong(field.second, key + " is true or false");
-        }
-        *flag->second = word == "true";
-      } else if (key == "scopes") {
-        TRY_ASSIGN(out.scopes, list(field.second));
-      } else {
-        return unknown(field.first, key, texts);
-      }
-    }
-    TRY(check(node, out));
-    if (!secret_file.empty()) {
-      TRY_ASSIGN(out.client_secret, secret(node["client_secret_file"], secret_file));
-    }
-    return out;
+Result<void> check(const yaml::Fields& in, Provider& one) {
+  const auto is_plain = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  if (one.name.empty() || one.name.size() > 32 || !std::ranges::all_of(one.name, is_plain)) {
+    return in.wrong("a provider has a `name:` of at most 32 of a-z, 0-9 and -");
   }
-
- private:
-  Result<std::string> scalar(const YAML::Node& node, const std::string& key) const {
-    if (!node.IsScalar()) return wrong(node, key + " is a text");
-    std::string text = node.as<std::string>();
-    const bool is_line = std::ranges::all_of(text, [](unsigned char c) { return c >= 0x20; });
-    if (text.size() > 1024 || !is_line) return wrong(node, key + " is a line of at most 1 KiB");
-    return text;
+  if (!is_safe_url(one.issuer)) {
+    return in.wrong(
+        fmt::format("provider {} needs an `issuer:` that begins with https://, as its "
+                    "service names itself",
+                    one.name));
   }
-
-  Result<std::vector<std::string>> list(const YAML::Node& node) const {
-    if (!node.IsSequence() || node.size() > 32) {
-      return wrong(node, "scopes is a list of at most 32 words, as in [openid, profile]");
-    }
-    std::vector<std::string> out;
-    for (const auto& each : node) {
-      TRY_ASSIGN(std::string word, scalar(each, "a scope"));
-      if (word.empty() || word.find(' ') != std::string::npos) return wrong(each, "not a scope");
-      out.push_back(std::move(word));
-    }
-    if (std::ranges::find(out, "openid") == out.end()) out.insert(out.begin(), "openid");
-    return out;
+  if (one.client_id.empty()) {
+    return in.wrong(
+        fmt::format("provider {} needs the `client_id:` that its service gave this "
+                    "cluster",
+                    one.name));
   }
-
-  Error unknown(const YAML::Node& at, const std::string& key,
-                const std::map<std::string, std::string*>& texts) const {
-    std::vector<std::string> names = {"scopes", "creates_users", "links_users"};
-    for (const auto& [name, unused] : texts) names.push_back(name);
-    const std::string near(text::nearest(key, names));
-    return wrong(at, near.empty() ? fmt::format("a provider has no field `{}`", key)
-                                  : fmt::format("a provider has no field `{}`; did you mean `{}`?",
-                                                key, near));
+  if (!one.url.empty() && !is_safe_url(one.url)) {
+    return in.wrong("`url:` is this server's own, as browsers reach it: https://...");
   }
-
-  Result<void> check(const YAML::Node& at, Provider& one) const {
-    const auto is_plain = [](unsigned char c) {
-      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    };
-    if (one.name.empty() || one.name.size() > 32 || !std::ranges::all_of(one.name, is_plain)) {
-      return wrong(at, "a provider has a `name:` of at most 32 of a-z, 0-9 and -");
-    }
-    if (!is_safe_url(one.issuer)) {
-      return wrong(at,
-                   fmt::format("provider {} needs an `issuer:` that begins with https://, as its "
-                               "service names itself",
-                               one.name));
-    }
-    if (one.client_id.empty()) {
-      return wrong(at, fmt::format("provider {} needs the `client_id:` that its service gave this "
-                                   "cluster",
-                                   one.name));
-    }
-    if (!one.url.empty() && !is_safe_url(one.url)) {
-      return wrong(at, "`url:` is this server's own, as browsers reach it: https://...");
-    }
-    if (!one.group_prefix.empty() && one.groups_claim.empty()) {
-      return wrong(at, "`group_prefix:` has no effect without `groups:`");
-    }
-    if (!one.groups_claim.empty() && one.group_prefix.empty()) one.group_prefix = one.name + ".";
-    while (one.url.ends_with('/')) one.url.pop_back();
-    if (one.title.empty()) one.title = one.name;
-    return {};
+  if (!one.group_prefix.empty() && one.groups_claim.empty()) {
+    return in.wrong("`group_prefix:` has no effect without `groups:`");
   }
+  if (!one.groups_claim.empty() && one.group_prefix.empty()) one.group_prefix = one.name + ".";
+  while (one.url.ends_with('/')) one.url.pop_back();
+  if (one.title.empty()) one.title = one.name;
+  return {};
+}
 
-  Result<std::string> secret(const YAML::Node& at, const std::string& file) const {
-    Result<std::string> read = files::read_text(file, 4096);
-    if (!read.ok()) return wrong(at, read.error().message);
-    std::string text = std::move(read).value();
-    while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
-    if (text.empty()) return wrong(at, file + " is empty; it holds the client's secret");
-    return text;
+Result<std::string> secret(const yaml::Fields& in, const std::string& file) {
+  const Result<std::string> read = files::read_text(file, 4096);
+  if (!read.ok()) return in.wrong("client_secret_file", read.error().message);
+  std::string text = *read;
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  if (!text.empty()) return text;
+  return in.wrong("client_secret_file", file + " is empty; it holds the client's secret");
+}
+
+Result<Provider> read_provider(const yaml::Value& value) {
+  Provider out;
+  std::string secret_file;
+  yaml::Fields in(value, "a provider");
+  in.line("name", out.name);
+  in.line("title", out.title);
+  in.line("issuer", out.issuer);
+  in.line("client_id", out.client_id);
+  in.line("client_secret_file", secret_file);
+  in.lines("scopes", out.scopes, kScopesMax);
+  in.line("user", out.user_claim);
+  in.line("linux_user", out.linux_user_claim);
+  in.line("groups", out.groups_claim);
+  in.line("group_prefix", out.group_prefix);
+  in.line("domain", out.domain);
+  in.flag("creates_users", out.creates_users);
+  in.flag("links_users", out.links_users);
+  in.line("url", out.url);
+  in.line("ca_file", out.ca_file);
+  TRY(in.end());
+  TRY(check_scopes(in, out.scopes));
+  TRY(check(in, out));
+  if (!secret_file.empty()) {
+    TRY_ASSIGN(out.client_secret, secret(in, secret_file));
   }
+  return out;
+}
 
-  std::string path_;
-};
-
-Result<std::vector<Provider>> read_all(const Reader& reader, const YAML::Node& root) {
+Result<std::vector<Provider>> read_all(const std::string& path) {
+  TRY_ASSIGN(const std::string text, files::read_text(path, kFileBytesMax));
+  TRY_ASSIGN(const yaml::ValueRef root, yaml::read(path, text));
+  yaml::Fields in(*root, "the file");
+  const std::vector<yaml::ValueRef>& list = in.list("providers", kProvidersMax);
+  TRY(in.end());
   std::vector<Provider> out;
-  if (!root.IsMap()) return reader.wrong(root, "the file holds `providers:`, a list");
-  for (const auto& field : root) {
-    const std::string key = field.first.as<std::string>("");
-    if (key != "providers") {
-      return reader.wrong(field.first,
-                          fmt::format("there is no `{}:` here; it is `providers:`", key));
+  for (const yaml::ValueRef& each : list) {
+    TRY_ASSIGN(Provider one, read_provider(*each));
+    if (std::ranges::find(out, one.name, &Provider::name) != out.end()) {
+      return yaml::wrong(*each, fmt::format("there are two providers {}", one.name));
     }
-    if (!field.second.IsSequence() || field.second.size() > kProvidersMax) {
-      return reader.wrong(field.second,
-                          fmt::format("providers is a list of at most {}", kProvidersMax));
-    }
-    for (const auto& each : field.second) {
-      TRY_ASSIGN(Provider one, reader.provider(each));
-      if (std::ranges::find(out, one.name, &Provider::name) != out.end()) {
-        return reader.wrong(each, fmt::format("there are two providers {}", one.name));
-      }
-      out.push_back(std::move(one));
-    }
+    out.push_back(std::move(one));
   }
   return out;
 }
@@ -188,14 +131,9 @@ std::pair<std::string, std::string> split_url(const std::string& url) {
 }
 
 Result<std::vector<Provider>> read_providers(const std::string& path) {
-  TRY_ASSIGN(const std::string text, files::read_text(path, kFileBytesMax));
-  const Reader reader(path);
-  try {
-    return read_all(reader, YAML::Load(text));
-  } catch (const YAML::Exception& error) {
-    return Error{ErrorKind::kInvalid, "bad_sign_in_file",
-                 fmt::format("{}:{}: {}", path, error.mark.line + 1, error.msg), path};
-  }
+  Result<std::vector<Provider>> read = read_all(path);
+  if (read.ok() || read.error().kind != ErrorKind::kInvalid) return read;
+  return yaml::coded(read.error(), "bad_sign_in_file");
 }
 
 }  // namespace dove::openid

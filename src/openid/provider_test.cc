@@ -62,8 +62,8 @@ TEST_F(SignInFile, NamesPlaceAndRemedy) {
       {good + "  client_id: dove\n  client_secret_file: /nowhere\n", ":5:23: "},
       {good + "  client_id: dove\n- name: corp\n  issuer: https://b.example.org\n  client_id: x\n",
        "two providers corp"},
-      {"issuers: []\n", "providers:"},
-      {"providers: [", ":1: "},
+      {"issuers: []\n", "the file has no field `issuers`; it has: providers"},
+      {"providers: [", ":1:12: the [ is never closed"},
       {good + "  client_id: dove\n  group_prefix: x.\n", "no effect without `groups:`"},
   };
   for (const auto& each : cases) {

@@ -5,23 +5,21 @@
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "files/text_file.h"
-#include "text/spelling.h"
+#include "yaml/fields.h"
 
 namespace dove::programs {
 namespace {
 
+constexpr std::size_t kFileBytesMax = 1 << 20;
+constexpr const char kCode[] = "bad_setting";
+
 Error bad(const std::string& place, const std::string& message) {
-  return Error{ErrorKind::kInvalid, "bad_setting", place + ": " + message, place};
+  return Error{ErrorKind::kInvalid, kCode, place + ": " + message, place};
 }
 
 std::string environment_name(const std::string& option) {
@@ -53,34 +51,25 @@ Result<Settings> Settings::load(const cli::CommandSpec& spec, const cli::Invocat
 }
 
 Result<void> Settings::read_file(const cli::CommandSpec& spec, const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return bad(path, "cannot be read; --config names a YAML file");
-  std::stringstream text;
-  text << file.rdbuf();
-  if (text.str().size() > (1u << 20)) return bad(path, "is over 1 MiB");
-  try {
-    const YAML::Node root = YAML::Load(text.str());
-    if (root.IsNull()) return {};
-    if (!root.IsMap()) return bad(path, "must hold `name: value` lines");
-    for (const auto& entry : root) {
-      const auto key = entry.first.as<std::string>("");
-      const YAML::Mark mark = entry.first.Mark();
-      const std::string place = fmt::format("{}:{}:{}", path, mark.line + 1, mark.column + 1);
-      std::vector<std::string> known;
-      for (const cli::OptionSpec& option : spec.options) known.push_back(option.name);
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
-        const std::string_view near = text::nearest(key, known);
-        return bad(place, near.empty()
-                              ? fmt::format("unknown setting '{}'", key)
-                              : fmt::format("unknown setting '{}'; did you mean '{}'?", key, near));
-      }
-      if (!entry.second.IsScalar()) return bad(place, fmt::format("'{}' needs one value", key));
-      values_[key] = {entry.second.as<std::string>(), place};
-    }
-  } catch (const YAML::Exception& e) {
-    return bad(fmt::format("{}:{}:{}", path, e.mark.line + 1, e.mark.column + 1), e.msg);
+  const Result<std::string> text = files::read_text(path, kFileBytesMax);
+  if (!text.ok()) {
+    return Error{ErrorKind::kInvalid, kCode, text.error().message + "; --config names a YAML file",
+                 path};
   }
-  return {};
+  const Result<yaml::ValueRef> root = yaml::read(path, *text);
+  if (!root.ok()) return yaml::coded(root.error(), kCode);
+  if ((*root)->kind == yaml::Value::Kind::kNull) return {};
+  yaml::Fields in(**root, fmt::format("the configuration of `dove {}`", spec.name));
+  for (const cli::OptionSpec& option : spec.options) {
+    std::string given;
+    in.text(option.name, given);
+    const yaml::Value* const value = in.find(option.name);
+    if (value != nullptr) values_[option.name] = {std::move(given), to_text(value->place)};
+  }
+  const Result<void> read = in.end();
+  if (read.ok()) return {};
+  return yaml::coded(read.error(), kCode,
+                     fmt::format("`dove {} --help` lists all settings", spec.name));
 }
 
 std::vector<std::string> Settings::names() const {

@@ -46,7 +46,7 @@ class ServerStart(unittest.TestCase):
         done = server("--config", path, "--data", self.data)
         self.assertEqual(done.returncode, 2)
         self.assertIn(f"{path}:2:1", done.stderr)
-        self.assertIn("did you mean 'port'", done.stderr)
+        self.assertIn("did you mean `port`", done.stderr)
         done = server("--data", self.data, DOVE_PORT="many")
         self.assertIn("DOVE_PORT", done.stderr)
         done = server("--data", self.data, "--prot", "1")
