@@ -1,17 +1,20 @@
 // Reading CDI specifications: the JSON and YAML files that vendors leave on a node.
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
-#include <charconv>
+#include <algorithm>
+#include <limits>
 #include <set>
 
 #include "containers/cdi.h"
+#include "yaml/fields.h"
 
 namespace dove::containers {
 namespace {
 
-constexpr std::size_t kFileBytes_max = 8 << 20;
-constexpr std::size_t kItems_max = 10'000;
+constexpr yaml::Limits kLimits{.bytes_max = 8 << 20};
+constexpr std::size_t kItemsMax = 10'000;
+
+using List = std::vector<yaml::ValueRef>;
 
 bool is_name(const std::string& text, const char* more) {
   if (text.empty() || text.size() > 128) return false;
@@ -22,206 +25,179 @@ bool is_name(const std::string& text, const char* more) {
   return true;
 }
 
-struct Reader {
-  std::string name;
+yaml::Fields fields_of(const yaml::Value& map, const char* what) {
+  return yaml::Fields(map, what, yaml::Blank::kEmpty);
+}
 
-  Error wrong(const YAML::Node& at, const std::string& message) const {
-    const YAML::Mark mark = at.Mark();
-    const std::string place = fmt::format("{}:{}:{}", name, mark.line + 1, mark.column + 1);
-    return Error{ErrorKind::kInvalid, "cdi_spec",
-                 fmt::format("{}: {}; have the vendor's tool write the file again (nvidia-ctk cdi "
-                             "generate), or remove it",
-                             place, message),
-                 place};
-  }
-  Result<void> known(const YAML::Node& map, const std::set<std::string>& keys) const {
-    if (!map.IsMap()) return wrong(map, "expected keys and values here");
-    for (const auto& entry : map) {
-      const auto key = entry.first.as<std::string>("");
-      if (keys.count(key) != 0) continue;
-      return wrong(entry.first,
-                   fmt::format("'{}' is not known here, or cannot be done to containers of this "
-                               "agent; known are: {}",
-                               key, fmt::join(keys, ", ")));
-    }
+Result<void> check_path(const yaml::Fields& in, const char* name, const std::string& path) {
+  if (path.starts_with('/') && path.find('\0') == std::string::npos &&
+      (path + "/").find("/../") == std::string::npos) {
     return {};
   }
-  Result<void> list(const YAML::Node& node, const char* what) const {
-    if (node && !node.IsNull() && !node.IsSequence()) {
-      return wrong(node, fmt::format("{} is a list", what));
-    }
-    if (node && node.size() > kItems_max) return wrong(node, fmt::format("{} is too long", what));
-    return {};
-  }
-  Result<std::string> text(const YAML::Node& at, const char* key) const {
-    const YAML::Node node = at[key];
-    if (!node) return wrong(at, fmt::format("there is no {}", key));
-    if (!node.IsScalar()) return wrong(node, fmt::format("{} is a text", key));
-    return node.Scalar();
-  }
-  Result<std::string> path(const YAML::Node& at, const char* key) const {
-    TRY_ASSIGN(std::string found, text(at, key));
-    if (!found.starts_with('/') || found.find('\0') != std::string::npos ||
-        (found + "/").find("/../") != std::string::npos) {
-      return wrong(at[key], fmt::format("{} '{}' is not an absolute path", key, found));
-    }
-    return found;
-  }
-  Result<std::vector<std::string>> texts(const YAML::Node& at, const char* key) const {
-    std::vector<std::string> found;
-    TRY(list(at[key], key));
-    for (const YAML::Node& item : at[key]) {
-      if (!item.IsScalar()) return wrong(item, fmt::format("{} is a list of texts", key));
-      found.push_back(item.Scalar());
-    }
-    return found;
-  }
-};
+  return in.wrong(name, fmt::format("{} '{}' is not an absolute path", name, path));
+}
 
-Result<void> read_environment(const Reader& read, const YAML::Node& at, CdiEdits& out) {
-  TRY_ASSIGN(const std::vector<std::string> lines, read.texts(at, "env"));
-  for (const std::string& line : lines) {
+Result<void> read_environment(const List& list, CdiEdits& out) {
+  for (const yaml::ValueRef& item : list) {
+    TRY_ASSIGN(const std::string line, yaml::text_of(*item, "each of env"));
     const std::size_t equals = line.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return read.wrong(at["env"], fmt::format("'{}' is not of the form NAME=VALUE", line));
+      return yaml::wrong(*item, fmt::format("'{}' is not of the form NAME=VALUE", line));
     }
     out.environment.emplace_back(line.substr(0, equals), line.substr(equals + 1));
   }
   return {};
 }
 
-Result<void> read_devices(const Reader& read, const YAML::Node& at, CdiEdits& out) {
-  TRY(read.list(at["deviceNodes"], "deviceNodes"));
-  for (const YAML::Node& item : at["deviceNodes"]) {
-    TRY(read.known(item, {"path", "hostPath", "type", "major", "minor", "fileMode", "permissions",
-                          "uid", "gid"}));
-    TRY_ASSIGN(std::string path, read.path(item, "path"));
-    if (item["hostPath"] && item["hostPath"].as<std::string>("") != path) {
-      return read.wrong(item["hostPath"], "a device file has the same path outside and inside");
+Result<void> read_devices(const List& list, CdiEdits& out) {
+  for (const yaml::ValueRef& item : list) {
+    std::string path;
+    std::string outside;
+    std::string type = "c";
+    yaml::Fields in = fields_of(*item, "a device node");
+    in.must_text("path", path);
+    in.text("hostPath", outside);
+    in.text("type", type);
+    in.allow({"major", "minor", "fileMode", "permissions", "uid", "gid"});
+    TRY(in.end());
+    TRY(check_path(in, "path", path));
+    if (in.find("hostPath") != nullptr && outside != path) {
+      return in.wrong("hostPath", "a device file has the same path outside and inside");
     }
-    const auto type = item["type"].as<std::string>("c");
     if (type != "c" && type != "u") {
-      return read.wrong(item["type"], fmt::format("a device of type '{}' is not given", type));
+      return in.wrong("type", fmt::format("a device of type '{}' is not given", type));
     }
     out.devices.push_back(std::move(path));
   }
   return {};
 }
 
-Result<void> read_mounts(const Reader& read, const YAML::Node& at, CdiEdits& out) {
-  TRY(read.list(at["mounts"], "mounts"));
-  for (const YAML::Node& item : at["mounts"]) {
-    TRY(read.known(item, {"hostPath", "containerPath", "type", "options"}));
+Result<void> read_mounts(const List& list, CdiEdits& out) {
+  for (const yaml::ValueRef& item : list) {
     CdiMount mount;
-    TRY_ASSIGN(mount.source, read.path(item, "hostPath"));
-    TRY_ASSIGN(mount.target, read.path(item, "containerPath"));
-    const auto type = item["type"].as<std::string>("bind");
+    std::string type = "bind";
+    std::vector<std::string> options;
+    yaml::Fields in = fields_of(*item, "a mount");
+    in.must_text("hostPath", mount.source);
+    in.must_text("containerPath", mount.target);
+    in.text("type", type);
+    in.texts("options", options, kItemsMax);
+    TRY(in.end());
+    TRY(check_path(in, "hostPath", mount.source));
+    TRY(check_path(in, "containerPath", mount.target));
     if (type != "bind" && type != "none" && !type.empty()) {
-      return read.wrong(item["type"], fmt::format("a mount of type '{}' is not made", type));
+      return in.wrong("type", fmt::format("a mount of type '{}' is not made", type));
     }
-    TRY_ASSIGN(const std::vector<std::string> options, read.texts(item, "options"));
-    mount.writable = true;
-    for (const std::string& option : options) {
-      if (option == "ro") mount.writable = false;
-    }
+    mount.writable = std::ranges::find(options, "ro") == options.end();
     out.mounts.push_back(std::move(mount));
   }
   return {};
 }
 
-Result<void> read_hooks(const Reader& read, const YAML::Node& at, CdiEdits& out) {
-  TRY(read.list(at["hooks"], "hooks"));
-  for (const YAML::Node& item : at["hooks"]) {
-    TRY(read.known(item, {"hookName", "path", "args", "env", "timeout"}));
+Result<void> read_hooks(const List& list, CdiEdits& out) {
+  static const std::set<std::string> kTimes = {"prestart",       "createRuntime", "createContainer",
+                                               "startContainer", "poststart",     "poststop"};
+  for (const yaml::ValueRef& item : list) {
     CdiHook hook;
-    TRY_ASSIGN(hook.when, read.text(item, "hookName"));
-    static const std::set<std::string> kTimes = {
-        "prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"};
-    if (kTimes.count(hook.when) == 0) {
-      return read.wrong(item["hookName"], fmt::format("there is no hook '{}'; there are: {}",
-                                                      hook.when, fmt::join(kTimes, ", ")));
+    yaml::Fields in = fields_of(*item, "a hook");
+    in.must_text("hookName", hook.when);
+    in.must_text("path", hook.path);
+    in.texts("args", hook.arguments, kItemsMax);
+    in.texts("env", hook.environment, kItemsMax);
+    in.integer("timeout", hook.timeout_s, 0, 3600);
+    TRY(in.end());
+    if (!kTimes.contains(hook.when)) {
+      return in.wrong("hookName", fmt::format("there is no hook '{}'; there are: {}", hook.when,
+                                              fmt::join(kTimes, ", ")));
     }
-    TRY_ASSIGN(hook.path, read.path(item, "path"));
-    TRY_ASSIGN(hook.arguments, read.texts(item, "args"));
-    TRY_ASSIGN(hook.environment, read.texts(item, "env"));
-    if (item["timeout"]) {
-      hook.timeout_s = item["timeout"].as<std::int64_t>(-1);
-      if (hook.timeout_s < 0 || hook.timeout_s > 3600) {
-        return read.wrong(item["timeout"], "a timeout is from 0 to 3600 seconds");
-      }
-    }
+    TRY(check_path(in, "path", hook.path));
     out.hooks.push_back(std::move(hook));
   }
   return {};
 }
 
-Result<CdiEdits> read_edits(const Reader& read, const YAML::Node& at) {
-  CdiEdits out;
-  if (!at || at.IsNull()) return out;
-  TRY(read.known(at, {"env", "deviceNodes", "mounts", "hooks", "additionalGids"}));
-  TRY(read_environment(read, at, out));
-  TRY(read_devices(read, at, out));
-  TRY(read_mounts(read, at, out));
-  TRY(read_hooks(read, at, out));
-  TRY_ASSIGN(const std::vector<std::string> groups, read.texts(at, "additionalGids"));
-  for (const std::string& text : groups) {
-    std::uint32_t group = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), group);
-    if (error != std::errc() || end != text.data() + text.size() || group == 0) {
-      return read.wrong(at["additionalGids"], fmt::format("'{}' is not a group's number", text));
-    }
-    out.groups.push_back(group);
+Result<void> read_groups(const List& list, CdiEdits& out) {
+  for (const yaml::ValueRef& item : list) {
+    TRY_ASSIGN(const std::int64_t group,
+               yaml::integer_of(*item, "a group", 1, std::numeric_limits<std::uint32_t>::max()));
+    out.groups.push_back(static_cast<std::uint32_t>(group));
   }
+  return {};
+}
+
+Result<CdiEdits> read_edits(const yaml::Value* map) {
+  CdiEdits out;
+  if (map == nullptr) return out;
+  yaml::Fields in = fields_of(*map, "containerEdits");
+  const List& environment = in.list("env", kItemsMax);
+  const List& devices = in.list("deviceNodes", kItemsMax);
+  const List& mounts = in.list("mounts", kItemsMax);
+  const List& hooks = in.list("hooks", kItemsMax);
+  const List& groups = in.list("additionalGids", kItemsMax);
+  TRY(in.end());
+  TRY(read_environment(environment, out));
+  TRY(read_devices(devices, out));
+  TRY(read_mounts(mounts, out));
+  TRY(read_hooks(hooks, out));
+  TRY(read_groups(groups, out));
   return out;
 }
 
-Result<CdiSpec> read_spec(const Reader& read, const YAML::Node& root) {
-  TRY(read.known(root, {"cdiVersion", "kind", "annotations", "devices", "containerEdits"}));
-  TRY_ASSIGN(const std::string version, read.text(root, "cdiVersion"));
-  if (!version.starts_with("0.") && !version.starts_with("1.")) {
-    return read.wrong(root["cdiVersion"], fmt::format("version '{}' is not known", version));
-  }
+Result<CdiSpec> read_spec(const yaml::Value& root) {
   CdiSpec spec;
-  TRY_ASSIGN(spec.kind, read.text(root, "kind"));
+  std::string version;
+  yaml::Fields in = fields_of(root, "a CDI specification");
+  in.must_text("cdiVersion", version);
+  in.must_text("kind", spec.kind);
+  const yaml::Value* const edits = in.map("containerEdits");
+  const List& devices = in.list("devices", kItemsMax);
+  in.allow({"annotations"});
+  TRY(in.end());
+  if (!version.starts_with("0.") && !version.starts_with("1.")) {
+    return in.wrong("cdiVersion", fmt::format("version '{}' is not known", version));
+  }
   const std::size_t slash = spec.kind.find('/');
   if (slash == std::string::npos || !is_name(spec.kind.substr(0, slash), "-_.") ||
       !is_name(spec.kind.substr(slash + 1), "-_")) {
-    return read.wrong(root["kind"],
-                      fmt::format("'{}' is not of the form vendor.com/class", spec.kind));
+    return in.wrong("kind", fmt::format("'{}' is not of the form vendor.com/class", spec.kind));
   }
-  TRY_ASSIGN(spec.all, read_edits(read, root["containerEdits"]));
-  TRY(read.list(root["devices"], "devices"));
-  for (const YAML::Node& item : root["devices"]) {
-    TRY(read.known(item, {"name", "annotations", "containerEdits"}));
-    TRY_ASSIGN(const std::string name, read.text(item, "name"));
+  TRY_ASSIGN(spec.all, read_edits(edits));
+  for (const yaml::ValueRef& item : devices) {
+    std::string name;
+    yaml::Fields device = fields_of(*item, "a device");
+    device.must_text("name", name);
+    const yaml::Value* const own = device.map("containerEdits");
+    device.allow({"annotations"});
+    TRY(device.end());
     if (!is_name(name, "-_.:")) {
-      return read.wrong(item, fmt::format("'{}' is no name of a device", name));
+      return device.wrong("name", fmt::format("'{}' is no name of a device", name));
     }
-    TRY_ASSIGN(CdiEdits edits, read_edits(read, item["containerEdits"]));
-    if (!spec.devices.emplace(name, std::move(edits)).second) {
-      return read.wrong(item, fmt::format("device '{}' is there twice", name));
+    TRY_ASSIGN(CdiEdits given, read_edits(own));
+    if (!spec.devices.emplace(name, std::move(given)).second) {
+      return device.wrong("name", fmt::format("device '{}' is there twice", name));
     }
   }
-  if (spec.devices.empty()) return read.wrong(root, "there are no devices");
+  if (spec.devices.empty()) return in.wrong("there are no devices");
   return spec;
+}
+
+Error with_remedy(Error error) {
+  const bool is_unknown = error.code == "unknown_field";
+  return yaml::coded(
+      std::move(error), "cdi_spec",
+      fmt::format(
+          "{}have the vendor's tool write the file again (nvidia-ctk cdi generate), or "
+          "remove it",
+          is_unknown ? "this agent does not know it, or cannot do it to containers: " : ""));
 }
 
 }  // namespace
 
 Result<CdiSpec> parse_cdi_spec(const std::string& text, const std::string& name) {
-  if (text.size() > kFileBytes_max) {
-    return Error{ErrorKind::kTooLarge, "cdi_spec", name + ": over 8 MiB", name};
-  }
-  const Reader read{name};
-  try {
-    return read_spec(read, YAML::Load(text));  // JSON is YAML
-  } catch (const YAML::Exception& e) {
-    const std::string place = fmt::format("{}:{}:{}", name, e.mark.line + 1, e.mark.column + 1);
-    return Error{ErrorKind::kInvalid, "cdi_spec",
-                 fmt::format("{}: {}; have the vendor's tool write the file again, or remove it",
-                             place, e.msg),
-                 place};
-  }
+  const Result<yaml::ValueRef> root = yaml::read(name, text, kLimits);  // JSON is YAML
+  if (!root.ok()) return with_remedy(root.error());
+  Result<CdiSpec> spec = read_spec(**root);
+  return spec.ok() ? std::move(spec) : with_remedy(spec.error());
 }
 
 }  // namespace dove::containers

@@ -127,7 +127,7 @@ TEST_F(CdiTest, WhatIsMalformedIsRefusedWithItsPlaceAndRemedy) {
   EXPECT_NE(device("mounts: [{hostPath: /a, containerPath: /b, type: tmpfs}]"), "");
   EXPECT_NE(device("hooks: [{hookName: later, path: /a}]"), "");
   EXPECT_NE(device("additionalGids: [0]"), "") << "the group of the machine's root";
-  EXPECT_NE(device("intelRdt: {closID: x}").find("'intelRdt' is not known"), std::string::npos);
+  EXPECT_NE(device("intelRdt: {closID: x}").find("no field `intelRdt`"), std::string::npos);
   EXPECT_NE(refused(head + "devices: [{name: x}, {name: x}]\n"), "");
   EXPECT_NE(refused(head + "devices: []\n"), "");
   EXPECT_NE(refused("kind: a.com/b\ndevices: [{name: x}]\n"), "");

@@ -1,7 +1,6 @@
 #include "devices/emulated/inventory_file.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,192 +10,165 @@
 
 #include "devices/id_list.h"
 #include "model/huge_pages.h"
+#include "text/shown.h"
+#include "yaml/fields.h"
 
 namespace dove::devices::emulated {
 namespace {
 
-constexpr std::int64_t kNumaNodesMax = 1024;
-constexpr std::int64_t kFilesMax = 64;  // of a device
+constexpr yaml::Limits kLimits{.bytes_max = 1 << 20};
+constexpr std::int64_t kCoresMax = 4096;
+constexpr std::size_t kNumaNodesMax = 1024;
+constexpr std::size_t kFilesMax = 64;  // of a device
+constexpr std::size_t kLinksMax = std::size_t{kDevicesMax} * kDevicesMax;
 constexpr std::int64_t kMemoryMax_bytes = std::int64_t{1} << 52;
+constexpr std::int64_t kAmountMax = std::int64_t{1} << 53;
 
-struct Reader {
-  std::string name;
+using List = std::vector<yaml::ValueRef>;
 
-  Error wrong(const YAML::Node& at, const std::string& message) const {
-    const YAML::Mark mark = at.Mark();
-    const std::string place = fmt::format("{}:{}:{}", name, mark.line + 1, mark.column + 1);
-    return Error{ErrorKind::kInvalid, "inventory", place + ": " + message, place};
+yaml::Fields fields_of(const yaml::Value& map, const char* what) {
+  return yaml::Fields(map, what, yaml::Blank::kEmpty);
+}
+
+// "512Gi", "64G", "1048576"
+Result<std::int64_t> bytes_of(const yaml::Value& value, std::string_view what) {
+  std::int64_t amount = 0;
+  const char* const last = value.text.data() + value.text.size();
+  const auto [end, error] = std::from_chars(value.text.data(), last, amount);
+  static const std::vector<std::pair<std::string, std::int64_t>> units = {
+      {"", 1},           {"Ki", 1LL << 10},    {"Mi", 1LL << 20},
+      {"Gi", 1LL << 30}, {"Ti", 1LL << 40},    {"K", 1'000},
+      {"M", 1'000'000},  {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
+  const std::string unit(end, last);
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const auto& known_unit) { return known_unit.first == unit; });
+  if (error != std::errc() || amount < 0 || found == units.end() ||
+      amount > kMemoryMax_bytes / found->second) {
+    return yaml::wrong(value, fmt::format("{} '{}' is not an amount of memory such as 512Gi", what,
+                                          text::shown(value.text)));
   }
+  return amount * found->second;
+}
 
-  Result<void> known(const YAML::Node& map, const std::set<std::string>& keys) const {
-    if (!map.IsMap()) return wrong(map, "expected keys and values here");
-    for (const auto& entry : map) {
-      const auto key = entry.first.as<std::string>("");
-      if (keys.count(key) == 0) {
-        return wrong(entry.first,
-                     fmt::format("unknown key '{}'; known are: {}", key, fmt::join(keys, ", ")));
-      }
+Result<NumaNode> read_numa_node(const yaml::Value& item, std::set<std::int32_t>& seen) {
+  NumaNode numa;
+  std::string cores;
+  yaml::Fields in = fields_of(item, "a NUMA node");
+  in.text("cores", cores);
+  const yaml::Value* const memory = in.find("memory");
+  TRY(in.end());
+  const Result<std::vector<std::int32_t>> ids = parse_id_list(cores);
+  if (!ids.ok()) return in.wrong("cores", ids.error().message);
+  for (const std::int32_t core : *ids) {
+    if (core >= CoreSet::kEnd) {
+      return in.wrong("cores", fmt::format("core {}: ids go to {}", core, CoreSet::kEnd - 1));
     }
-    return {};
+    numa.cores.insert(core);
+    if (!seen.insert(core).second) {
+      return in.wrong("cores", fmt::format("core {} is in two NUMA nodes", core));
+    }
   }
-
-  // A list that may be missing or empty, of at most `most`.
-  Result<YAML::Node> list(const YAML::Node& at, std::int64_t most) const {
-    if (!at || at.IsNull()) return YAML::Node(YAML::NodeType::Sequence);
-    if (!at.IsSequence()) return wrong(at, "expected a list here");
-    if (static_cast<std::int64_t>(at.size()) > most) {
-      return wrong(at, fmt::format("expected at most {} here", most));
-    }
-    return at;
+  if (memory != nullptr) {
+    TRY_ASSIGN(numa.memory_bytes, bytes_of(*memory, "memory"));
   }
+  return numa;
+}
 
-  Result<std::int64_t> integer(const YAML::Node& at, std::int64_t most) const {
-    std::int64_t value = 0;
-    const auto text = at.as<std::string>("");
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most) {
-      return wrong(at, fmt::format("'{}' is not a whole number from 0 to {}", text, most));
-    }
-    return value;
-  }
-
-  // "512Gi", "64G", "1048576"
-  Result<std::int64_t> bytes(const YAML::Node& at) const {
-    const auto text = at.as<std::string>("");
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    static const std::vector<std::pair<std::string, std::int64_t>> units = {
-        {"", 1},           {"Ki", 1LL << 10},    {"Mi", 1LL << 20},
-        {"Gi", 1LL << 30}, {"Ti", 1LL << 40},    {"K", 1'000},
-        {"M", 1'000'000},  {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
-    const std::string unit(end, text.data() + text.size());
-    const auto found = std::find_if(units.begin(), units.end(), [&](const auto& known_unit) {
-      return known_unit.first == unit;
-    });
-    if (error != std::errc() || value < 0 || found == units.end() ||
-        value > kMemoryMax_bytes / found->second) {
-      return wrong(at, fmt::format("'{}' is not an amount of memory such as 512Gi", text));
-    }
-    return value * found->second;
-  }
-
-  Result<std::vector<std::int32_t>> ids(const YAML::Node& at) const {
-    Result<std::vector<std::int32_t>> list = parse_id_list(at.as<std::string>(""));
-    if (!list.ok()) return wrong(at, list.error().message);
-    return list;
-  }
-};
-
-Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& out) {
-  if (root["numa"]) {
-    TRY_ASSIGN(const YAML::Node list, read.list(root["numa"], kNumaNodesMax));
-    if (list.size() == 0) return read.wrong(root["numa"], "expected NUMA nodes here");
-    std::set<std::int32_t> seen;
-    for (const YAML::Node& item : list) {
-      TRY(read.known(item, {"cores", "memory"}));
-      NumaNode numa;
-      TRY_ASSIGN(const std::vector<std::int32_t> cores, read.ids(item["cores"]));
-      for (std::int32_t core : cores) {
-        if (core >= CoreSet::kEnd) {
-          return read.wrong(item, fmt::format("core {}: ids go to {}", core, CoreSet::kEnd - 1));
-        }
-        numa.cores.insert(core);
-        if (!seen.insert(core).second) {
-          return read.wrong(item, fmt::format("core {} is in two NUMA nodes", core));
-        }
-      }
-      if (item["memory"]) {
-        TRY_ASSIGN(numa.memory_bytes, read.bytes(item["memory"]));
-      }
-      out.memory_bytes += numa.memory_bytes;
-      out.numa.push_back(std::move(numa));
-    }
-  } else {
-    std::int64_t cores = 1;
-    if (root["cores"]) {
-      TRY_ASSIGN(cores, read.integer(root["cores"], 4096));
-    }
-    NumaNode numa;
-    for (std::int32_t core = 0; core < cores; ++core) numa.cores.insert(core);
+Result<void> read_numa(const List& list, Inventory& out) {
+  std::set<std::int32_t> seen;
+  for (const yaml::ValueRef& item : list) {
+    TRY_ASSIGN(NumaNode numa, read_numa_node(*item, seen));
+    out.memory_bytes += numa.memory_bytes;
     out.numa.push_back(std::move(numa));
   }
-  if (root["memory"]) {
-    TRY_ASSIGN(out.memory_bytes, read.bytes(root["memory"]));
-  }
-  if (out.numa.size() == 1 && out.numa[0].memory_bytes == 0) {
-    out.numa[0].memory_bytes = out.memory_bytes;
-  }
   return {};
 }
 
-Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory& out) {
+// What one item of `devices` says; the ids and what is the same in all files come later.
+struct DeviceItem {
+  Device device;
+  std::int64_t count = 1;
+  std::vector<std::string> files;
+};
+
+Result<DeviceItem> read_device(yaml::Fields& in) {
+  DeviceItem out;
+  std::int64_t numa_node = 0;
+  out.device.kind = "gpu";
+  out.device.vendor = "nvidia";
+  in.integer("count", out.count, 0, kDevicesMax);
+  in.text("kind", out.device.kind);
+  in.text("vendor", out.device.vendor);
+  in.text("model", out.device.model);
+  in.text("uuid", out.device.uuid);
+  in.integer("numa_node", numa_node, 0, kNumaNodesMax - 1);
+  in.texts("files", out.files, kFilesMax);
+  const yaml::Value* const memory = in.find("memory");
+  TRY(in.end());
+  out.device.numa_node = static_cast<std::int32_t>(numa_node);
+  if (memory != nullptr) {
+    TRY_ASSIGN(out.device.memory_bytes, bytes_of(*memory, "memory"));
+  }
+  return out;
+}
+
+Result<void> read_devices(const List& list, Inventory& out) {
   std::set<std::string> uuids;
-  TRY_ASSIGN(const YAML::Node list, read.list(root["devices"], kDevicesMax));
-  for (const YAML::Node& item : list) {
-    TRY(read.known(item,
-                   {"count", "kind", "vendor", "model", "memory", "numa_node", "uuid", "files"}));
-    TRY(read.list(item["files"], kFilesMax));
-    Device device;
-    device.kind = item["kind"].as<std::string>("gpu");
-    device.vendor = item["vendor"].as<std::string>("nvidia");
-    device.model = item["model"].as<std::string>("");
-    std::int64_t count = 1;
-    if (item["count"]) {
-      TRY_ASSIGN(count, read.integer(item["count"], kDevicesMax));
+  for (const yaml::ValueRef& item : list) {
+    yaml::Fields in = fields_of(*item, "a device");
+    TRY_ASSIGN(const DeviceItem each, read_device(in));
+    if (each.device.numa_node >= static_cast<std::int32_t>(out.numa.size())) {
+      return in.wrong("numa_node", "there is no such NUMA node in this file");
     }
-    if (item["memory"]) {
-      TRY_ASSIGN(device.memory_bytes, read.bytes(item["memory"]));
+    if (static_cast<std::int64_t>(out.devices.size()) + each.count > kDevicesMax) {
+      return in.wrong(fmt::format("a node has at most {} devices", kDevicesMax));
     }
-    if (item["numa_node"]) {
-      TRY_ASSIGN(const std::int64_t node, read.integer(item["numa_node"], 1023));
-      if (node >= static_cast<std::int64_t>(out.numa.size())) {
-        return read.wrong(item["numa_node"], "there is no such NUMA node in this file");
+    for (std::int64_t i = 0; i < each.count; ++i) {
+      Device device = each.device;
+      if (in.find("uuid") == nullptr) {
+        device.uuid = fmt::format("GPU-emulated-{}", out.devices.size());
       }
-      device.numa_node = static_cast<std::int32_t>(node);
-    }
-    if (static_cast<std::int64_t>(out.devices.size()) + count > kDevicesMax) {
-      return read.wrong(item, fmt::format("a node has at most {} devices", kDevicesMax));
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-      device.uuid =
-          item["uuid"].as<std::string>(fmt::format("GPU-emulated-{}", out.devices.size()));
       if (!uuids.insert(device.uuid).second) {
-        return read.wrong(item, fmt::format("uuid {} is another device's", device.uuid));
+        return in.wrong(fmt::format("uuid {} is another device's", device.uuid));
       }
-      out.devices.push_back(device);
+      out.devices.push_back(std::move(device));
     }
   }
   return {};
 }
 
-Result<void> read_rest(const Reader& read, const YAML::Node& root, Inventory& out) {
-  TRY_ASSIGN(const YAML::Node links, read.list(root["links"], kDevicesMax * kDevicesMax));
-  for (const YAML::Node& item : links) {
-    TRY(read.known(item, {"devices", "kind"}));
-    const YAML::Node ends = item["devices"];
-    if (!ends.IsSequence() || ends.size() != 2) {
-      return read.wrong(item, "a link has two devices: devices: [0, 1]");
-    }
-    const auto last = static_cast<std::int64_t>(out.devices.size()) - 1;
-    TRY_ASSIGN(const std::int64_t a, read.integer(ends[0], last));
-    TRY_ASSIGN(const std::int64_t b, read.integer(ends[1], last));
-    out.links.push_back(Link{static_cast<std::int32_t>(a), static_cast<std::int32_t>(b),
-                             item["kind"].as<std::string>("")});
+Result<void> read_links(const List& list, Inventory& out) {
+  const auto last = static_cast<std::int64_t>(out.devices.size()) - 1;
+  for (const yaml::ValueRef& item : list) {
+    Link link;
+    yaml::Fields in = fields_of(*item, "a link");
+    const List& ends = in.list("devices", 2);
+    in.text("kind", link.kind);
+    TRY(in.end());
+    if (ends.size() != 2) return in.wrong("a link has two devices: devices: [0, 1]");
+    if (last < 0) return in.wrong("a link joins devices of this file, which has none");
+    TRY_ASSIGN(const std::int64_t a, yaml::integer_of(*ends[0], "a device's id", 0, last));
+    TRY_ASSIGN(const std::int64_t b, yaml::integer_of(*ends[1], "a device's id", 0, last));
+    link.device_a = static_cast<std::int32_t>(a);
+    link.device_b = static_cast<std::int32_t>(b);
+    out.links.push_back(std::move(link));
   }
-  const YAML::Node countables = root["countables"];
-  if (countables && !countables.IsNull() && !countables.IsMap()) {
-    return read.wrong(countables, "expected names and amounts here");
-  }
-  for (const auto& entry : countables) {
-    Countable countable{entry.first.as<std::string>(""), 0};
+  return {};
+}
+
+Result<void> read_countables(const yaml::Value& map, Inventory& out) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const yaml::Value& amount = *map.values[i];
+    Countable countable{map.keys[i]->text, 0};
+    const std::string what = text::shown(countable.name);
     const std::int64_t page_bytes = huge_page_bytes(countable.name);
     if (page_bytes == 0) {
-      TRY_ASSIGN(countable.amount, read.integer(entry.second, std::int64_t{1} << 53));
+      TRY_ASSIGN(countable.amount, yaml::integer_of(amount, what, 0, kAmountMax));
     } else {
-      TRY_ASSIGN(countable.amount, read.bytes(entry.second));
-      if (countable.amount % page_bytes != 0 || countable.amount > std::int64_t{1} << 53) {
-        return read.wrong(entry.second, fmt::format("'{}' is no whole number of pages, or too many",
-                                                    entry.second.as<std::string>("")));
+      TRY_ASSIGN(countable.amount, bytes_of(amount, what));
+      if (countable.amount % page_bytes != 0 || countable.amount > kAmountMax) {
+        return yaml::wrong(amount, fmt::format("{} '{}' is no whole number of pages, or too many",
+                                               what, text::shown(amount.text)));
       }
     }
     out.countables.push_back(std::move(countable));
@@ -206,39 +178,60 @@ Result<void> read_rest(const Reader& read, const YAML::Node& root, Inventory& ou
   return {};
 }
 
+Result<Inventory> read_all(const std::string& text, const std::string& name) {
+  TRY_ASSIGN(const yaml::ValueRef root, yaml::read(name, text, kLimits));
+  std::int64_t cores = 1;
+  yaml::Fields in = fields_of(*root, "an inventory");
+  in.integer("cores", cores, 0, kCoresMax);
+  const yaml::Value* const memory = in.find("memory");
+  const bool has_numa = in.find("numa") != nullptr;
+  const List& numa = in.list("numa", kNumaNodesMax);
+  const List& devices = in.list("devices", kDevicesMax);
+  const List& links = in.list("links", kLinksMax);
+  const yaml::Value* const countables = in.map("countables");
+  TRY(in.end());
+  Inventory out;
+  if (has_numa) {
+    if (numa.empty()) return in.wrong("numa", "numa is a list of NUMA nodes, which is empty here");
+    TRY(read_numa(numa, out));
+  } else {
+    NumaNode only;
+    for (std::int32_t core = 0; core < cores; ++core) only.cores.insert(core);
+    out.numa.push_back(std::move(only));
+  }
+  if (memory != nullptr) {
+    TRY_ASSIGN(out.memory_bytes, bytes_of(*memory, "memory"));
+  }
+  if (out.numa.size() == 1 && out.numa[0].memory_bytes == 0) {
+    out.numa[0].memory_bytes = out.memory_bytes;
+  }
+  TRY(read_devices(devices, out));
+  TRY(read_links(links, out));
+  if (countables != nullptr) TRY(read_countables(*countables, out));
+  return out;
+}
+
 }  // namespace
 
 Result<Inventory> parse_inventory(const std::string& text, const std::string& name) {
-  const Reader read{name};
-  if (text.size() > (1u << 20)) {
-    return Error{ErrorKind::kTooLarge, "inventory", name + ": over 1 MiB", name};
-  }
-  try {
-    const YAML::Node root = YAML::Load(text);
-    TRY(read.known(root, {"cores", "memory", "numa", "devices", "links", "countables"}));
-    Inventory out;
-    TRY(read_numa(read, root, out));
-    TRY(read_devices(read, root, out));
-    TRY(read_rest(read, root, out));
-    return out;
-  } catch (const YAML::Exception& e) {
-    const std::string place = fmt::format("{}:{}:{}", name, e.mark.line + 1, e.mark.column + 1);
-    return Error{ErrorKind::kInvalid, "inventory", place + ": " + e.msg, place};
-  }
+  Result<Inventory> read = read_all(text, name);
+  return read.ok() ? std::move(read) : yaml::coded(read.error(), "inventory");
 }
 
 std::vector<std::vector<std::string>> parse_device_files(const std::string& text) {
   std::vector<std::vector<std::string>> files;
-  const YAML::Node root = YAML::Load(text);
-  for (const YAML::Node& item : root["devices"]) {
-    const int count = item["count"].as<int>(1);
-    for (int i = 0; i < count; ++i) {
-      std::vector<std::string> own;
-      for (const YAML::Node& file : item["files"]) {
-        std::string path = file.as<std::string>("");
+  const Result<yaml::ValueRef> root = yaml::read("", text, kLimits);
+  if (!root.ok()) return files;
+  yaml::Fields in = fields_of(**root, "an inventory");
+  for (const yaml::ValueRef& item : in.list("devices", kDevicesMax)) {
+    yaml::Fields device = fields_of(*item, "a device");
+    const Result<DeviceItem> each = read_device(device);
+    if (!each.ok()) return files;
+    for (std::int64_t i = 0; i < each->count; ++i) {
+      std::vector<std::string> own = each->files;
+      for (std::string& path : own) {
         const std::size_t id = path.find("{}");
         if (id != std::string::npos) path.replace(id, 2, std::to_string(files.size()));
-        own.push_back(std::move(path));
       }
       files.push_back(std::move(own));
     }
