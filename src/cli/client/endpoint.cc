@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <yaml-cpp/yaml.h>
 
 #include <array>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <sstream>
 
 #include "cli/terminal/terminal.h"
+#include "yaml/fields.h"
 
 namespace dove::cli {
 namespace {
@@ -46,24 +46,34 @@ Found in_data(const std::string& directory) {
   return found;
 }
 
-Result<Found> in_config(const std::string& path) {
+Result<Found> read_config(const std::string& path, const std::string& text) {
   Found found;
-  const Result<std::string> text = read_line_file(path);
-  if (!text.ok()) return found;
-  try {
-    const YAML::Node file = YAML::Load(*text);
-    if (file["url"]) found.url = file["url"].as<std::string>();
-    if (file["token_file"]) found.token_file = file["token_file"].as<std::string>();
-    if (file["ca_file"]) found.ca_file = file["ca_file"].as<std::string>();
-    if (found.url.empty() && file["data"]) found = in_data(file["data"].as<std::string>());
-  } catch (const YAML::Exception& error) {
-    return Error{ErrorKind::kInvalid, "bad_config",
-                 fmt::format("{}:{}: {}; it holds url:, token_file: and ca_file:", path,
-                             error.mark.line + 1, error.msg),
-                 path};
-  }
+  std::string data;
+  TRY_ASSIGN(const yaml::ValueRef root, yaml::read(path, text));
+  if (root->kind == yaml::Value::Kind::kNull) return found;
+  yaml::Fields in(*root, "the file");
+  // A line without a value says nothing, and other programs may have lines of their own.
+  const auto take = [&](const char* name, std::string& out) {
+    const yaml::Value* const value = in.find(name);
+    if (value != nullptr && value->kind != yaml::Value::Kind::kNull) in.text(name, out);
+  };
+  take("url", found.url);
+  take("token_file", found.token_file);
+  take("ca_file", found.ca_file);
+  take("data", data);
+  in.allow_all();
+  TRY(in.end());
+  if (found.url.empty() && !data.empty()) found = in_data(data);
   if (!found.url.empty() && found.origin.empty()) found.origin = path;
   return found;
+}
+
+Result<Found> in_config(const std::string& path) {
+  const Result<std::string> text = read_line_file(path);
+  if (!text.ok()) return Found{};
+  Result<Found> found = read_config(path, *text);
+  if (found.ok()) return found;
+  return yaml::coded(found.error(), "bad_config", "it holds url:, token_file: and ca_file:");
 }
 
 Result<Found> in_known_places() {

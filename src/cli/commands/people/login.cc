@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml-cpp/yaml.h>
 
 #include <array>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "files/text_file.h"
+#include "yaml/writer.h"
 
 namespace dove::cli {
 namespace {
@@ -87,15 +87,11 @@ Result<void> keep(const Endpoint& endpoint, const std::string& key) {
   if (error) return cannot_write(folder, error.message());
   const auto token = files::write_atomically(token_path(), key + "\n", 0600);
   if (!token.ok()) return cannot_write(token_path(), token.error().message);
-  YAML::Emitter out;
-  out << YAML::BeginMap << YAML::Key << "url" << YAML::Value << endpoint.url;
-  out << YAML::Key << "token_file" << YAML::Value << token_path();
-  if (!endpoint.ca_file.empty()) {
-    out << YAML::Key << "ca_file" << YAML::Value << endpoint.ca_file;
-  }
-  out << YAML::EndMap;
+  std::vector<std::pair<std::string, std::string>> fields = {{"url", endpoint.url},
+                                                             {"token_file", token_path()}};
+  if (!endpoint.ca_file.empty()) fields.emplace_back("ca_file", endpoint.ca_file);
   const std::string path = folder + "/config.yaml";
-  const auto config = files::write_atomically(path, std::string(out.c_str()) + "\n", 0600);
+  const auto config = files::write_atomically(path, yaml::lines_of(fields), 0600);
   if (!config.ok()) return cannot_write(path, config.error().message);
   return {};
 }
