@@ -68,8 +68,10 @@ Result<void> Settings::read_file(const cli::CommandSpec& spec, const std::string
   }
   const Result<void> read = in.end();
   if (read.ok()) return {};
-  return yaml::coded(read.error(), kCode,
-                     fmt::format("`dove {} --help` lists all settings", spec.name));
+  const bool is_unknown = read.error().code == "unknown_field";
+  return yaml::coded(
+      read.error(), kCode,
+      is_unknown ? fmt::format("`dove {} --help` lists all settings", spec.name) : "");
 }
 
 std::vector<std::string> Settings::names() const {
