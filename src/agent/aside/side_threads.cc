@@ -8,6 +8,7 @@
 #include <climits>
 #include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "telemetry/log.h"
 
@@ -46,7 +48,7 @@ std::string plain(const std::string& text) {
 struct SideThreads::Pool : std::enable_shared_from_this<Pool> {
   struct Job {
     std::function<void()> work;
-    std::function<void()> done;
+    std::uint64_t done = 0;  // its key in `dones`; 0: nobody is told
   };
   struct Lane {
     std::deque<Job> jobs;
@@ -58,7 +60,11 @@ struct SideThreads::Pool : std::enable_shared_from_this<Pool> {
   std::condition_variable too_few;
   std::map<std::string, Lane> lanes;
   std::deque<std::string> ready;  // lanes with a job that no thread has taken
-  std::deque<std::function<void()>> finished;
+  // They hold what is the loop's, such as timers. No thread calls or drops one, as the loop may be
+  // gone before the threads are.
+  std::map<std::uint64_t, std::function<void()>> dones;
+  std::uint64_t last_done = 0;
+  std::deque<std::uint64_t> finished;  // keys of `dones`
   std::size_t threads = 0;
   std::size_t wanted = 0;  // of them not begun yet
   std::size_t idle = 0;
@@ -67,8 +73,13 @@ struct SideThreads::Pool : std::enable_shared_from_this<Pool> {
   bool has_first = false;
   bool open = true;  // false: the holder is gone
 
-  void add(const std::string& name, Job job) {
+  void add(const std::string& name, std::function<void()> work, std::function<void()> done) {
     const std::lock_guard<std::mutex> lock(mutex);
+    Job job{std::move(work)};
+    if (done) {
+      job.done = ++last_done;
+      dones.emplace(job.done, std::move(done));
+    }
     Lane& lane = lanes[name];
     lane.jobs.push_back(std::move(job));
     if (lane.taken || lane.jobs.size() > 1) return;
@@ -146,7 +157,7 @@ struct SideThreads::Pool : std::enable_shared_from_this<Pool> {
       job.work = nullptr;
       lock.lock();
       if (!open) break;  // the lane may be gone
-      if (job.done) tell(std::move(job.done));
+      if (job.done != 0) tell(job.done);
       lane.taken = false;
       if (lane.jobs.empty()) {
         lanes.erase(name);
@@ -157,8 +168,8 @@ struct SideThreads::Pool : std::enable_shared_from_this<Pool> {
     --threads;
   }
 
-  void tell(std::function<void()> done) {
-    finished.push_back(std::move(done));
+  void tell(std::uint64_t done) {
+    finished.push_back(done);
     const std::uint64_t one = 1;
     // It fails only where the counter is full, and then the loop has not looked yet.
     [[maybe_unused]] const ssize_t told = ::write(wake, &one, sizeof one);
@@ -178,9 +189,9 @@ SideThreads::SideThreads(wire::Loop& loop, std::size_t threads_max) : loop_(loop
 SideThreads::~SideThreads() {
   if (pool_ == nullptr) return;
   finished_.cancel();
-  std::deque<std::function<void()>> untold;  // gone without the lock
+  std::map<std::uint64_t, std::function<void()>> untold;  // gone here, without the lock
   const std::lock_guard<std::mutex> lock(pool_->mutex);
-  untold.swap(pool_->finished);
+  untold.swap(pool_->dones);
   pool_->open = false;
   pool_->more.notify_all();
   pool_->too_few.notify_all();
@@ -191,10 +202,13 @@ void SideThreads::tell_finished() {
   const std::shared_ptr<Pool> pool = pool_;  // a callback may end this object
   std::uint64_t times = 0;
   [[maybe_unused]] const ssize_t taken = ::read(pool->wake, &times, sizeof times);
-  std::deque<std::function<void()>> now;
+  std::vector<std::function<void()>> now;
   {
     const std::lock_guard<std::mutex> lock(pool->mutex);
-    now.swap(pool->finished);
+    for (const std::uint64_t key : pool->finished) {
+      now.push_back(std::move(pool->dones.extract(key).mapped()));
+    }
+    pool->finished.clear();
   }
   for (const std::function<void()>& done : now) {
     done();
@@ -204,7 +218,7 @@ void SideThreads::tell_finished() {
 
 void SideThreads::run(const std::string& lane, std::function<void()> work,
                       std::function<void()> done) {
-  if (pool_ != nullptr) return pool_->add(lane, {std::move(work), std::move(done)});
+  if (pool_ != nullptr) return pool_->add(lane, std::move(work), std::move(done));
   work();
   if (done) done();
 }

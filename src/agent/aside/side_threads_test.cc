@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "agent/aside/linux_user.h"
 #include "agent/aside/needs.h"
@@ -166,6 +167,27 @@ TEST_F(SideThreadsTest, WhatHasNotBegunIsDroppedByAThread) {
         "hung", [held = std::move(held)] {}, nullptr);
   }
   EXPECT_NE(dropped.get_future().get(), std::this_thread::get_id());
+  gate.open();
+}
+
+// It holds timers of the loop, which may be gone before the threads are.
+TEST_F(SideThreadsTest, WhatIsToldIsDroppedByTheLoopWhetherItsWorkHasBegunOrNot) {
+  std::vector<std::thread::id> dropped;
+  const auto told = [&dropped] {
+    std::shared_ptr<int> held(new int(0), [&dropped](int* it) {
+      delete it;
+      dropped.push_back(std::this_thread::get_id());
+    });
+    return [held = std::move(held)] {};
+  };
+  Gate gate;
+  {
+    SideThreads side(loop_, 1);
+    side.run("hung", gate.wait(), told());
+    side.run(
+        "hung", [] {}, told());
+  }
+  EXPECT_EQ(dropped, std::vector(2, std::this_thread::get_id()));
   gate.open();
 }
 
