@@ -34,11 +34,12 @@ def main():
             with open(found) as file:
                 findings = json.load(file)
             looked = {one["id"]: one for one in findings}
-            if looked.get("TLS1_3", {}).get("severity") != "OK" or looked.get("TLS1_1", {}).get("severity") != "OK":
-                wrong.append(f"port {port}: testssl did not get as far as the protocols:\n{done.stdout[-3000:]}")
-            wrong += [f"port {port}: {one['id']} {one['severity']}: {one['finding']}" for one in findings
-                      if one["severity"] in BAD and not one["id"].startswith(NOT_FOR_US)]
-            print(f"port {port}: {len(findings)} findings, {sum(one['severity'] in BAD for one in findings)} of them bad")
+            offered = {name: looked.get(name, {}).get("finding", "not looked at") for name in ("SSLv3", "TLS1", "TLS1_1", "TLS1_3")}
+            if not offered.pop("TLS1_3").startswith("offered") or set(offered.values()) != {"not offered"}:
+                wrong.append(f"port {port}: {offered}\n{done.stdout[-3000:]}")
+            bad = [one for one in findings if one["severity"] in BAD and not one["id"].startswith(NOT_FOR_US)]
+            wrong += [f"port {port}: {one['id']} {one['severity']}: {one['finding']}" for one in bad]
+            print(f"port {port}: {len(findings)} findings, {len(bad)} of them bad")
     print("\n".join(wrong))
     return 1 if wrong else 0
 
