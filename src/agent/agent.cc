@@ -73,9 +73,8 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
     : loop_(loop),
       options_(std::move(options)),
       machine_(std::move(inventory)),
-      node_(machine_,
-            {options_.not_enforced, options_.offer, options_.networks != NetworkRule::kHost,
-             options_.network_offer}),
+      node_(machine_, {options_.not_enforced, options_.offer,
+                       options_.networks != NetworkRule::kHost, options_.network_offer}),
       side_(loop, kSideThreads),
       facts_(facts_of(options_)),
       uplink_(loop, {options_.name, options_.data_dir, controllers(options_), options_.ca_file,
@@ -116,7 +115,8 @@ DeviceAllocator::Plugins Agent::plugins() {
   plugins.ask_units = [this, more = plugins.ask_units](const std::string& resource,
                                                        std::vector<std::string> ids,
                                                        DeviceAllocator::Done done) {
-    if (resource != kCards || !counts_cards()) return more(resource, std::move(ids), std::move(done));
+    if (resource != kCards || !counts_cards())
+      return more(resource, std::move(ids), std::move(done));
     loop_.post([done = std::move(done)] { done(DeviceEdits{}); });  // nobody is to be asked
   };
   if (plugins.is_here) {
@@ -304,12 +304,12 @@ bool Agent::counts_cards() const {
 // What is in the machine, and the cards that gangs may have.
 Inventory Agent::whole_inventory() const {
   Inventory whole = machine_;
-  const auto cards = static_cast<std::int64_t>(
-      cards_by_distance(fabric_, options_.planes, machine_, {}).size());
+  const auto cards =
+      static_cast<std::int64_t>(cards_by_distance(fabric_, options_.planes, machine_, {}).size());
   if (cards == 0 || !counts_cards()) return whole;
-  const auto at = std::lower_bound(
-      whole.countables.begin(), whole.countables.end(), kCards,
-      [](const Countable& one, std::string_view name) { return one.name < name; });
+  const auto at =
+      std::lower_bound(whole.countables.begin(), whole.countables.end(), kCards,
+                       [](const Countable& one, std::string_view name) { return one.name < name; });
   whole.countables.insert(at, {std::string(kCards), cards});
   return whole;
 }

@@ -76,18 +76,19 @@ PluginDevices::PluginDevices(wire::Loop& loop, std::string directory,
             }) {}
 
 agent::DeviceAllocator::Plugins PluginDevices::plugins() {
-  return {[this](const std::string& uuid) { return board_->resource_of(uuid); },
-          [this](const std::vector<std::string>& uuids, agent::DeviceAllocator::Done done) {
-            ask(uuids, std::move(done));
-          },
-          [this](const std::string& resource, const Placement&) { return board_->units_of(resource); },
-          [this](const std::string& resource, const std::vector<std::string>& ids,
-                 const agent::DeviceAllocator::Done& done) {
-            host_.allocate(resource, ids, [done](const Result<kubelet::Allocation>& answer) {
-              done(answer.ok() ? edits_of(*answer) : Result<agent::DeviceEdits>(answer.error()));
-            });
-          },
-          [this](const std::string& resource) { return board_->is_here(resource); }};
+  return {
+      [this](const std::string& uuid) { return board_->resource_of(uuid); },
+      [this](const std::vector<std::string>& uuids, agent::DeviceAllocator::Done done) {
+        ask(uuids, std::move(done));
+      },
+      [this](const std::string& resource, const Placement&) { return board_->units_of(resource); },
+      [this](const std::string& resource, const std::vector<std::string>& ids,
+             const agent::DeviceAllocator::Done& done) {
+        host_.allocate(resource, ids, [done](const Result<kubelet::Allocation>& answer) {
+          done(answer.ok() ? edits_of(*answer) : Result<agent::DeviceEdits>(answer.error()));
+        });
+      },
+      [this](const std::string& resource) { return board_->is_here(resource); }};
 }
 
 // Each resource's plug-in for its own.

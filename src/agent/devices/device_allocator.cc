@@ -107,8 +107,7 @@ bool DeviceAllocator::needs(const Placement& placement, const Inventory& invento
 }
 
 // The first that nobody has.
-Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key,
-                                                       const Placement& placement) {
+Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key, const Placement& placement) {
   std::erase_if(counted_, [&](const auto& entry) {
     return under_way_.count(entry.first) == 0 && !(plugins_.lives && plugins_.lives(entry.first));
   });

@@ -104,8 +104,8 @@ std::vector<std::string> cards_by_distance(const Fabric& fabric, const Planes& p
     if (!is_for_peers(planes, fabric.cards[i])) continue;
     std::size_t nearest = kPaths.size();
     for (const DeviceGrant& grant : grants) {
-      nearest = std::min(nearest,
-                         distance(fabric, inventory, static_cast<std::size_t>(grant.device), i));
+      nearest =
+          std::min(nearest, distance(fabric, inventory, static_cast<std::size_t>(grant.device), i));
     }
     cards.emplace_back(nearest, i);
   }

@@ -48,11 +48,9 @@ std::vector<std::size_t> cards_for(const devices::Fabric& fabric, const Planes& 
 
 // What a task with these devices finds in its environment; `has_peers`: on other nodes; `own`: as
 // above.
-std::map<std::string, std::string> fabric_environment(const devices::Fabric& fabric,
-                                                      const Planes& planes,
-                                                      const Inventory& inventory,
-                                                      const std::vector<DeviceGrant>& grants,
-                                                      bool has_peers,
-                                                      const std::vector<std::string>* own = nullptr);
+std::map<std::string, std::string> fabric_environment(
+    const devices::Fabric& fabric, const Planes& planes, const Inventory& inventory,
+    const std::vector<DeviceGrant>& grants, bool has_peers,
+    const std::vector<std::string>* own = nullptr);
 
 }  // namespace dove::agent

@@ -178,9 +178,8 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
   if (wants_unit(spec)) applicable_ |= kDomainCause;
   if (!spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) applicable_ |= kChoiceCause;
   // One node is enough to make it a possible cause.
-  const bool all_available =
-      std::all_of(pool_nodes_.ids.begin(), pool_nodes_.ids.end(),
-                  [&](NodeId id) { return pool_nodes_.are_available[id]; });
+  const bool all_available = std::all_of(pool_nodes_.ids.begin(), pool_nodes_.ids.end(),
+                                         [&](NodeId id) { return pool_nodes_.are_available[id]; });
   if (!all_available) applicable_ |= kUnavailableCause;
 }
 

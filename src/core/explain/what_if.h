@@ -27,7 +27,7 @@ struct Freed {
 
 // The nodes of a pool, found once for all that is asked about them.
 struct PoolNodes {
-  std::vector<NodeId> ids;           // without the removed ones, and those of which nothing is known
+  std::vector<NodeId> ids;  // without the removed ones, and those of which nothing is known
   ById<NodeId, bool> are_available;  // of all nodes of the state
 };
 PoolNodes nodes_of(const State& state, const Pool& pool);

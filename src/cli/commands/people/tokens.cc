@@ -162,7 +162,8 @@ std::vector<Command> key_commands() {
   create.description =
       "NAME says what it is for. The key is shown once, ends by itself, and can be revoked.";
   create.options = {
-      {"scope", 0, "SCOPE", "read; jobs: your own jobs, too; all: whatever you may; log: copy the log (jobs)"},
+      {"scope", 0, "SCOPE",
+       "read; jobs: your own jobs, too; all: whatever you may; log: copy the log (jobs)"},
       {"expires", 0, "TIME", "when it ends: 12h, 90d; at most 366d (90d)"},
       {"user", 0, "USER", "for somebody else; administrators only"},
       output_option()};
