@@ -115,8 +115,9 @@ DeviceAllocator::Plugins Agent::plugins() {
   plugins.ask_units = [this, more = plugins.ask_units](const std::string& resource,
                                                        std::vector<std::string> ids,
                                                        DeviceAllocator::Done done) {
-    if (resource != kCards || !counts_cards())
+    if (resource != kCards || !counts_cards()) {
       return more(resource, std::move(ids), std::move(done));
+    }
     loop_.post([done = std::move(done)] { done(DeviceEdits{}); });  // nobody is to be asked
   };
   if (plugins.is_here) {

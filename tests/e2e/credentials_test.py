@@ -57,7 +57,7 @@ class Credentials(unittest.TestCase):
         expired, revoked = key("expired", scope="all", ttl_s=1), key("revoked", scope="all")
         call("DELETE", f"/v1/keys/{revoked['id']}")
         call("PUT", "/v1/objects/user/off", {"disabled": True})
-        ended = cluster.submit({"name": "ended", "command": ["sh", "-c", "echo $DOVE_TOKEN"]})
+        ended = cluster.submit({"name": "ended", "command": ["sh", "-c", "echo $DOVE_JOB_TOKEN"]})
         cluster.wait(ended)
         with open(os.path.join(cluster.folder, "nodes/node2/agent_token")) as file:
             other_node = file.read().strip()
@@ -68,6 +68,7 @@ class Credentials(unittest.TestCase):
         # Good for nothing at all.
         cls.dead = {"none": None, "wrong": "x" * 43, "a wrong key": "dovekey_" + "x" * 43, "expired": expired["key"],
                     "revoked": revoked["key"], "disabled": tokens["off"], "a former job's": cluster.logs(ended).strip()}
+        assert all(token for kind, token in cls.dead.items() if kind != "none"), "else it would be none once more"
         # Good for something else: who may use it.
         cls.others = {"another node's": (other_node, {"agent", "node"}), "a used join token": (used_join, set()),
                       "the gateway's": (gateway, {"gateway"})}

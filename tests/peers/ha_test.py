@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -27,8 +28,12 @@ def four_ports():
     """The first of four in a row that nobody has."""
     while True:
         base = free_port()
-        if base + 4 < 65536:
+        try:
+            for port in range(base, base + 4):
+                socket.create_server(("127.0.0.1", port)).close()
             return base
+        except (OSError, OverflowError):
+            continue
 
 
 class Machine:

@@ -317,6 +317,13 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   }
   const std::string shortfall = facts.network_shortfall ? facts.network_shortfall() : "";
   if (!shortfall.empty()) plan.warnings.push_back(shortfall);
+  const std::vector<Countable>& counted = context.order.placement.countables;
+  if (std::any_of(counted.begin(), counted.end(),
+                  [](const Countable& one) { return one.name == kCards; })) {
+    plan.warnings.push_back(
+        "its nics cannot be used from the network of its gang; choose the node's own: "
+        "--container-network=host");
+  }
   TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
   plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());
   if (!facts.gang_url.empty()) plan.environment["DOVE_URL"] = facts.gang_url;

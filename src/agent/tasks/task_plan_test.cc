@@ -50,5 +50,20 @@ TEST_F(TaskPlanTest, HugePagesMayLieOnAnyNumaNode) {
   EXPECT_TRUE(made->numa_nodes.empty());
 }
 
+TEST_F(TaskPlanTest, CardsOfItsOwnAreOutOfReachInTheNetworkOfItsGang) {
+  order_.exec.container.image = "train";
+  order_.placement.countables = {{"nics", 1}};
+  const auto warnings = [&] {
+    const Result<TaskPlan> made = plan();
+    EXPECT_TRUE(made.ok()) << made.error().message;
+    return made.ok() ? made->warnings : std::vector<std::string>();
+  };
+  EXPECT_TRUE(warnings().empty());
+  order_.in_network = true;
+  order_.nodes[0].ranks = {0};
+  ASSERT_EQ(warnings().size(), 1U);
+  EXPECT_NE(warnings()[0].find("--container-network=host"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dove::agent

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "core/collections/move_in.h"
@@ -75,6 +76,30 @@ TEST(OrderedSet, WorksAsALine) {
     if (i % 500 == 0) expect_same(got, wanted);
   }
   expect_same(got, wanted);
+}
+
+TEST(OrderedSet, IsMadeOfAListInAnyOrder) {
+  Random random(7);
+  for (const std::uint64_t sorted_of_10 : {0, 9, 10}) {
+    std::vector<Pairs::value_type> list;
+    for (std::int64_t i = 0; i < 3000; ++i) {
+      const bool is_next = random.below(10) < sorted_of_10;
+      list.emplace_back(is_next ? i / 2 : static_cast<std::int64_t>(random.below(3000)), 1);
+    }
+    Pairs got(list.begin(), list.end());
+    Wanted wanted(list.begin(), list.end());
+    expect_same(got, wanted);
+    // After the first ones have gone, and into what is there.
+    for (int i = 0; i < 100; ++i) {
+      got.erase(*got.begin());
+      wanted.erase(wanted.begin());
+    }
+    for (auto& [first, second] : list) second = 2;
+    got.insert(list.begin(), list.end());
+    wanted.insert(list.begin(), list.end());
+    expect_same(got, wanted);
+    expect_same_bounds(got, wanted, {1500, 1});
+  }
 }
 
 TEST(OrderedSet, AnEntryMoves) {
