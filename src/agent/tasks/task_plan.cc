@@ -253,6 +253,33 @@ void use_image_environment(const PlanContext& context,
                 [](const auto& entry) { return entry.first.starts_with("OMPI_MCA_"); });
 }
 
+// The container's network: its gang's, or the node's with a word about why.
+Result<void> join_network(const PlanContext& context, TaskPlan& plan) {
+  const AgentFacts& facts = context.facts;
+  if (!context.order.in_network) {
+    const std::string& why = context.order.no_network;
+    if (why.empty() || facts.networks == NetworkRule::kHost) return {};
+    if (facts.networks == NetworkRule::kGang && context.checks_files) {
+      return cannot("no_gang_network", why);
+    }
+    plan.warnings.push_back(why);
+    return {};
+  }
+  const std::string shortfall = facts.network_shortfall ? facts.network_shortfall() : "";
+  if (!shortfall.empty()) plan.warnings.push_back(shortfall);
+  const std::vector<Countable>& counted = context.order.placement.countables;
+  if (std::any_of(counted.begin(), counted.end(),
+                  [](const Countable& one) { return one.name == kCards; })) {
+    plan.warnings.push_back(
+        "its nics cannot be used from the network of its gang; choose the node's own: "
+        "--container-network=host");
+  }
+  TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
+  plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());
+  if (!facts.gang_url.empty()) plan.environment["DOVE_URL"] = facts.gang_url;
+  return {};
+}
+
 // Its devices, and what is of the node in its environment.
 Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
                      TaskPlan& plan, const StepOrder* step = nullptr) {
@@ -306,28 +333,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
     plan.shared.push_back({stage->second, stage->second, true});
   }
   share();
-  if (!context.order.in_network) {
-    const std::string& why = context.order.no_network;
-    if (why.empty() || facts.networks == NetworkRule::kHost) return {};
-    if (facts.networks == NetworkRule::kGang && context.checks_files) {
-      return cannot("no_gang_network", why);
-    }
-    plan.warnings.push_back(why);
-    return {};
-  }
-  const std::string shortfall = facts.network_shortfall ? facts.network_shortfall() : "";
-  if (!shortfall.empty()) plan.warnings.push_back(shortfall);
-  const std::vector<Countable>& counted = context.order.placement.countables;
-  if (std::any_of(counted.begin(), counted.end(),
-                  [](const Countable& one) { return one.name == kCards; })) {
-    plan.warnings.push_back(
-        "its nics cannot be used from the network of its gang; choose the node's own: "
-        "--container-network=host");
-  }
-  TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
-  plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());
-  if (!facts.gang_url.empty()) plan.environment["DOVE_URL"] = facts.gang_url;
-  return {};
+  return join_network(context, plan);
 }
 
 }  // namespace
