@@ -16,7 +16,7 @@ namespace dove {
 inline ClusterSettings new_cluster_settings() {
   ClusterSettings settings;
   settings.order = "learned";
-  settings.placement = "useful_rest";
+  settings.placement = "expected_fit";
   return settings;
 }
 

@@ -28,7 +28,7 @@ Result<std::uint64_t> run(std::uint64_t seed, int batches, bool with_hangs = fal
   CheckedBrain brain(policies::standard_policies(), /*declared=*/with_quotas);
   RandomWorld world(brain, seed, /*varied=*/with_quotas, with_hangs, with_quotas);
   if (placement != nullptr) world.place_by(placement);
-  if (placement != nullptr && std::string_view(placement) == "useful_rest") world.learn();
+  if (placement != nullptr && std::string_view(placement) == "expected_fit") world.learn();
   brain.begin(Instant{1'000'000'000});
   world.set_up();
   for (int i = 0; i < batches; ++i) {
@@ -117,7 +117,7 @@ TEST(BrainProperty, RandomHistoriesByTurnsKeepTheInvariants) {
 TEST(BrainProperty, RandomHistoriesOfWhatLearnsKeepTheInvariants) {
   const auto [first, count, given] = seeds_for_test(15);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const auto done = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/true, "useful_rest");
+    const auto done = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/true, "expected_fit");
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
   }
 }
@@ -144,7 +144,7 @@ TEST(BrainProperty, HistoriesThatOnceHungOnCaches) {
   const auto hung = run(182, 250, /*with_hangs=*/true);
   ASSERT_TRUE(hung.ok()) << hung.error().message;
   for (std::uint64_t seed : {5060, 5137}) {
-    const auto learns = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/true, "useful_rest");
+    const auto learns = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/true, "expected_fit");
     ASSERT_TRUE(learns.ok()) << "seed " << seed << ": " << learns.error().message;
   }
 }

@@ -41,7 +41,7 @@ class History {
       TRY(settle());
       cluster_.pass(seconds(1 + number(90)));
     }
-    // Nothing comes from outside any more. Pauses and slices end; then only turns may go on.
+    // Nothing comes from outside any more. Pauses and slices end; then only rotation may go on.
     TRY(let_time_pass());
     quiet_ = true;
     TRY(let_time_pass());
@@ -132,17 +132,18 @@ class History {
     }
     served_[stop->beneficiary].insert(stop->job);
     stopped_for_[stop->beneficiary].insert(stop->job);
-    if (stop->purpose == Purpose::kSlice) turns_.insert(stop->beneficiary);
+    if (stop->purpose == Purpose::kSlice) rotated_in_.insert(stop->beneficiary);
     return {};
   }
 
-  // Turns go on for ever, and cost a slice each. Whoever is not stopped for a turn (or with those
-  // whose turn is over) is stopped a few times at most, and never when nothing comes from outside.
+  // Rotation goes on for ever, at the cost of a slice each time. Whoever is not stopped for it (or
+  // with those whose turn is over) is stopped a few times at most, and never when nothing comes
+  // from outside.
   Result<void> count_stops() {
     for (const auto& [beneficiary, victims] : stopped_for_) {
-      if (turns_.contains(beneficiary)) continue;
+      if (rotated_in_.contains(beneficiary)) continue;
       for (JobId victim : victims) {
-        if (quiet_ && turns_.empty()) {
+        if (quiet_ && rotated_in_.empty()) {
           return wrong(fmt::format("job {} is stopped although nothing changed", victim.value));
         }
         if (!quiet_ && ++count_[victim] > kPreemptions_of_one_max) {
@@ -158,7 +159,7 @@ class History {
   InstantCluster cluster_;
   std::map<JobId, std::set<JobId>> served_;
   std::map<JobId, std::set<JobId>> stopped_for_;  // since the last settle
-  std::set<JobId> turns_;                         // who ever had one
+  std::set<JobId> rotated_in_;                    // who ever rotated in
   std::map<JobId, int> count_;
   std::int64_t preemptions_ = 0;
   bool quiet_ = false;
@@ -185,7 +186,7 @@ struct Slice {
 };
 
 // Two jobs of seven days on one node, slices of an hour: NVIDIA's "min time slice".
-TEST(PreemptTurns, TwoJobsOfSevenDaysAlternate) {
+TEST(PreemptRotation, TwoJobsOfSevenDaysAlternate) {
   constexpr Span kHour = seconds(3600);
   constexpr Span kWeek = seconds(7 * 24 * 3600);
   InstantCluster cluster(policies::standard_policies());

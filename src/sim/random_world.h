@@ -45,7 +45,7 @@ class RandomWorld {
   void place_by(const std::string& placement) { placement_ = placement; }
   // By the order and the placement that learn.
   void learn() {
-    placement_ = "useful_rest";
+    placement_ = "expected_fit";
     learns_ = true;
   }
   void set_up();       // six nodes, a pool, a queue, limits; REQUIRES: nothing has happened yet
@@ -82,7 +82,7 @@ class RandomWorld {
   NodeId some_node();
   JobId some_job();
 
-  static constexpr const char* kPlacements[] = {"useful_rest", "best_fit", "packing"};
+  static constexpr const char* kPlacements[] = {"expected_fit", "best_fit", "packing"};
 
   Brain& brain_;
   Random random_;

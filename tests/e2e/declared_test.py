@@ -110,7 +110,7 @@ class Declared(unittest.TestCase):
         def chosen():
             cluster = json.loads(self.dove("get", "cluster", "-o", "json").stdout)["objects"][0]
             return cluster["order"], cluster["placement"]
-        self.assertEqual(chosen(), ("learned", "useful_rest"))
+        self.assertEqual(chosen(), ("learned", "expected_fit"))
         self.dove("apply", "-f", "-", input="kind: Cluster\nscheduling: plain\n")
         self.assertEqual(chosen(), ("priority_fifo", "best_fit"))
         self.cluster.server.kill()

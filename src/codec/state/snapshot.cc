@@ -226,7 +226,7 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(2, v.counts_models);
   ar.since(2, v.promises);
   ar.since(3, v.hangs);
-  ar.since(4, v.turns);
+  ar.since(4, v.round_robin);
   ar.since(6, v.learned);
   ar.since(7, v.keys);
   ar.since(8, v.domains);

@@ -1,4 +1,4 @@
-// A State as bytes and back, for snapshots. Versioned like records; Derived is not written.
+// A State as bytes and back, for snapshots. Versioned like records; indexes are not written.
 #pragma once
 
 #include <string>

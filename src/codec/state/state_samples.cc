@@ -161,7 +161,7 @@ core::State sample_state() {
   state.past_by_user["ada"] = {7, Instant{41}};
   state.past_by_queue["long"] = {8, Instant{42}};
   state.counts_models = true;
-  state.turns["gpu"] = NodeId{1};
+  state.round_robin["gpu"] = NodeId{1};
   state.executors["slurm"] = {"slurm", "slurm-1", {"gpu-[001-004]"}, true, {{"lab", "long"}}};
   state.standings["slurm"] = {ExecutorContact::kAnswering, Instant{43}, "back"};
   state.placeholders[{JobId{1}, 2, NodeId{1}, "slurm"}] = {PlaceholderStage::kConfirmed,

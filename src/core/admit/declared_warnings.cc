@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/admit/admit_people.h"
+#include "core/place/score_board.h"
 #include "core/queue/queue_tree.h"
 #include "core/state/books.h"
+#include "core/state/round_robin.h"
 
 namespace dove::core {
 namespace {
@@ -75,12 +77,27 @@ void warn_of_weights(const State& state, const Policies& policies, std::vector<s
       "cluster nor a queue has");
 }
 
+// A name that works for one more release.
+void warn_of_placement(const State& state, const Policies& policies,
+                       std::vector<std::string>& out) {
+  const std::string& name = state.settings.placement;
+  const ScorePolicy* score = find_score(policies, name);
+  if (score == nullptr || !is_called(score->former_name(), name)) return;
+  const std::string_view full = score->name();
+  out.push_back(
+      fmt::format("placement {} is called {} now; the old name goes with the next release", name,
+                  full.substr(0, full.find('/'))));
+}
+
 }  // namespace
 
 std::vector<std::string> declared_warnings(const State& state, const Policies& policies,
                                            const Declared& object) {
   std::vector<std::string> out = people_warnings(state, object);
-  if (std::holds_alternative<ClusterSettings>(object)) warn_of_weights(state, policies, out);
+  if (std::holds_alternative<ClusterSettings>(object)) {
+    warn_of_weights(state, policies, out);
+    warn_of_placement(state, policies, out);
+  }
   const auto* queue = std::get_if<Queue>(&object);
   // The state is one to which the object was applied; without that nothing can be said of it.
   if (queue == nullptr || !state.queues.contains(queue->name)) return out;

@@ -2,7 +2,8 @@
 //
 // To take the first, to add a last one, or to move one to another place touches one or two blocks,
 // and nearly never asks for memory; going through all is in memory's order. Any change may make
-// iterators and references useless.
+// iterators and references useless. Ours and not absl's B-tree, since moving an entry is what the
+// brain does most: 1.4 to 7 times as fast, measured in docs/decisions/0040.
 #pragma once
 
 #include <algorithm>

@@ -137,7 +137,7 @@ std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
   made.needs = needs_of(*job.spec);
   made.least_task = least_task_of(*job.spec);
   made.monotone = search_is_monotone(*job.spec);
-  made.lane = indexes.tree.lane_of(*job.spec);
+  made.user_queue = indexes.tree.user_queue_of(*job.spec);
   indexes.classes_by_digest.emplace(digest, id);
   return id;
 }
@@ -150,7 +150,7 @@ void place_in_tree(Indexes& indexes, std::uint64_t id, EquivalenceClass& it) {
   // Updates of the tree cost a walk to its root; most changes of a class leave its first job as it
   // is.
   if (head == it.head && open == it.open) return;
-  indexes.tree.update(it.lane, id, it.head, head, open);
+  indexes.tree.update(it.user_queue, id, it.head, head, open);
   it.head = head;
   it.open = open;
 }
@@ -159,9 +159,9 @@ void place_in_tree(Indexes& indexes, std::uint64_t id, EquivalenceClass& it) {
 // memory, the node's books in many, and on a busy cluster most nodes are too full for most classes:
 // those are told apart by the note. Memory is left to the books, where who asks for none always
 // fits.
-bool may_fit_one(const NodeNote& note, const NodeNeeds& least) {
-  return note.available && note.free.gpus_milli >= least.gpus_milli &&
-         note.free.cores >= least.cores;
+bool may_fit_one(const IndexedNode& entry, const NodeNeeds& least) {
+  return entry.available && entry.free.gpus_milli >= least.gpus_milli &&
+         entry.free.cores >= least.cores;
 }
 
 bool helped_by(const State& state, const Indexes& indexes, const EquivalenceClass& it,
@@ -200,8 +200,8 @@ void close_too_much(State& state, Indexes& indexes, const PoolIndex* pool) {
     // Not monotone: less that is free could mean places, so sums say nothing.
     if (!is_tried || !it->monotone || !is_too_much(*it)) continue;
     // In a queue of strict order the first job holds the others back, so only a search closes it.
-    const bool has_turn = !indexes.tree.is_strict(it->lane);
-    if (has_turn && declared_obstacles(state, *it->spec).empty() &&
+    const bool may_be_passed = !indexes.tree.is_strict(it->user_queue);
+    if (may_be_passed && declared_obstacles(state, *it->spec).empty() &&
         !is_over_limit(state, indexes, *it)) {
       set_verdict(indexes, id, Verdict::kNoPlace);
     }
@@ -210,31 +210,31 @@ void close_too_much(State& state, Indexes& indexes, const PoolIndex* pool) {
 
 // A job keeps its place as long as nothing changes about it: an equal key and an equal standing
 // mean the same class.
-void enqueue(const State& state, Indexes& indexes, const Job& job, JobNote& note) {
+void enqueue(const State& state, Indexes& indexes, const Job& job, IndexedJob& entry) {
   const std::int64_t rank =
       indexes.by_order_policy ? indexes.tree.order_of(job.spec->queue).rank(state, job) : 0;
   const QueueKey key{queue_rank(job, rank), job.submitted_seq, job.id};
-  const bool stands = note.equivalence_class != 0 && note.key == key &&
-                      same_standing(indexes.classes.at(note.equivalence_class), job);
+  const bool stands = entry.equivalence_class != 0 && entry.key == key &&
+                      same_standing(indexes.classes.at(entry.equivalence_class), job);
   if (!stands) {
-    dequeue(indexes, note);
-    note.equivalence_class = static_cast<std::uint32_t>(class_for(state, indexes, job));
-    note.key = key;
-    EquivalenceClass& it = indexes.classes.at(note.equivalence_class);
+    dequeue(indexes, entry);
+    entry.equivalence_class = static_cast<std::uint32_t>(class_for(state, indexes, job));
+    entry.key = key;
+    EquivalenceClass& it = indexes.classes.at(entry.equivalence_class);
     if (it.jobs.empty()) it.waits_from = kNever;
     it.jobs.insert(key);
-    place_in_tree(indexes, note.equivalence_class, it);
+    place_in_tree(indexes, entry.equivalence_class, it);
   }
-  EquivalenceClass& it = indexes.classes.at(note.equivalence_class);
+  EquivalenceClass& it = indexes.classes.at(entry.equivalence_class);
   it.waits_from = std::min(it.waits_from, waits_again_at(job));
 }
 
-void dequeue(Indexes& indexes, JobNote& note) {
-  if (note.equivalence_class == 0) return;
-  EquivalenceClass& it = indexes.classes.at(note.equivalence_class);
-  it.jobs.erase(note.key);
-  place_in_tree(indexes, note.equivalence_class, it);
-  note.equivalence_class = 0;
+void dequeue(Indexes& indexes, IndexedJob& entry) {
+  if (entry.equivalence_class == 0) return;
+  EquivalenceClass& it = indexes.classes.at(entry.equivalence_class);
+  it.jobs.erase(entry.key);
+  place_in_tree(indexes, entry.equivalence_class, it);
+  entry.equivalence_class = 0;
 }
 
 bool array_is_full(const Indexes& indexes, const EquivalenceClass& it) {

@@ -20,7 +20,7 @@
 namespace dove::core {
 
 struct Indexes;
-struct JobNote;
+struct IndexedJob;
 
 enum class Verdict {
   kOpen,       // to be tried
@@ -50,7 +50,7 @@ struct EquivalenceClass {
   Instant waits_from = kNever;  // none of its jobs has waited since before; may be too early
   Verdict verdict = Verdict::kOpen;
   Generation books;              // when the verdict was found
-  std::int32_t lane = 0;         // in Indexes::tree
+  std::int32_t user_queue = 0;   // in Indexes::tree
   std::optional<QueueKey> head;  // as the tree knows it
   bool open = false;             // as the tree knows it
 };
@@ -93,8 +93,8 @@ class EquivalenceClasses {
 };
 
 // Puts a waiting job into, or takes it out of, the queue.
-void enqueue(const State& state, Indexes& indexes, const Job& job, JobNote& note);
-void dequeue(Indexes& indexes, JobNote& note);
+void enqueue(const State& state, Indexes& indexes, const Job& job, IndexedJob& entry);
+void dequeue(Indexes& indexes, IndexedJob& entry);
 // Whether so many elements of the class's array run as may at once.
 bool array_is_full(const Indexes& indexes, const EquivalenceClass& it);
 // That, or a limit of a queue, user or cluster keeps the class's jobs.

@@ -14,9 +14,9 @@ class EquivalenceClassTest : public testing::Test {
   EquivalenceClassTest() { prepare(cluster.state, indexes, plain_policies(), {}); }
   std::uint64_t queued(JobId id) {
     sync(cluster.state, indexes);
-    JobNote& note = indexes.jobs.find(id)->second;
-    enqueue(cluster.state, indexes, cluster.job(id), note);
-    return note.equivalence_class;
+    IndexedJob& entry = indexes.jobs.find(id)->second;
+    enqueue(cluster.state, indexes, cluster.job(id), entry);
+    return entry.equivalence_class;
   }
 
   TestCluster cluster{1, {.gpus = 2}};

@@ -42,16 +42,16 @@ bool is_forgettable(const Indexes& indexes, const Job& job) {
 }
 
 void set_forgettable(Indexes& indexes, const Job& job) {
-  const auto note = indexes.jobs.find(job.id);
-  if (note == indexes.jobs.end()) return;
+  const auto entry = indexes.jobs.find(job.id);
+  if (entry == indexes.jobs.end()) return;
   // The set is the queue of the purge pass, by when a job ended.
   const bool now = is_forgettable(indexes, job);
-  if (now == note->second.forgettable) return;
-  note->second.forgettable = now;
+  if (now == entry->second.forgettable) return;
+  entry->second.forgettable = now;
   if (now) {
-    indexes.forgettable.insert({note->second.ended_at, job.id});
+    indexes.forgettable.insert({entry->second.ended_at, job.id});
   } else {
-    indexes.forgettable.erase({note->second.ended_at, job.id});
+    indexes.forgettable.erase({entry->second.ended_at, job.id});
   }
 }
 
@@ -86,8 +86,8 @@ void link_named(const State& state, Indexes& indexes, const Job& job) {
   if (is_singleton(*job.spec)) indexes.singletons.jobs.insert(job.id);
   if (indexes.singletons.jobs.empty()) return;
   if (!was_kept) {
-    for (const auto& [id, note] : indexes.jobs) {
-      if (!note.live) continue;
+    for (const auto& [id, entry] : indexes.jobs) {
+      if (!entry.live) continue;
       const JobSpec& spec = *state.find_job(id)->spec;
       indexes.singletons.named[{spec.user, spec.name}].insert(id);
     }
@@ -169,7 +169,7 @@ void keep(std::set<Id>& ids, Id id, bool in) {
 }
 
 // What is held goes by this: by no other record does it change.
-bool count_places(const Job& job, JobNote& note) {
+bool count_places(const Job& job, IndexedJob& entry) {
   AttemptNumber attempt = 0;
   std::int32_t places = 0;
   if (job.phase == JobPhase::kActive) {
@@ -179,16 +179,16 @@ bool count_places(const Job& job, JobNote& note) {
     }
   }
   // Attempt and number of places together: an attempt may end and the next begin within one batch.
-  const bool changed = attempt != note.attempt || places != note.places;
-  note.attempt = attempt;
-  note.places = places;
+  const bool changed = attempt != entry.attempt || places != entry.places;
+  entry.attempt = attempt;
+  entry.places = places;
   return changed;
 }
 
-void count_end(const State& state, Indexes& indexes, const Job& job, JobNote& note) {
+void count_end(const State& state, Indexes& indexes, const Job& job, IndexedJob& entry) {
   const bool ends = job.phase == JobPhase::kActive && held_until(state, job) != kNever;
-  indexes.plan.ends += (ends ? 1 : 0) - (note.ends ? 1 : 0);
-  note.ends = ends;
+  indexes.plan.ends += (ends ? 1 : 0) - (entry.ends ? 1 : 0);
+  entry.ends = ends;
 }
 
 void note_victim(Indexes& indexes, const Job& job) {
@@ -236,27 +236,27 @@ Total total_of(const Node& node) {
   return total;
 }
 
-void count_total(Indexes& indexes, NodeNote& note, const Total& now) {
+void count_total(Indexes& indexes, IndexedNode& entry, const Total& now) {
   // The tree divides by the total, and works every share out again when it changes.
-  if (note.total == now) return;
-  indexes.total.cores += now.cores - note.total.cores;
-  indexes.total.gpus_milli += now.gpus_milli - note.total.gpus_milli;
-  indexes.total.memory_bytes += now.memory_bytes - note.total.memory_bytes;
-  note.total = now;
+  if (entry.total == now) return;
+  indexes.total.cores += now.cores - entry.total.cores;
+  indexes.total.gpus_milli += now.gpus_milli - entry.total.gpus_milli;
+  indexes.total.memory_bytes += now.memory_bytes - entry.total.memory_bytes;
+  entry.total = now;
   indexes.tree.set_total(indexes.total);
 }
 
 // What a node lacks (its inventory shrank) is not taken from what others have.
-void count_free(NodeNote& note, NodeFree now) {
+void count_free(IndexedNode& entry, NodeFree now) {
   now.gpus_milli = std::max<std::int64_t>(now.gpus_milli, 0);
   now.memory_bytes = std::max<std::int64_t>(now.memory_bytes, 0);
-  for (PoolIndex* pool : note.pools) {
+  for (PoolIndex* pool : entry.pools) {
     NodeFree& sum = pool->free;
-    sum.gpus_milli += now.gpus_milli - note.free.gpus_milli;
-    sum.cores += now.cores - note.free.cores;
-    sum.memory_bytes += now.memory_bytes - note.free.memory_bytes;
+    sum.gpus_milli += now.gpus_milli - entry.free.gpus_milli;
+    sum.cores += now.cores - entry.free.cores;
+    sum.memory_bytes += now.memory_bytes - entry.free.memory_bytes;
   }
-  note.free = now;
+  entry.free = now;
 }
 
 // What was noted, in `batch`, whose memory serves for what will be.
@@ -279,25 +279,25 @@ const PoolIndex* pool_index_of(const State& state, const Indexes& indexes, const
 void sync_node(const State& state, Indexes& indexes, NodeId id) {
   if (indexes.nodes.size() < state.nodes.size()) indexes.nodes.resize(state.nodes.size());
   const Node& node = state.nodes[id];
-  NodeNote& note = indexes.nodes[id];
-  if (!note.known) {
-    note.known = true;
-    note.pools = pools_of(state, indexes, node);
+  IndexedNode& entry = indexes.nodes[id];
+  if (!entry.known) {
+    entry.known = true;
+    entry.pools = pools_of(state, indexes, node);
     note_reserved(state, indexes.plan, node);
   }
   const bool available = is_available(node);
-  for (PoolIndex* pool : note.pools) {
-    if (available && !note.available) pool->nodes.insert({note.rank, id});
-    if (!available && note.available) pool->nodes.erase({note.rank, id});
+  for (PoolIndex* pool : entry.pools) {
+    if (available && !entry.available) pool->nodes.insert({entry.rank, id});
+    if (!available && entry.available) pool->nodes.erase({entry.rank, id});
     // A node that comes back is put before its sums are counted; sync_free below does that.
-    available ? pool->domains.put(node, note.rank, {}) : pool->domains.drop(id);
+    available ? pool->domains.put(node, entry.rank, {}) : pool->domains.drop(id);
   }
-  note.available = available;
-  if (!available) count_free(note, NodeFree{});
+  entry.available = available;
+  if (!available) count_free(entry, NodeFree{});
   sync_free(state, indexes, id);
-  count_total(indexes, note, available ? total_of(node) : Total{});
+  count_total(indexes, entry, available ? total_of(node) : Total{});
   keep(indexes.in_maintenance, id, wants_maintenance(node));
-  set_wake(indexes.node_wakes, id, note.wake, lost_at(state, node));
+  set_wake(indexes.node_wakes, id, entry.wake, lost_at(state, node));
 }
 
 void sync_free(const State& state, Indexes& indexes, NodeId id) {
@@ -305,17 +305,17 @@ void sync_free(const State& state, Indexes& indexes, NodeId id) {
   // Anything that searches have read may be another now.
   indexes.books.move_on();
   if (!indexes.nodes.holds(id)) return;  // it is new: all of it is looked at next
-  NodeNote& note = indexes.nodes[id];
-  if (!note.available) return;
+  IndexedNode& entry = indexes.nodes[id];
+  if (!entry.available) return;
   const NodeFree free = free_of(state.nodes[id]);
   const NodeRank rank = indexes.policies.placement->rank(free);
   // A rank that stays leaves the order of nodes as it is, and that is where the time would go.
-  for (PoolIndex* pool : note.pools) {
-    if (rank != note.rank) move_in(pool->nodes, {{note.rank, id}}, {{rank, id}});
+  for (PoolIndex* pool : entry.pools) {
+    if (rank != entry.rank) move_in(pool->nodes, {{entry.rank, id}}, {{rank, id}});
     pool->domains.update(id, rank, free);
   }
-  note.rank = rank;
-  count_free(note, free);
+  entry.rank = rank;
+  count_free(entry, free);
 }
 
 void sync_job(State& state, Indexes& indexes, JobId id) {
@@ -323,14 +323,14 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
   if (found == state.jobs.end()) return forget(indexes, id);
   Job& job = found->second;
   const auto [at, added] = indexes.jobs.try_emplace(id);
-  JobNote& note = at->second;
+  IndexedJob& entry = at->second;
   const bool live = job.phase != JobPhase::kEnded;
   const bool active = job.phase == JobPhase::kActive;
   // As if it had been the opposite, so that the first look links it or counts it as ended.
-  if (added) note.live = !live;
-  if (live != note.live) {
-    note.live = live;
-    if (!live) note.ended_at = job.ended_at;  // before unlink, which may make it forgettable
+  if (added) entry.live = !live;
+  if (live != entry.live) {
+    entry.live = live;
+    if (!live) entry.ended_at = job.ended_at;  // before unlink, which may make it forgettable
     if (live) {
       if (!added) --indexes.ended_count;
       link(state, indexes, job);
@@ -339,18 +339,18 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
       if (!added) unlink(state, indexes, id, *job.spec, job.array);
     }
     set_forgettable(indexes, job);
-    if (live) note.ended_at = {};
+    if (live) entry.ended_at = {};
   }
-  if (active != note.active) {
-    note.active = active;
+  if (active != entry.active) {
+    entry.active = active;
     if (job.array) indexes.arrays[job.array].active += active ? 1 : -1;
   }
   note_victim(indexes, job);
-  count_end(state, indexes, job, note);
-  set_wake(indexes.job_wakes, id, note.wake, wake_of(state, job, &indexes.singletons));
+  count_end(state, indexes, job, entry);
+  set_wake(indexes.job_wakes, id, entry.wake, wake_of(state, job, &indexes.singletons));
   // Shares depend on what is held, and to work them out again is dear: only when it has really
   // changed, and only if some order reads them.
-  if (count_places(job, note) && indexes.tree.depends_on_usage()) {
+  if (count_places(job, entry) && indexes.tree.depends_on_usage()) {
     state.accounts.of(state, job);
     indexes.tree.usage_changed(indexes.tree.holder_of(job));
   }
@@ -364,21 +364,21 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
       return;
     case JobPhase::kActive:
       // It left the queue: to be queued again it needs a new key anyway.
-      dequeue(indexes, note);
+      dequeue(indexes, entry);
       indexes.to_finish.insert(id);
       indexes.to_start.insert(id);
       return;
     case JobPhase::kEnded:
-      dequeue(indexes, note);
+      dequeue(indexes, entry);
       return;
   }
 }
 
 void sync_wake(const State& state, Indexes& indexes, JobId id) {
   const Job* job = state.find_job(id);
-  const auto note = indexes.jobs.find(id);
-  if (job == nullptr || note == indexes.jobs.end()) return;
-  set_wake(indexes.job_wakes, id, note->second.wake, wake_of(state, *job, &indexes.singletons));
+  const auto entry = indexes.jobs.find(id);
+  if (job == nullptr || entry == indexes.jobs.end()) return;
+  set_wake(indexes.job_wakes, id, entry->second.wake, wake_of(state, *job, &indexes.singletons));
 }
 
 namespace {
@@ -406,9 +406,9 @@ void sync(State& state, Indexes& indexes) {
   Changes& changes = state.changes;
   // Ascending and each once, whatever the order in which the fold touched them: decisions must not
   // depend on it.
-  take_sorted(changes.nodes_taken, taken);
+  take_sorted(changes.nodes_allocated, taken);
   for (NodeId id : taken) sync_free(state, indexes, id);
-  take_sorted(changes.nodes_given, given);
+  take_sorted(changes.nodes_released, given);
   for (NodeId id : given) sync_free(state, indexes, id);
   take_sorted(changes.nodes, touched);
   for (NodeId id : touched) sync_node(state, indexes, id);

@@ -33,7 +33,7 @@
 namespace dove::core {
 
 // With its id it fills one line of memory.
-struct JobNote {
+struct IndexedJob {
   bool live = false;    // as last counted
   bool active = false;  // as last counted
   bool ends = false;    // active, and it is known when at the latest
@@ -46,7 +46,7 @@ struct JobNote {
   Instant ended_at;  // as last counted; 0 while alive
 };
 
-struct NodeNote {
+struct IndexedNode {
   bool known = false;
   bool available = false;
   NodeRank rank = {};
@@ -56,7 +56,7 @@ struct NodeNote {
   Instant wake = kNever;
 };
 
-struct ArrayNote {
+struct IndexedArray {
   std::int32_t live = 0;
   std::int32_t active = 0;
 };
@@ -73,9 +73,9 @@ struct Indexes {
   struct Batch {
     std::vector<JobId> jobs;
     std::vector<NodeId> nodes_touched;
-    std::vector<NodeId> nodes_given;
+    std::vector<NodeId> nodes_released;
     std::vector<NodeId> nodes_freed;  // both
-    std::vector<NodeId> nodes_taken;
+    std::vector<NodeId> nodes_allocated;
   };
   Batch batch;
 
@@ -89,9 +89,9 @@ struct Indexes {
   std::set<JobId> preemptible;      // active ones whose owner allows it
   std::set<JobId> stopping;         // active ones that are being stopped
 
-  IdMap<JobId, JobNote> jobs;
-  ById<NodeId, NodeNote> nodes;
-  std::map<JobId, ArrayNote> arrays;
+  IdMap<JobId, IndexedJob> jobs;
+  ById<NodeId, IndexedNode> nodes;
+  std::map<JobId, IndexedArray> arrays;
   std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name
   Singletons singletons;
 

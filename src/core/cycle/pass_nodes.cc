@@ -13,7 +13,7 @@ namespace dove::core {
 namespace {
 
 // Out of service for a remedy, and expected back without people.
-bool takes_turn(const Node& node) {
+bool counts_as_away(const Node& node) {
   switch (node.life) {
     case LifeStage::kProduction:
     case LifeStage::kOnboard:
@@ -71,7 +71,7 @@ class Maintenance {
   explicit Maintenance(Cycle& cycle) : cycle_(cycle), state_(cycle.state) {
     // Counted anew in each cycle, over the few nodes that are not simply in production.
     for (const NodeId id : cycle.indexes.in_maintenance) {
-      if (takes_turn(*state_.find_node(id))) ++away_;
+      if (counts_as_away(*state_.find_node(id))) ++away_;
     }
   }
 
@@ -133,7 +133,7 @@ class Maintenance {
   }
 
   void leave_production(const Node& node) {
-    // A fault first: it needs no turn, as the node is of no use either way.
+    // A fault first: it waits for no other node, as it is of no use either way.
     if (const Finding* finding = closing_finding(node)) {
       return move(node, LifeStage::kSuspect, finding->remedy, finding_text(*finding));
     }
@@ -145,7 +145,7 @@ class Maintenance {
     if (request.action == NodeAction::kDrain) {
       return move(node, LifeStage::kDraining, Remedy::kNone, request.why, request.who);
     }
-    if (remedy == Remedy::kNone || !has_turn()) return;
+    if (remedy == Remedy::kNone || !another_may_go()) return;
     // An agent is upgraded under running tasks: no drain.
     const LifeStage to = remedy == Remedy::kAgent ? LifeStage::kRepair : LifeStage::kDraining;
     move(node, to, remedy, request.why, request.who);
@@ -169,17 +169,17 @@ class Maintenance {
     }
     // A failed test before a job's start says nothing certain. The node's own tests do.
     const bool to_test = finding != nullptr && finding->check == kPreflight_check;
-    if (to_test && node.jobs.empty() && has_turn()) {
+    if (to_test && node.jobs.empty() && another_may_go()) {
       return move(node, LifeStage::kTest, Remedy::kNone, node.life_why);
     }
-    if (remedy == Remedy::kNone || !has_turn()) return;
+    if (remedy == Remedy::kNone || !another_may_go()) return;
     move(node, LifeStage::kDraining, remedy, node.life_why, asked_reboot ? node.request.who : "");
   }
 
   void drain(const Node& node) {
     if (resumed(node)) return;
     const Remedy wanted = remedy_of(node.request.action);
-    if (node.remedy == Remedy::kNone && wanted != Remedy::kNone && has_turn()) {
+    if (node.remedy == Remedy::kNone && wanted != Remedy::kNone && another_may_go()) {
       return move(node, LifeStage::kDraining, wanted, node.request.why, node.request.who);
     }
     // Jobs are told to end in time for when the node is wanted; until then they run on.
@@ -229,14 +229,14 @@ class Maintenance {
     return true;
   }
 
-  bool has_turn() const { return away_ < state_.settings.max_unavailable; }
+  bool another_may_go() const { return away_ < state_.settings.max_unavailable; }
 
   void move(const Node& from, LifeStage to, Remedy remedy, std::string why, std::string who = "") {
     const NodeId id = from.id;
     // The count is kept while nodes move, so that one pass never takes more than may be away.
-    away_ -= takes_turn(from) ? 1 : 0;
+    away_ -= counts_as_away(from) ? 1 : 0;
     cycle_.emit(MoveNode{id, to, remedy, std::move(why), std::move(who)});
-    away_ += takes_turn(node(id)) ? 1 : 0;
+    away_ += counts_as_away(node(id)) ? 1 : 0;
   }
 
   void stop(JobId id) {

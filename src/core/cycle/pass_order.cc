@@ -21,14 +21,14 @@ Back order(Cycle& cycle) {
     const JobId id = indexes.to_order.take_first();
     const Job* job = cycle.state.find_job(id);
     // The job may have been forgotten since it was noted.
-    const auto note = indexes.jobs.find(id);
-    if (job == nullptr || note == indexes.jobs.end()) continue;
+    const auto entry = indexes.jobs.find(id);
+    if (job == nullptr || entry == indexes.jobs.end()) continue;
     if (is_ready(cycle.state, indexes, *job)) {
-      enqueue(cycle.state, indexes, *job, note->second);
+      enqueue(cycle.state, indexes, *job, entry->second);
     } else {
       // A promise to a job that no longer waits for places keeps nodes free for nobody: it is
       // looked at, and withdrawn.
-      dequeue(indexes, note->second);
+      dequeue(indexes, entry->second);
       if (cycle.state.promises.contains(id)) indexes.plan.to_check.insert(id);
     }
     // A delay may run from what has just happened to another job.

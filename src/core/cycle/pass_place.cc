@@ -72,10 +72,10 @@ std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const Equiva
                                                       Candidates candidates) {
   Indexes& indexes = cycle.indexes;
   const auto open = [&](NodeId id) {
-    const NodeNote& note = indexes.nodes[id];
+    const IndexedNode& entry = indexes.nodes[id];
     // The board scores all nodes alike; which of them belong to the pool is known here.
-    return note.available &&
-           std::find(note.pools.begin(), note.pools.end(), it.pool) != note.pools.end();
+    return entry.available &&
+           std::find(entry.pools.begin(), entry.pools.end(), it.pool) != entry.pools.end();
   };
   const auto best = indexes.scores.choose(cycle.state, it.pool->name, *it.spec, open);
   if (!best) return std::nullopt;

@@ -15,8 +15,8 @@ namespace {
 
 // Victims are sought for so many blocked jobs of a cycle, the first in the queue.
 constexpr std::size_t kBeneficiaries_max = 8;
-// And a turn is offered to so many, those that have waited longest.
-constexpr std::size_t kTurns_max = 8;
+// And so many may rotate in, those that have waited longest.
+constexpr std::size_t kRotations_max = 8;
 // So many jobs of a shape are looked at for the one that has waited longest.
 constexpr int kWaiting_looked_at_max = 64;
 
@@ -43,12 +43,12 @@ class Round {
   bool run() {
     stopped_ = false;
     std::vector<Blocked> blocked = blocked_jobs(/*longest=*/false);
-    // The kinds that need no waiting first. Turns are for what is still blocked then.
+    // The kinds that need no waiting first. Rotation is for what is still blocked then.
     serve(blocked, kBeneficiaries_max, {});
     blocked = blocked_jobs(/*longest=*/true);
-    VictimRules turns;
-    turns.turns = true;
-    serve(blocked, kTurns_max, turns);
+    VictimRules by_rotation;
+    by_rotation.rotation = true;
+    serve(blocked, kRotations_max, by_rotation);
     return stopped_;
   }
 
@@ -61,7 +61,7 @@ class Round {
     for (const auto* ids : {&indexes_.over_limit, &indexes_.no_place, &indexes_.changing}) {
       for (std::uint64_t id : *ids) {
         EquivalenceClass& it = indexes_.classes.at(id);
-        if (it.jobs.empty() || indexes_.tree.is_behind(it.lane, id)) continue;
+        if (it.jobs.empty() || indexes_.tree.is_behind(it.user_queue, id)) continue;
         // What had no place may be over a limit since.
         std::vector<Blocked>& to = is_over_limit(cycle_.state, indexes_, it) ? over : blocked;
         to.push_back(longest ? longest_waiting(it) : entry(*it.jobs.begin()));
@@ -113,7 +113,7 @@ class Round {
       const bool tried = seek(job, rules);
       const bool helped = starts_soon(each.job);
       // Moves only where no other kind helped: two searches for one job are dear.
-      const bool moved = !rules.turns && !helped && seek(job, moves);
+      const bool moved = !rules.rotation && !helped && seek(job, moves);
       if (tried || moved || state_.promises.contains(each.job)) ++served;
     }
   }
@@ -129,9 +129,9 @@ class Round {
   bool may_start(const Job& job) const {
     const JobSpec& spec = *job.spec;
     if (!declared_obstacles(state_, spec).empty()) return false;
-    const auto note = indexes_.jobs.find(job.id);
-    const bool full = note != indexes_.jobs.end() && note->second.equivalence_class != 0 &&
-                      array_is_full(indexes_, indexes_.classes.at(note->second.equivalence_class));
+    const auto entry = indexes_.jobs.find(job.id);
+    const bool full = entry != indexes_.jobs.end() && entry->second.equivalence_class != 0 &&
+                      array_is_full(indexes_, indexes_.classes.at(entry->second.equivalence_class));
     // A limit that the job breaks by itself is kept by no number of victims.
     return !full && VictimLimits(state_, job, least_amount(spec), {}).could_hold();
   }

@@ -54,9 +54,9 @@ bool is_overruled(const State& state, const NodePlan& plan, JobId id, const Plac
 bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
   const State& state = cycle.state;
   Indexes& indexes = cycle.indexes;
-  const auto note = indexes.jobs.find(id);
+  const auto entry = indexes.jobs.find(id);
   // It was started, cancelled or held: it waits for no place now.
-  if (note == indexes.jobs.end() || note->second.equivalence_class == 0) return true;
+  if (entry == indexes.jobs.end() || entry->second.equivalence_class == 0) return true;
   const Job& job = *state.find_job(id);
   const JobSpec& spec = *job.spec;
   const PoolIndex* pool = pool_index_of(state, indexes, spec);
@@ -197,7 +197,7 @@ void check_due(Cycle& cycle) {
     }
     // What stands in its way may be gone though nothing was freed: another's promise, a stop.
     const Generation changes = indexes.plan.changes;
-    if (std::exchange(indexes.plan.notes.at(id).due_at, changes) == changes) continue;
+    if (std::exchange(indexes.plan.promises.at(id).due_at, changes) == changes) continue;
     set_verdict(indexes, class_id, Verdict::kOpen);
   }
 }
@@ -227,9 +227,9 @@ class Blocked {
 
 // The search for uneven gangs may find a later instant than its places would do for.
 void start_earlier(const State& state, Plan& all, JobId job, Planned& planned) {
-  PromiseNote note;
+  PlannedPromise entry;
   PromiseRecord record{planned.start_at, state.now, std::move(planned.placements)};
-  if (const auto at = earlier_start(state, all, job, record, note)) planned.start_at = *at;
+  if (const auto at = earlier_start(state, all, job, record, entry)) planned.start_at = *at;
   planned.placements = std::move(record.placements);
 }
 
@@ -359,7 +359,7 @@ bool promise_round(Cycle& cycle) {
     for (std::uint64_t id : *classes) {
       const EquivalenceClass& it = indexes.classes.at(id);
       // A job behind another that its queue must not pass is not promised anything either.
-      if (it.jobs.empty() || indexes.tree.is_behind(it.lane, id)) continue;
+      if (it.jobs.empty() || indexes.tree.is_behind(it.user_queue, id)) continue;
       if (free[it.spec->queue] > 0) blocked[it.spec->queue].add(id, it);
     }
   }
@@ -416,7 +416,7 @@ void keep_promises(Cycle& cycle) {
       plan.over_limits.insert(id);
       continue;
     }
-    const auto at = earlier_start(cycle.state, plan, id, promise->second, plan.notes.at(id));
+    const auto at = earlier_start(cycle.state, plan, id, promise->second, plan.promises.at(id));
     // What is free now is launched next.
     if (at && *at > cycle.state.now)
       cycle.emit(Promise{id, *at, promise->second.placements, promise->second.cleared});

@@ -18,11 +18,11 @@
 namespace dove::core {
 namespace {
 
-// How a lane stands to that of the job asked about.
+// How a user queue stands to that of the job asked about.
 struct Standing {
   enum class Side { kBehind, kByJob, kAhead };
   Side side = Side::kByJob;
-  bool same_lane = false;
+  bool same_user_queue = false;
   bool same_queue = false;
   const char* by = "";      // kAhead: what decides
   std::int64_t mine = 0;    // of it
@@ -33,15 +33,15 @@ struct Standing {
   const OrderPolicy* sum = nullptr;  // whose rank, less the shares, is compared instead
 };
 
-struct Lane {
+struct UserQueue {
   Standing standing;
   std::int32_t branch = -1;  // of which one job counts: index in branches_
 };
 
 // The jobs of one queue stand alike, or those of one user of it do.
-struct QueueLanes {
-  std::optional<Lane> all;
-  std::map<std::string, Lane> by_user;
+struct UserQueues {
+  std::optional<UserQueue> all;
+  std::map<std::string, UserQueue> by_user;
 };
 
 // Ids so far before the job's are looked at, and so many jobs in all.
@@ -72,14 +72,14 @@ class Ahead {
   }
 
   bool strict() const { return own_.head() == Head::kBlocks; }
-  void look_at_all(bool lane_only);
+  void look_at_all(bool own_queue_only);
   std::optional<Reason> reason() const;
 
  private:
   Total total() const;
-  void look(const Job& other, bool lane_only);
-  const Lane& lane_of(const JobSpec& spec);
-  Lane find_lane(const JobSpec& spec, bool* of_user);
+  void look(const Job& other, bool own_queue_only);
+  const UserQueue& user_queue_of(const JobSpec& spec);
+  UserQueue find_user_queue(const JobSpec& spec, bool* of_user);
   Standing find_standing(const JobSpec& spec, bool* of_user) const;
   void by_branch(const Queue* above, const Queue* mine, const Queue* theirs, const JobSpec& spec,
                  Standing& out) const;
@@ -89,7 +89,7 @@ class Ahead {
   QueueKey sum_key(const Standing& standing, const Job& job) const;
   std::int64_t points_of(const QueueKey& sum) const;
   bool by_priority() const;
-  void count(const Job& other, const Lane& lane, const QueueKey& key);
+  void count(const Job& other, const UserQueue& user_queue, const QueueKey& key);
 
   const State& state_;
   const Policies& policies_;
@@ -99,7 +99,7 @@ class Ahead {
   std::vector<const Queue*> path_;  // from above
   const Pool* pool_;
   Total total_;
-  std::map<std::string, QueueLanes> lanes_;
+  std::map<std::string, UserQueues> user_queues_;
   std::vector<std::pair<std::string, bool>> branches_;  // whether counted
   std::array<QueueKey, 2> mine_;                        // by Standing::ranks_compare
   std::int64_t count_ = 0;
@@ -160,7 +160,7 @@ std::int64_t Ahead::past_part_of(const ShareView& view) const {
   return past_part(view.past_milli_ms, use_rate_milli(all), view.half_life) / view.weight;
 }
 
-// The branches below `above` that lead to both; null: a lane of `above` itself.
+// The branches below `above` that lead to both; null: a user queue of `above` itself.
 void Ahead::by_branch(const Queue* above, const Queue* mine, const Queue* theirs,
                       const JobSpec& spec, Standing& out) const {
   const auto decide = [&](const char* by, std::int64_t of_mine, std::int64_t of_theirs,
@@ -219,10 +219,11 @@ Standing Ahead::find_standing(const JobSpec& spec, bool* of_user) const {
   found.order = &order_of(state_, policies_, spec.queue);
   // There its users compete, with each other or with queues below.
   *of_user = same == path.size() && found.order->basis() != Basis::kJob;
-  found.same_lane = one_queue && (own_.basis() == Basis::kJob || spec.user == job_.spec->user);
+  found.same_user_queue =
+      one_queue && (own_.basis() == Basis::kJob || spec.user == job_.spec->user);
   found.same_queue = one_queue;
   found.ranks_compare = one_queue || found.order == &common_;
-  if (found.same_lane) {
+  if (found.same_user_queue) {
     if (own_.basis() == Basis::kRank) found.sum = &own_;
     return found;
   }
@@ -231,8 +232,8 @@ Standing Ahead::find_standing(const JobSpec& spec, bool* of_user) const {
   return found;
 }
 
-Lane Ahead::find_lane(const JobSpec& spec, bool* of_user) {
-  Lane made{find_standing(spec, of_user), -1};
+UserQueue Ahead::find_user_queue(const JobSpec& spec, bool* of_user) {
+  UserQueue made{find_standing(spec, of_user), -1};
   const std::string& branch = made.standing.branch;
   if (branch.empty()) return made;
   const auto known = std::find_if(branches_.begin(), branches_.end(),
@@ -243,15 +244,15 @@ Lane Ahead::find_lane(const JobSpec& spec, bool* of_user) {
   return made;
 }
 
-const Lane& Ahead::lane_of(const JobSpec& spec) {
-  QueueLanes& queue = lanes_[spec.queue];
+const UserQueue& Ahead::user_queue_of(const JobSpec& spec) {
+  UserQueues& queue = user_queues_[spec.queue];
   // Jobs of a queue stand alike unless its users compete: one look-up by name instead of the
   // comparison for each of thousands of jobs.
   if (queue.all) return *queue.all;
   const auto known = queue.by_user.find(spec.user);
   if (known != queue.by_user.end()) return known->second;
   bool of_user = false;
-  Lane made = find_lane(spec, &of_user);
+  UserQueue made = find_user_queue(spec, &of_user);
   if (!of_user) return queue.all.emplace(std::move(made));
   return queue.by_user.emplace(spec.user, std::move(made)).first->second;
 }
@@ -273,32 +274,34 @@ QueueKey Ahead::key(const Standing& standing, const Job& job) const {
   return {-std::int64_t{job.priority} - of_queue, job.submitted_seq, job.id};
 }
 
-void Ahead::count(const Job& other, const Lane& lane, const QueueKey& key) {
-  const Standing& standing = lane.standing;
-  if (lane.branch >= 0) branches_[static_cast<std::size_t>(lane.branch)].second = true;
+void Ahead::count(const Job& other, const UserQueue& user_queue, const QueueKey& key) {
+  const Standing& standing = user_queue.standing;
+  if (user_queue.branch >= 0) branches_[static_cast<std::size_t>(user_queue.branch)].second = true;
   ++count_;
-  // The last of those in the job's own lane is next before it; of others any of them may be.
+  // The last of those in the job's own user queue is next before it; of others any of them may be.
   // The nearest one is named: it is the one whose start would bring this job forward.
-  const bool nearer = next_ == nullptr || (standing.same_lane && !next_standing_->same_lane) ||
-                      (standing.same_lane == next_standing_->same_lane && next_key_ < key);
+  const bool nearer =
+      next_ == nullptr || (standing.same_user_queue && !next_standing_->same_user_queue) ||
+      (standing.same_user_queue == next_standing_->same_user_queue && next_key_ < key);
   if (!nearer) return;
   next_ = &other;
   next_key_ = key;
   next_standing_ = &standing;
 }
 
-void Ahead::look(const Job& other, bool lane_only) {
+void Ahead::look(const Job& other, bool own_queue_only) {
   const JobSpec& spec = *other.spec;
-  const Lane& lane = lane_of(spec);
-  const Standing& standing = lane.standing;
+  const UserQueue& user_queue = user_queue_of(spec);
+  const Standing& standing = user_queue.standing;
   // The cheap questions first; most waiting jobs of a busy cluster are behind.
   if (standing.side == Standing::Side::kBehind) return;
   // Shares of users say nothing to who is at the head of its queue.
   if (standing.branch.starts_with('/') && comes_first(job_)) return;
   // That branch has its job already.
-  if (lane.branch >= 0 && branches_[static_cast<std::size_t>(lane.branch)].second) return;
-  const bool blocks = strict() && standing.same_lane;
-  if (!blocks && lane_only) return;
+  if (user_queue.branch >= 0 && branches_[static_cast<std::size_t>(user_queue.branch)].second)
+    return;
+  const bool blocks = strict() && standing.same_user_queue;
+  if (!blocks && own_queue_only) return;
   const QueueKey theirs = key(standing, other);
   if (standing.side == Standing::Side::kByJob) {
     const QueueKey& mine = mine_[standing.same_queue ? 1 : 0];
@@ -307,10 +310,10 @@ void Ahead::look(const Job& other, bool lane_only) {
   // In another pool it takes none of its nodes. In a strict order it blocks all the same.
   const bool other_pool = spec.pool != job_.spec->pool && pool_of(state_, spec) != pool_;
   if ((!blocks && other_pool) || startable_at(state_, other) > state_.now) return;
-  count(other, lane, theirs);
+  count(other, user_queue, theirs);
 }
 
-void Ahead::look_at_all(bool lane_only) {
+void Ahead::look_at_all(bool own_queue_only) {
   std::array<const Job*, kAhead_of_look> soon = {};
   std::size_t at = 0;
   // Ids ascend with age, and those before this job are mostly older: a window before it finds
@@ -330,11 +333,11 @@ void Ahead::look_at_all(bool lane_only) {
     // memory.
     const Job* now = std::exchange(soon[at], &other);
     at = (at + 1) % soon.size();
-    if (now != nullptr) look(*now, lane_only);
+    if (now != nullptr) look(*now, own_queue_only);
     return true;
   });
   for (const Job* last : soon) {
-    if (last != nullptr) look(*last, lane_only);
+    if (last != nullptr) look(*last, own_queue_only);
   }
 }
 
@@ -364,7 +367,7 @@ std::optional<Reason> Ahead::reason() const {
   // "At least so many", as not all were looked at.
   if (not_all_) made.limit = static_cast<std::int64_t>(kLooked_at_max);
   made.other = next_->id;
-  if (strict() && next_standing_->same_lane) made.subject = job_.spec->queue;
+  if (strict() && next_standing_->same_user_queue) made.subject = job_.spec->queue;
   made.resource = next_standing_->by;
   made.needs = next_standing_->mine;
   made.used = next_standing_->theirs;

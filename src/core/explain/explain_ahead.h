@@ -1,11 +1,11 @@
 // Who is ahead of a waiting job, and by what.
 //
 // Ahead is a ready job of the same pool that would be tried before it as things are: in the same
-// lane by the order's rank, then by submission; across queues by band, guarantee, share, then rank
-// (core/queue/queue_tree.h). Of a branch that is ahead by its share only one job counts: with each
-// launch the shares change. In a queue that lets nothing pass all of its jobs that are ahead count,
-// whatever their pool, and they keep the job waiting even where it has a place. In a long queue
-// some thousand jobs around it are looked at: `limit` says of how many `count` is.
+// user queue by the order's rank, then by submission; across queues by band, guarantee, share, then
+// rank (core/queue/queue_tree.h). Of a branch that is ahead by its share only one job counts: with
+// each launch the shares change. In a queue that lets nothing pass all of its jobs that are ahead
+// count, whatever their pool, and they keep the job waiting even where it has a place. In a long
+// queue some thousand jobs around it are looked at: `limit` says of how many `count` is.
 #pragma once
 
 #include <vector>

@@ -91,7 +91,7 @@ class Taking {
          const Request& request)
       : inventory_(inventory), books_(books), wish_(wish), request_(request) {}
 
-  bool take_whole(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
+  bool allocate_whole(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
     // As many as there are, not `gpus` of them: which ones to take is for the policy to choose.
     const Offers whole = offers(kWholeDevice_milli, request_.gpus);
     if (static_cast<std::int32_t>(whole.size()) < request_.gpus) return false;
@@ -104,7 +104,7 @@ class Taking {
     return true;
   }
 
-  bool take_share(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
+  bool allocate_share(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
     const Offers roomy = offers(request_.share_milli, 1);
     if (roomy.empty()) return false;
     const std::int32_t device =
@@ -114,7 +114,7 @@ class Taking {
     return true;
   }
 
-  bool take_slices(std::vector<DeviceGrant>& out) {
+  bool allocate_slices(std::vector<DeviceGrant>& out) {
     // Checked first for all slices together. Taking some and finding no place for the next would
     // leave the books half changed.
     if (device_capacity({inventory_, books_.free_milli, books_.slots_taken, wish_.cores}, request_,
@@ -125,7 +125,7 @@ class Taking {
     Cuts cuts(request_.slice);
     const CoresBeside beside(inventory_, wish_.cores, wish_.cores_wanted > 0);
     // One after the other: where the first slice lies decides where the next can.
-    for (std::int32_t i = 0; i < request_.slices; ++i) out.push_back(take_slice(cuts, beside));
+    for (std::int32_t i = 0; i < request_.slices; ++i) out.push_back(allocate_slice(cuts, beside));
     return true;
   }
 
@@ -154,7 +154,7 @@ class Taking {
     return found;
   }
 
-  DeviceGrant take_slice(Cuts& cuts, const CoresBeside& beside) {
+  DeviceGrant allocate_slice(Cuts& cuts, const CoresBeside& beside) {
     // An idle device comes last, so that whole ones stay whole. Places lost: at some starts a slice
     // shuts out more of the larger slices that could still follow than at others.
     std::array<std::int64_t, 4> best{};
@@ -236,13 +236,13 @@ std::int32_t device_capacity(const DeviceView& free, const Request& request, std
   return static_cast<std::int32_t>(std::min<std::int64_t>(most, fits));
 }
 
-bool take_devices(const Inventory& inventory, DeviceBooks& books, const DeviceWish& wish,
-                  const Request& request, const PlacementPolicy& policy,
-                  std::vector<DeviceGrant>& out) {
+bool allocate_devices(const Inventory& inventory, DeviceBooks& books, const DeviceWish& wish,
+                      const Request& request, const PlacementPolicy& policy,
+                      std::vector<DeviceGrant>& out) {
   Taking taking(inventory, books, wish, request);
-  if (request.gpus > 0) return taking.take_whole(policy, out);
-  if (request.share_milli > 0) return taking.take_share(policy, out);
-  if (request.slices > 0) return taking.take_slices(out);
+  if (request.gpus > 0) return taking.allocate_whole(policy, out);
+  if (request.share_milli > 0) return taking.allocate_share(policy, out);
+  if (request.slices > 0) return taking.allocate_slices(out);
   return true;
 }
 

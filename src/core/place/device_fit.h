@@ -48,8 +48,8 @@ struct DeviceWish {
 
 // Takes the request's devices off `books` and adds them to `out`; false, with nothing taken, when
 // they are not there.
-bool take_devices(const Inventory& inventory, DeviceBooks& books, const DeviceWish& wish,
-                  const Request& request, const PlacementPolicy& policy,
-                  std::vector<DeviceGrant>& out);
+bool allocate_devices(const Inventory& inventory, DeviceBooks& books, const DeviceWish& wish,
+                      const Request& request, const PlacementPolicy& policy,
+                      std::vector<DeviceGrant>& out);
 
 }  // namespace dove::core

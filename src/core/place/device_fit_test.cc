@@ -16,7 +16,7 @@ class DeviceFitTest : public testing::Test {
   }
   std::vector<DeviceGrant> taken(const Request& request) {
     std::vector<DeviceGrant> out;
-    if (!take_devices(*inventory, books, {cores, 0}, request, FirstFit(), out)) out.clear();
+    if (!allocate_devices(*inventory, books, {cores, 0}, request, FirstFit(), out)) out.clear();
     return out;
   }
 

@@ -26,8 +26,8 @@ std::int32_t device_room(const FreeView& free, const TaskGroup& group,
                     {view.slots_taken.begin(), view.slots_taken.end()}};
   std::vector<DeviceGrant> ignored;
   const bool taken =
-      take_devices(view.inventory, books, {view.cores, group.per_node.cores, group.affinity},
-                   group.per_node, policy, ignored);
+      allocate_devices(view.inventory, books, {view.cores, group.per_node.cores, group.affinity},
+                       group.per_node, policy, ignored);
   if (!taken) return 0;
   return device_capacity({view.inventory, books.free_milli, books.slots_taken, view.cores},
                          group.per_task, most);
@@ -65,7 +65,8 @@ void add_devices(std::vector<DeviceGrant>& to, const std::vector<DeviceGrant>& f
   }
 }
 
-void take_countables(FreeBooks& books, const std::vector<Countable>& asked, Placement& placement) {
+void allocate_countables(FreeBooks& books, const std::vector<Countable>& asked,
+                         Placement& placement) {
   for (const Countable& one : asked) {
     if (one.amount == 0) continue;
     // Books name every resource of the node; one that is not there was refused by capacity().
@@ -95,15 +96,15 @@ struct Taken {
 };
 
 // `cores_wanted`: cores that go with the request's devices.
-Granted take_request(FreeBooks& books, const Request& request, std::int32_t cores_wanted,
-                     Taken& taken, Placement& placement) {
+Granted allocate_request(FreeBooks& books, const Request& request, std::int32_t cores_wanted,
+                         Taken& taken, Placement& placement) {
   Granted granted;
   // Devices before cores: the cores are chosen beside them, while moving a device to the cores is
   // not possible.
   if (wants_devices(request)) {
     const DeviceWish wish{books.cores, cores_wanted, taken.affinity};
-    const bool all =
-        take_devices(*books.inventory, books.devices, wish, request, taken.policy, granted.devices);
+    const bool all = allocate_devices(*books.inventory, books.devices, wish, request, taken.policy,
+                                      granted.devices);
     CHECK(all, "capacity promised these devices");
     std::sort(granted.devices.begin(), granted.devices.end(), comes_before);
     taken.beside = numa_demands(*books.inventory, granted.devices);
@@ -118,7 +119,7 @@ Granted take_request(FreeBooks& books, const Request& request, std::int32_t core
   }
   books.memory_bytes -= request.memory_bytes;
   placement.memory_bytes += request.memory_bytes;
-  take_countables(books, request.countables, placement);
+  allocate_countables(books, request.countables, placement);
   // Cores of a node-wide request are seen by all its tasks, so the placement's set is a union, not
   // a sum.
   placement.cores |= granted.cores;
@@ -186,11 +187,11 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
   // chosen, so that devices and cores end up together.
   const std::int64_t of_tasks = own_devices ? 0 : std::int64_t{tasks} * group.per_task.cores;
   Taken taken{group.affinity, policy};
-  const Granted shared =
-      take_request(books, group.per_node,
-                   static_cast<std::int32_t>(group.per_node.cores + of_tasks), taken, placement);
+  const Granted shared = allocate_request(
+      books, group.per_node, static_cast<std::int32_t>(group.per_node.cores + of_tasks), taken,
+      placement);
   for (std::int32_t i = 0; i < tasks; ++i) {
-    Granted own = take_request(books, group.per_task, group.per_task.cores, taken, placement);
+    Granted own = allocate_request(books, group.per_task, group.per_task.cores, taken, placement);
     TaskGrant task;
     // Ranks ascend within a placement, and across placements in the order of the topology.
     task.rank = first_rank + static_cast<Rank>(i);

@@ -39,7 +39,7 @@ class Search {
   // Tasks of the group that there is room for, node by node.
   std::int64_t room(const TaskGroup& group) const;
 
-  void take(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares);
+  void allocate(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares);
   std::vector<Placement> finish();
 
  private:
@@ -342,7 +342,7 @@ Shares Search::spread_freely(const TaskGroup& group) const {
   return spec_.spread == Spread::kSpread ? spread_widely(group) : spread_packed(group);
 }
 
-void Search::take(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares) {
+void Search::allocate(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares) {
   // Ranks follow the topology, so that neighbours in rank, which talk most (rings, pipelines), are
   // neighbours on the network.
   std::sort(shares.begin(), shares.end(), [&](const Share& a, const Share& b) {
@@ -408,8 +408,8 @@ std::optional<std::vector<Placement>> place_groups(Search search, const JobSpec&
     Shares shares = search.spread(spec.groups[i]);
     if (shares.empty()) return std::nullopt;
     if (only_whether && k + 1 == spec.groups.size()) return std::vector<Placement>{};
-    search.take(spec.groups[i], static_cast<std::int32_t>(i), first_rank(spec, i),
-                std::move(shares));
+    search.allocate(spec.groups[i], static_cast<std::int32_t>(i), first_rank(spec, i),
+                    std::move(shares));
   }
   return search.finish();
 }

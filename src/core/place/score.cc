@@ -54,7 +54,7 @@ std::int32_t tightest_device(const FreeState& node, const TaskShape& task) {
   return best;
 }
 
-void take(FreeState& node, const TaskShape& task, std::int32_t device) {
+void allocate(FreeState& node, const TaskShape& task, std::int32_t device) {
   node.cpu_milli -= task.cpu_milli;
   node.memory_bytes -= task.memory_bytes;
   node.hosts |= kind_of(task);

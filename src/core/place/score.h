@@ -67,7 +67,7 @@ std::int32_t tightest_device(const FreeState& node, const TaskShape& task);
 
 // What is left. `device` is a share's; whole devices are the first ones that are wholly free.
 // REQUIRES: fits(node, task), with the share on `device`.
-void take(FreeState& node, const TaskShape& task, std::int32_t device);
+void allocate(FreeState& node, const TaskShape& task, std::int32_t device);
 
 constexpr std::int32_t kAnyDevice = -1;
 
@@ -100,6 +100,9 @@ class ScorePolicy {
  public:
   virtual ~ScorePolicy() = default;
   virtual std::string_view name() const = 0;
+  // What it was called in an earlier release; settings and old logs may still say so. "": never
+  // anything else.
+  virtual std::string_view former_name() const { return ""; }
   virtual Ties ties() const { return Ties::kFirst; }
   // Whether prepare looks at the mix: then it is prepared again as the mix changes.
   virtual bool learns() const { return false; }

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "core/place/fit.h"
 #include "core/place/mix.h"
-#include "core/state/turns.h"
+#include "core/state/round_robin.h"
 
 namespace dove::core {
 namespace {
@@ -30,6 +30,8 @@ const ScorePolicy* find_score(const Policies& policies, std::string_view name) {
   if (policies.placement != nullptr && is_called(policies.placement->name(), name)) return nullptr;
   for (const ScorePolicy* score : policies.scores) {
     if (is_called(score->name(), name)) return score;
+    const std::string_view former = score->former_name();
+    if (!former.empty() && is_called(former, name)) return score;
   }
   return nullptr;
 }
@@ -99,8 +101,8 @@ void ScoreBoard::set_devices(NodeId node, const std::optional<Devices>& devices)
   std::set<std::int32_t> taken;
   // The smallest number that is free: numbers are bits of a mask (TaskShape::models), of which
   // there are few.
-  for (const auto& [other, note] : kinds_) {
-    if (other != devices->kind) taken.insert(note.number);
+  for (const auto& [other, entry] : kinds_) {
+    if (other != devices->kind) taken.insert(entry.number);
   }
   std::int32_t number = 0;
   while (taken.contains(number)) ++number;
@@ -150,12 +152,12 @@ TaskShape ScoreBoard::shape_of(const Request& request) const {
   shape.device_milli = request.share_milli > 0 ? request.share_milli : kWholeDevice_milli;
   // Which kinds of devices will do, as a mask: the name is compared here once, not on each node.
   shape.models = 0;
-  for (const auto& [kind, note] : kinds_) {
+  for (const auto& [kind, entry] : kinds_) {
     Device device;
     device.kind = kind.kind;
     device.model = kind.model;
     device.memory_bytes = kind.memory_bytes;
-    if (matches(request, device)) shape.models |= std::uint64_t{1} << note.number;
+    if (matches(request, device)) shape.models |= std::uint64_t{1} << entry.number;
   }
   return shape;
 }
@@ -241,9 +243,9 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
     index.scorer = number_;
   }
   if (policy_->ties() == Ties::kNext) {
-    const auto last = state.turns.find(pool);
-    index.index.set_taken(last == state.turns.end() ? std::nullopt
-                                                    : std::optional(index.places[last->second]));
+    const auto last = state.round_robin.find(pool);
+    index.index.set_taken(
+        last == state.round_robin.end() ? std::nullopt : std::optional(index.places[last->second]));
   }
   const auto choice =
       index.index.choose(index.index.shape_id(shape_of(spec.groups.front().per_task)));

@@ -1,7 +1,7 @@
 // ScoreBoard: scores for the live cluster. Where a job of one task goes best.
 //
 // It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs. Part of
-// Derived: its answers are a function of the State alone, whatever it was asked before, so that
+// An index: its answers are a function of the State alone, whatever it was asked before, so that
 // deciding again gives the same. Nothing is worked out before somebody asks.
 #pragma once
 
@@ -79,12 +79,12 @@ class ScoreBoard {
     std::int64_t memory_bytes = 0;
     auto operator<=>(const Devices&) const = default;
   };
-  struct KindNote {
+  struct NumberedKind {
     std::int32_t number = 0;
     std::int64_t nodes = 0;
   };
-  // Ties go to nodes with fewer devices, so that large ones stay whole, then to the older node; by
-  // turns they go around the end of this order.
+  // Ties go to nodes with fewer devices, so that large ones stay whole, then to the older node;
+  // round robin goes on from its cursor, around the end of this order.
   struct PoolIndex {
     explicit PoolIndex(Ties ties) : index({}, ties, 0) {}
     ScoreIndex index;
@@ -108,7 +108,7 @@ class ScoreBoard {
   std::vector<NodeId> touched_;  // each once
   ById<NodeId, bool> is_touched_;
   ById<NodeId, std::shared_ptr<const Inventory>> inventories_;  // as last looked at
-  std::map<DeviceKind, KindNote> kinds_;
+  std::map<DeviceKind, NumberedKind> kinds_;
   ById<NodeId, std::optional<Devices>> devices_;  // none unless all are alike
   std::map<Devices, std::int64_t> alike_;         // so many nodes are alike
   std::map<std::string, PoolIndex> indexes_;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "core/state/turns.h"
+#include "core/state/round_robin.h"
 
 namespace dove::core {
 namespace {
@@ -146,7 +146,7 @@ TEST(ScoreBoard, TasksWithoutDevicesAreScoredByPoliciesThatLearn) {
   EXPECT_EQ(found->node, NodeId{2});
 }
 
-class Turns final : public ScorePolicy {
+class RoundRobin final : public ScorePolicy {
  public:
   class Level final : public Scorer {
    public:
@@ -175,8 +175,8 @@ State four_nodes() {
   return state;
 }
 
-TEST(ScoreBoard, TurnsGoOnFromWhatTheStateTells) {
-  const Turns policy;
+TEST(ScoreBoard, TheCursorOfTheStateIsFollowed) {
+  const RoundRobin policy;
   State state = four_nodes();
   JobSpec spec;
   spec.groups.resize(1);
@@ -188,30 +188,30 @@ TEST(ScoreBoard, TurnsGoOnFromWhatTheStateTells) {
     board.add(spec);
     const auto open = [away](NodeId id) { return id.value != away; };
     const auto found = board.choose(state, pool, spec, open);
-    EXPECT_EQ(found, board.choose(state, pool, spec, open)) << "asking is no turn";
+    EXPECT_EQ(found, board.choose(state, pool, spec, open)) << "asking moves no cursor";
     return found ? found->node : NodeId{};
   };
   EXPECT_EQ(next("a"), NodeId{2}) << "nodes with fewer devices come first";
   for (const auto& [last, then] : {std::pair{2u, 1u}, {1u, 3u}, {3u, 4u}, {4u, 2u}}) {
-    state.turns["a"] = NodeId{last};
+    state.round_robin["a"] = NodeId{last};
     EXPECT_EQ(next("a"), NodeId{then}) << "after " << last;
   }
-  state.turns["a"] = NodeId{3};
-  EXPECT_EQ(next("b"), NodeId{2}) << "each pool has its own turns";
+  state.round_robin["a"] = NodeId{3};
+  EXPECT_EQ(next("b"), NodeId{2}) << "each pool has its own cursor";
   EXPECT_EQ(next("a", 4), NodeId{2}) << "who is not there is passed over";
   EXPECT_EQ(next("a", 3), NodeId{4}) << "though it was the last";
 }
 
-TEST(ScoreBoard, TurnsAreTakenUnderTheirNameOnly) {
+TEST(ScoreBoard, RoundRobinIsKnownByItsNameOnly) {
   for (const char* name : {"round_robin", "round-robin", "round-robin/1"}) {
     ClusterSettings settings;
     settings.placement = name;
-    EXPECT_TRUE(takes_turns(settings)) << name;
+    EXPECT_TRUE(is_round_robin(settings)) << name;
   }
   for (const char* name : {"best_fit", "round", "round_robin2", ""}) {
     ClusterSettings settings;
     settings.placement = name;
-    EXPECT_FALSE(takes_turns(settings)) << name;
+    EXPECT_FALSE(is_round_robin(settings)) << name;
   }
 }
 

@@ -83,7 +83,7 @@ TEST(ScoreIndex, AnswersAsIfAllNodesWereScored) {
       if (!choice) continue;
       ++chosen;
       FreeState& node = nodes[static_cast<std::size_t>(choice->node)];
-      take(node, task, choice->device);
+      allocate(node, task, choice->device);
       index.set_state(choice->node, node);
       ASSERT_EQ(index.state(choice->node), node);
     }
@@ -115,7 +115,7 @@ TEST(ScoreIndex, NextGoesAround) {
     ASSERT_TRUE(choice);
     taken.push_back(choice->node);
     FreeState state = index.state(choice->node);
-    take(state, task, choice->device);
+    allocate(state, task, choice->device);
     index.set_state(choice->node, std::move(state));
   }
   EXPECT_EQ(taken, (std::vector<std::int32_t>{0, 1, 2, 0, 1}));
@@ -150,14 +150,14 @@ TEST(Score, TakesTheFirstWholeDevicesAndTheGivenShare) {
   share.cpu_milli = 500;
   share.devices = 1;
   share.device_milli = 400;
-  take(node, share, 1);
+  allocate(node, share, 1);
   EXPECT_EQ(node.devices_milli, (std::vector<std::int32_t>{1000, 600, 1000}));
   EXPECT_EQ(tightest_device(node, share), 1);
   TaskShape pair;
   pair.devices = 2;
   pair.device_milli = kWholeDevice_milli;
   ASSERT_TRUE(fits(node, pair));
-  take(node, pair, kAnyDevice);
+  allocate(node, pair, kAnyDevice);
   EXPECT_EQ(node.devices_milli, (std::vector<std::int32_t>{0, 600, 0}));
   EXPECT_EQ(node.cpu_milli, 3500);
   EXPECT_EQ(node.hosts, kind_of(share) | kind_of(pair));

@@ -12,7 +12,7 @@ TaskShape whole(std::int32_t devices) { return {1000, 0, devices, kWholeDevice_m
 TEST(Score, WholeDevicesNeedDevicesThatNobodyShares) {
   FreeState node = all_free(four_gpus());
   EXPECT_TRUE(fits(node, whole(4)));
-  take(node, share(500), 2);
+  allocate(node, share(500), 2);
   EXPECT_EQ(node.whole_devices(), 3);
   EXPECT_EQ(node.gpus_milli(), 3500);
   EXPECT_FALSE(fits(node, whole(4)));
@@ -21,7 +21,7 @@ TEST(Score, WholeDevicesNeedDevicesThatNobodyShares) {
 TEST(Score, AShareGoesToTheDeviceThatItLeavesLeastOf) {
   FreeState node = all_free(four_gpus());
   EXPECT_EQ(tightest_device(node, share(300)), 0);
-  take(node, share(500), 1);
+  allocate(node, share(500), 1);
   EXPECT_EQ(tightest_device(node, share(300)), 1);
   EXPECT_EQ(tightest_device(node, share(600)), 0);
 }

@@ -26,8 +26,8 @@ Instant earlier_on(const State& state, Plan& all, const Job& job, const Placemen
 }  // namespace
 
 std::optional<Instant> earlier_start(const State& state, Plan& all, JobId id,
-                                     const PromiseRecord& promise, PromiseNote& note) {
-  if (note.blocker) return std::nullopt;
+                                     const PromiseRecord& promise, PlannedPromise& entry) {
+  if (entry.blocker) return std::nullopt;
   const Job& job = *state.find_job(id);
   Instant at = state.now;
   if (const Reservation* reservation = reservation_of(state, *job.spec)) {
@@ -43,7 +43,7 @@ std::optional<Instant> earlier_start(const State& state, Plan& all, JobId id,
       const Instant free_at = earlier_on(state, all, job, placement, at, promise.start_at);
       if (free_at >= promise.start_at) {
         // In the way whatever the others do.
-        if (at == first) note.blocker = placement.node;
+        if (at == first) entry.blocker = placement.node;
         return std::nullopt;
       }
       moved = moved || (free_at > at && &placement != &promise.placements.front());

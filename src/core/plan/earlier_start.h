@@ -11,6 +11,6 @@ namespace dove::core {
 // The earliest instant at which all places of the promise are free, if that is before the promised
 // one. Remembers in `note` the node that stands in the way. REQUIRES: the job is there.
 std::optional<Instant> earlier_start(const State& state, Plan& all, JobId id,
-                                     const PromiseRecord& promise, PromiseNote& note);
+                                     const PromiseRecord& promise, PlannedPromise& entry);
 
 }  // namespace dove::core

@@ -21,13 +21,13 @@ class EarlierStartTest : public testing::Test {
   }
   std::optional<Instant> find() {
     Plan plan;
-    return earlier_start(cluster.state, plan, waiting, promise, note);
+    return earlier_start(cluster.state, plan, waiting, promise, entry);
   }
 
   TestCluster cluster{1, {.gpus = 4}};
   JobId running, waiting;
   PromiseRecord promise;
-  PromiseNote note;
+  PlannedPromise entry;
 };
 
 TEST_F(EarlierStartTest, IsWhenTheLastOfItsPlacesIsFree) {
@@ -39,7 +39,7 @@ TEST_F(EarlierStartTest, IsWhenTheLastOfItsPlacesIsFree) {
 TEST_F(EarlierStartTest, IsNoneWhereTheyAreNotFreeSooner) {
   promise.start_at = held_until(cluster.state, cluster.job(running));
   EXPECT_EQ(find(), std::nullopt);
-  EXPECT_EQ(note.blocker, NodeId(1)) << "as long as its plan stands nobody needs to look again";
+  EXPECT_EQ(entry.blocker, NodeId(1)) << "as long as its plan stands nobody needs to look again";
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ void check_promises(Plan& plan, NodeId node) {
   if (promised == plan.promised.end()) return;
   for (JobId job : promised->second) {
     plan.to_check.insert(job);
-    NodeId& blocker = plan.notes.at(job).blocker;
+    NodeId& blocker = plan.promises.at(job).blocker;
     // Without a blocker the promise is looked for again, and may be brought forward.
     if (blocker == node) blocker = {};
   }
@@ -147,9 +147,9 @@ void check_promises(Plan& plan, NodeId node) {
 
 // Whether there was one.
 bool forget_promise(Plan& plan, JobId job) {
-  const auto note = plan.notes.find(job);
-  if (note == plan.notes.end()) return false;
-  for (NodeId node : note->second.nodes) {
+  const auto entry = plan.promises.find(job);
+  if (entry == plan.promises.end()) return false;
+  for (NodeId node : entry->second.nodes) {
     mark_stale(plan, node);
     check_promises(plan, node);
     std::set<JobId>& jobs = plan.promised[node];
@@ -157,7 +157,7 @@ bool forget_promise(Plan& plan, JobId job) {
     if (jobs.empty()) plan.promised.erase(node);
   }
   plan.to_check.erase(job);
-  plan.notes.erase(note);
+  plan.promises.erase(entry);
   // What it had can be promised to others now, also where no hold of a running job has ended.
   plan.freed.move_on();
   return true;
@@ -185,14 +185,14 @@ bool note_promise(const State& state, Plan& plan, JobId job) {
   if (promise == state.promises.end()) return forget_promise(plan, job);
   std::vector<NodeId> nodes;
   for (const Placement& placement : promise->second.placements) nodes.push_back(placement.node);
-  const auto note = plan.notes.find(job);
-  const bool same = note != plan.notes.end() && note->second.nodes == nodes &&
-                    note->second.start_at == promise->second.start_at;
+  const auto entry = plan.promises.find(job);
+  const bool same = entry != plan.promises.end() && entry->second.nodes == nodes &&
+                    entry->second.start_at == promise->second.start_at;
   plan.to_check.insert(job);
   if (same) return false;
   // The old one first, so that its nodes do not keep holds for both.
   forget_promise(plan, job);
-  PromiseNote made;
+  PlannedPromise made;
   made.start_at = promise->second.start_at;
   made.nodes = std::move(nodes);
   for (const Placement& placement : promise->second.placements) {
@@ -200,7 +200,7 @@ bool note_promise(const State& state, Plan& plan, JobId job) {
     check_promises(plan, placement.node);
     plan.promised[placement.node].insert(job);
   }
-  plan.notes[job] = std::move(made);
+  plan.promises[job] = std::move(made);
   plan.to_check.insert(job);
   return true;
 }

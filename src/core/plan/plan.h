@@ -49,7 +49,7 @@ struct NodePlan {
 };
 
 // What is known of a promise that was noted.
-struct PromiseNote {
+struct PlannedPromise {
   Instant start_at;
   std::vector<NodeId> nodes;
   NodeId blocker;                    // as long as this node's plan stands, it cannot start earlier
@@ -59,7 +59,7 @@ struct PromiseNote {
 struct Plan {
   ById<NodeId, NodePlan> nodes;
   std::map<NodeId, std::set<JobId>> promised;
-  std::map<JobId, PromiseNote> notes;
+  std::map<JobId, PlannedPromise> promises;
   std::set<JobId> to_check;              // promises that may be void, or kept earlier
   std::set<JobId> over_limits;           // of jobs over a limit: looked at again whatever changes
   Instant boundary = kNever;             // of a reservation: everything is derived anew
@@ -86,7 +86,7 @@ struct Plan {
 
   // Whether something may be free at some instant that is not free now.
   bool has_future() const { return ends > 0 || !is_empty(); }
-  bool is_empty() const { return notes.empty() && !reserves; }
+  bool is_empty() const { return promises.empty() && !reserves; }
 };
 
 // -- kept up to date by sync ---------------------------------------------------------------------

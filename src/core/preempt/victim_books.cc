@@ -15,7 +15,7 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
       // A copy of all nodes is made once for a search; what victims give and get back is done on
       // copies of that.
       Node& node = base_[record.placement->node];
-      give(node, record.placement);
+      core::release(node, record.placement);
       drop_sorted(node.jobs, id);
     }
   }
@@ -26,7 +26,7 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
 void VictimBooks::keep_promised(JobId job) {
   for (const Placement& placement : state_.promises.at(job).placements) {
     Node& node = base_[placement.node];
-    take(node, placement);
+    allocate(node, placement);
     add_sorted(node.jobs, job);  // it will be there: nobody has the node for themselves
     cores_promised_[placement.node] |= placement.cores;
   }
@@ -84,12 +84,12 @@ const VictimBooks::Piece* VictimBooks::piece(NodeId node, std::size_t victim) co
 }
 
 void VictimBooks::release(Node& node, const Piece& piece) const {
-  give(node, piece.placement);
+  core::release(node, piece.placement);
   drop_sorted(node.jobs, jobs_[piece.victim]);
 }
 
 void VictimBooks::hold(Node& node, const Piece& piece) const {
-  take(node, piece.placement);
+  allocate(node, piece.placement);
   add_sorted(node.jobs, jobs_[piece.victim]);
 }
 

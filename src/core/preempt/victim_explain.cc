@@ -54,7 +54,7 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   VictimRules rules;
   // Also what can be done once slices and pauses are over: what keeps the job waiting is then told
   // by an instant.
-  rules.turns = true;
+  rules.rotation = true;
   rules.soon = true;
   rules.takes_over = order_of(state, policies, job.spec->queue).head() == Head::kTakesOver;
   const RankedNodes all = nodes_of(state, *policies.placement, *pool);
@@ -76,8 +76,8 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   reason.other = found->victims.front().job;
   for (const Victim& victim : found->victims) {
     const Job& it = *state.find_job(victim.job);
-    // Turns do not wait for pauses; there the slice is the protection.
-    const Instant pause = victim.kind == VictimKind::kTurn ? Instant{} : pause_end(it);
+    // Rotation does not wait for pauses; there the slice is the protection.
+    const Instant pause = victim.kind == VictimKind::kRotation ? Instant{} : pause_end(it);
     const Instant free_at = std::max(slice_end(it), pause);
     // All of them are needed, so the last one that is protected decides.
     if (free_at > state.now && free_at != kNever) reason.until = std::max(reason.until, free_at);

@@ -10,7 +10,7 @@
 namespace dove::core {
 
 // Which running jobs could be stopped for the job and from when on, or that none can: a reason of
-// kind kPreemption. None when no running job may be preempted at all. Needs no Derived.
+// kind kPreemption. None when no running job may be preempted at all. Needs no indexes.
 std::optional<Reason> explain_victims(const State& state, const Policies& policies, const Job& job);
 
 }  // namespace dove::core

@@ -96,7 +96,8 @@ bool keep_limits(const State& state, const Job& beneficiary, std::span<const Job
     if (limits.hold()) break;
     // Only whom the beneficiary outranks. A taking by share was allowed for the places, and says
     // nothing about limits that both are under.
-    const bool by_level = victim.kind == VictimKind::kPriority || victim.kind == VictimKind::kTurn;
+    const bool by_level =
+        victim.kind == VictimKind::kPriority || victim.kind == VictimKind::kRotation;
     const bool has = std::any_of(found.victims.begin(), found.victims.end(),
                                  [&](const Victim& other) { return other.job == victim.job; });
     if (!by_level || has) continue;

@@ -1,7 +1,7 @@
 // VictimLimits: whether a job would be within limits once some running jobs are gone.
 //
 // A limit of a queue, a user or a project that a waiting job would break can be met by stopping
-// jobs that count towards it: those of lower priority, or whose turn is over (in Kueue:
+// jobs that count towards it: those of lower priority, or whose time slice is over (in Kueue:
 // preemption withinClusterQueue). For one beneficiary and one search, one thread.
 #pragma once
 

@@ -191,7 +191,7 @@ Level VictimQueues::level(const Job& job) {
 bool VictimQueues::is_apart(const Job& victim) {
   const Side& theirs = side(victim.spec->queue);
   const std::size_t at = parting(theirs);
-  // Equal paths have no parting queue: within one queue levels and turns decide. A queue and one
+  // Equal paths have no parting queue: within one queue levels and rotation decide. A queue and one
   // below it compete as little, for what the lower one holds is the upper one's as well.
   return at < theirs.path.size() && at < mine_.path.size();
 }
@@ -266,7 +266,7 @@ bool VictimQueues::has_less(const Job& victim) {
   const auto comes = comes_.find(mine_.path[at]->name);
   if (comes != comes_.end()) core::add(gain, comes->second, +1);
   // The one's share afterwards against the other's now: were it equal, the two could take from each
-  // other in turns.
+  // other, back and forth.
   return share(*mine_.path[at], gain) < share(*theirs.path[at], {});
 }
 

@@ -330,7 +330,7 @@ bool VictimSearch::can_move(const Preemption& found, const NodesOf& nodes_of) co
   const auto settle = [&](JobId id, const std::vector<Placement>& placements) {
     for (const Placement& placement : placements) {
       Node& node = nodes[placement.node];
-      take(node, placement);
+      allocate(node, placement);
       add_sorted(node.jobs, id);
     }
   };

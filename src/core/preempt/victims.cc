@@ -89,11 +89,11 @@ class Choice {
     // Asked for what would do later: protection ends by itself.
     if (rules_.soon) return false;
     if (slice_end(job) > state_.now) return true;
-    // A turn may come at once after the slice; to take over takes more, as what was learned may be
-    // wrong.
+    // Rotation may come at once after the slice; to take over takes more, as what was learned may
+    // be wrong.
     if (kind == VictimKind::kService && job.attempts.back().started_at + kRun_min > state_.now)
       return true;
-    return kind != VictimKind::kTurn && pause_end(job) > state_.now;
+    return kind != VictimKind::kRotation && pause_end(job) > state_.now;
   }
 
   std::optional<VictimKind> kind_of(const Job& job) {
@@ -106,9 +106,11 @@ class Choice {
     }
     // The order of these questions is that of VictimKind: the first that holds gives the kind.
     if (theirs < level_) return VictimKind::kPriority;
-    if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 && !queues_.is_apart(job)) {
-      // Turns and takings-over settle who of one queue comes next. Between queues shares do that.
-      return VictimKind::kTurn;
+    if (theirs == level_ && rules_.rotation && job.spec->slice_min.us > 0 &&
+        !queues_.is_apart(job)) {
+      // Rotation and takings-over settle who of one queue comes next. Between queues shares do
+      // that.
+      return VictimKind::kRotation;
     }
     if (theirs == level_ && rules_.takes_over && !queues_.is_apart(job) && takes_over(job)) {
       return VictimKind::kService;
@@ -170,7 +172,7 @@ Purpose purpose_of(VictimKind kind) {
   switch (kind) {
     case VictimKind::kPriority:
       return Purpose::kStarvation;
-    case VictimKind::kTurn:
+    case VictimKind::kRotation:
       return Purpose::kSlice;
     case VictimKind::kService:
     case VictimKind::kShare:

@@ -5,7 +5,7 @@
 // been preempted too recently (a pause that doubles with each time). Kinds of victims, in the order
 // in which they are taken (NVIDIA's talk on time slices; Kubernetes and Kueue for the rules):
 //   priority  the waiting job's level is higher, and no guarantee is broken: kStarvation
-//   turn      equal levels in one queue, the victim's slice is over, the waiting one has waited
+//   rotation  equal levels in one queue, the victim's slice is over, the waiting one has waited
 //   longest: kSlice share     the waiting job's queue takes back what it is guaranteed, from
 //   whoever has more than
 //             that; or levels are equal and its queue ends below the share of the victim's:
@@ -17,8 +17,8 @@
 // Why this ends: a guarantee is only ever taken back by a queue that stays within its own and from
 // queues that keep theirs, so what is used within guarantees grows. Below that, a taking by
 // priority puts one job of a higher level for any number of lower ones, and a taking by share puts
-// all queues concerned below the largest share before. Turns cost a slice each, moves take nothing.
-// Beside the argument there is the pause: in any span of time a job is preempted at most
+// all queues concerned below the largest share before. Rotations cost a slice each, moves take
+// nothing. Beside the argument there is the pause: in any span of time a job is preempted at most
 // logarithmically often. A property test counts.
 #pragma once
 
@@ -32,7 +32,7 @@
 
 namespace dove::core {
 
-enum class VictimKind { kPriority, kTurn, kService, kShare, kMove };
+enum class VictimKind { kPriority, kRotation, kService, kShare, kMove };
 
 struct Victim {
   JobId job;
@@ -49,8 +49,8 @@ bool is_preemptible(const JobSpec& spec);
 
 // When the minimum slice of the active job is over; 0 without one, kNever while it has not begun.
 Instant slice_end(const Job& job);
-// When the pause after its last preemption is over; 0 without one. Turns do not wait for it: there
-// the slice is the protection.
+// When the pause after its last preemption is over; 0 without one. Rotation does not wait for it:
+// there the slice is the protection.
 Instant pause_end(const Job& job);
 // The next instant at which the active job may become a victim; kNever when it may be now, or
 // never.
@@ -61,7 +61,7 @@ std::int64_t lost_work(const State& state, const Job& job);
 
 // What may be done for the beneficiary.
 struct VictimRules {
-  bool turns = false;       // it has waited longest, a turn is its
+  bool rotation = false;    // it has waited longest, and the next slice is its
   bool takes_over = false;  // from running jobs that by what is learned stand clearly behind it
   bool moves = false;  // only smaller jobs that could run elsewhere, instead of all other kinds
   bool soon = false;   // also those still protected: what would do later

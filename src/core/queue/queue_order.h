@@ -1,4 +1,4 @@
-// The order of one queue: its policy, and the place of a job in its lane.
+// The order of one queue: its policy, and the place of a job in its user queue.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@
 
 namespace dove::core {
 
-// The place of a job in its lane: ascending.
+// The place of a job in its user queue: ascending.
 struct QueueKey {
   std::int64_t rank_negated = 0;
   Seq submitted_seq;
@@ -24,7 +24,7 @@ struct QueueKey {
 // others of its queue.
 bool comes_first(const Job& job);
 
-// The place of a waiting job in its lane, ascending: first those that a bad node kept from
+// The place of a waiting job in its user queue, ascending: first those that a bad node kept from
 // starting.
 std::int64_t queue_rank(const Job& job, std::int64_t policy_rank);
 

@@ -92,31 +92,31 @@ std::int32_t QueueTree::add_queue(const State& state, const Queue& queue,
 
 std::int32_t QueueTree::user_of(const std::string& name) {
   const auto [at, added] =
-      users_.try_emplace(name, static_cast<std::int32_t>(lanes_by_user_.size()));
-  if (added) lanes_by_user_.emplace_back();
+      users_.try_emplace(name, static_cast<std::int32_t>(queues_by_user_.size()));
+  if (added) queues_by_user_.emplace_back();
   return at->second;
 }
 
-std::int32_t QueueTree::lane_of(const JobSpec& spec) {
+std::int32_t QueueTree::user_queue_of(const JobSpec& spec) {
   const auto queue = queues_.find(spec.queue);
   const std::int32_t parent = queue == queues_.end() ? kRoot : queue->second;
   const Branch& above = at(parent);
-  // An order by job needs no lanes of users: one lane keeps all its classes.
+  // An order by job needs no user queues of users: one user queue keeps all its classes.
   const std::string& user = by_job(above) ? std::string() : spec.user;
   const auto [at, added] =
-      lanes_.try_emplace({parent, user}, static_cast<std::int32_t>(branches_.size()));
+      user_queues_.try_emplace({parent, user}, static_cast<std::int32_t>(branches_.size()));
   if (!added) return at->second;
   Branch made;
   made.parent = parent;
   made.queue = above.queue;
   made.user = user;
-  made.lane = true;
+  made.is_user_queue = true;
   made.order = above.order;
   made.by_head = above.by_head || by_first_job(above);
-  // A lane is never dropped: users come back, and an index is a small price for it.
+  // A user queue is never dropped: users come back, and an index is a small price for it.
   branches_.push_back(std::move(made));
   if (!user.empty()) {
-    lanes_by_user_[static_cast<std::size_t>(user_of(user))].push_back(at->second);
+    queues_by_user_[static_cast<std::size_t>(user_of(user))].push_back(at->second);
   }
   return at->second;
 }
@@ -127,10 +127,10 @@ const OrderPolicy& QueueTree::order_of(const std::string& queue) const {
                              : *branches_[static_cast<std::size_t>(at->second)].order;
 }
 
-void QueueTree::update(std::int32_t lane, std::uint64_t equivalence_class,
+void QueueTree::update(std::int32_t user_queue, std::uint64_t equivalence_class,
                        const std::optional<QueueKey>& before, const std::optional<QueueKey>& now,
                        bool open) {
-  Branch& branch = at(lane);
+  Branch& branch = at(user_queue);
   const bool was_open = first_of(branch) != nullptr;
   const auto entry = [&](const std::optional<QueueKey>& key) {
     return key ? std::optional(std::pair(*key, equivalence_class)) : std::nullopt;
@@ -139,21 +139,22 @@ void QueueTree::update(std::int32_t lane, std::uint64_t equivalence_class,
   if (branch.order->head() == Head::kBlocks) move_in(branch.classes, entry(before), entry(now));
   move_in(branch.open_classes, entry(before), open ? entry(now) : std::nullopt);
   const int change = (first_of(branch) != nullptr ? 1 : 0) - (was_open ? 1 : 0);
-  // Only when the lane opens or closes: as long as it has another class to try, nothing above it
-  // changes.
-  for (std::int32_t each = lane; change != 0 && each >= 0; each = at(each).parent) {
+  // Only when the user queue opens or closes: as long as it has another class to try, nothing above
+  // it changes.
+  for (std::int32_t each = user_queue; change != 0 && each >= 0; each = at(each).parent) {
     at(each).open_count += change;
     // It comes among its siblings, or goes.
     if (at(each).open_count == (change > 0 ? 1 : 0)) mark(each);
   }
-  mark(lane);
+  mark(user_queue);
 }
 
-const std::pair<QueueKey, std::uint64_t>* QueueTree::first_of(const Branch& lane) const {
-  if (lane.open_classes.empty()) return nullptr;
-  const auto& first = *lane.open_classes.begin();
+const std::pair<QueueKey, std::uint64_t>* QueueTree::first_of(const Branch& user_queue) const {
+  if (user_queue.open_classes.empty()) return nullptr;
+  const auto& first = *user_queue.open_classes.begin();
   // Nothing passes the first job of a strict order.
-  if (lane.order->head() == Head::kBlocks && *lane.classes.begin() != first) return nullptr;
+  if (user_queue.order->head() == Head::kBlocks && *user_queue.classes.begin() != first)
+    return nullptr;
   return &first;
 }
 
@@ -163,7 +164,7 @@ std::optional<std::uint64_t> QueueTree::first(const State& state) {
   std::int32_t index = kRoot;
   // From the top down, one comparison at each level: a choice costs the depth of the tree, not its
   // width.
-  while (!at(index).lane) index = first_child(state, index);
+  while (!at(index).is_user_queue) index = first_child(state, index);
   return first_of(at(index))->second;
 }
 
@@ -179,8 +180,8 @@ std::int32_t QueueTree::first_child(const State& state, std::int32_t index) {
   std::int32_t best = first;
   for (QueueKey head = head_of(state, best); each != children.end() && each->first.ties(key);
        ++each) {
-    // Lanes are in the order of their first jobs.
-    if (at(each->second).lane && at(best).lane) continue;
+    // User queues are in the order of their first jobs.
+    if (at(each->second).is_user_queue && at(best).is_user_queue) continue;
     tied_ = true;
     const QueueKey other = head_of(state, each->second);
     if (!(other < head)) continue;
@@ -226,11 +227,11 @@ void QueueTree::freshen(const State& state, std::int32_t index) {
 
 QueueKey QueueTree::head_of(const State& state, std::int32_t index) {
   std::int32_t below = index;
-  while (!at(below).lane) below = first_child(state, below);
+  while (!at(below).is_user_queue) below = first_child(state, below);
   const QueueKey& first = first_of(at(below))->first;
   // One order throughout: its keys compare, and are used as they are.
-  if (at(index).lane || at(below).order == default_order_) return first;
-  // Keys of different orders do not compare: above a lane priority and age count.
+  if (at(index).is_user_queue || at(below).order == default_order_) return first;
+  // Keys of different orders do not compare: above a user queue priority and age count.
   const Job* job = state.find_job(first.job);
   CHECK(job != nullptr, "what waits exists");
   const Queue* queue = at(below).queue;
@@ -239,13 +240,13 @@ QueueKey QueueTree::head_of(const State& state, std::int32_t index) {
 }
 
 void QueueTree::find_usage(const State& state, Branch& branch) const {
-  const std::string& name = branch.lane ? branch.user : branch.queue->name;
+  const std::string& name = branch.is_user_queue ? branch.user : branch.queue->name;
   // Looked up once: entries stay in their maps as long as the tree is built for this state.
   if (branch.usage == nullptr) {
-    branch.usage = find_in(branch.lane ? state.usage_by_user : state.usage_by_queue, name);
+    branch.usage = find_in(branch.is_user_queue ? state.usage_by_user : state.usage_by_queue, name);
   }
   if (branch.past == nullptr) {
-    branch.past = find_in(branch.lane ? state.past_by_user : state.past_by_queue, name);
+    branch.past = find_in(branch.is_user_queue ? state.past_by_user : state.past_by_queue, name);
   }
 }
 
@@ -269,7 +270,7 @@ std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
                                      state.settings.fair_share_half_life, state.now);
   }
   // Users have no weight among themselves.
-  if (!branch.lane) {
+  if (!branch.is_user_queue) {
     view.weight = branch.queue->weight;
     view.weights = weights_of(*branch.queue);
   }
@@ -282,18 +283,19 @@ std::optional<BranchKey> QueueTree::key_of(const State& state, std::int32_t inde
   if (branch.open_count == 0) return std::nullopt;
   BranchKey key;
   // Without heads in the key it stays as it is while jobs come and go, which saves the walk up.
-  if (branch.lane || branch.by_head) key.head = head_of(state, index);
-  if (!branch.lane) {
+  if (branch.is_user_queue || branch.by_head) key.head = head_of(state, index);
+  if (!branch.is_user_queue) {
     // Bands before guarantees before shares: each decides only among equals of the one before.
     key.band_negated = -std::int64_t{branch.queue->band};
     key.guaranteed_first = is_below_guarantee(state, branch) ? 0 : 1;
   }
-  // The lane of all users has no owner whose share could be asked.
-  const bool by_share = !by_job(at(branch.parent)) && !(branch.lane && branch.user.empty());
+  // The user queue of all users has no owner whose share could be asked.
+  const bool by_share =
+      !by_job(at(branch.parent)) && !(branch.is_user_queue && branch.user.empty());
   if (by_share) key.share = share_of(state, branch);
   // Who comes first does so among the users of its queue too.
   constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
-  if (by_share && branch.lane && key.head.rank_negated == kFirst) key.share = kFirst;
+  if (by_share && branch.is_user_queue && key.head.rank_negated == kFirst) key.share = kFirst;
   if (by_share && key.share != kFirst && at(branch.parent).order->basis() == Basis::kRank) {
     const Job* first = state.find_job(head_of(state, index).job);
     CHECK(first != nullptr, "what waits exists");
@@ -315,9 +317,9 @@ const QueueTree::Holder& QueueTree::holder_of(const Job& job) {
 }
 
 void QueueTree::usage_changed(const Holder& holder) {
-  // All lanes of the user: what they hold counts wherever they wait.
-  for (const std::int32_t lane : lanes_by_user_[static_cast<std::size_t>(holder.user)]) {
-    if (at(lane).open_count > 0) mark(lane);
+  // All user queues of the user: what they hold counts wherever they wait.
+  for (const std::int32_t user_queue : queues_by_user_[static_cast<std::size_t>(holder.user)]) {
+    if (at(user_queue).open_count > 0) mark(user_queue);
   }
   // Closed branches are not marked. Their key is computed when they open.
   for (std::int32_t each = holder.queue; each != kRoot; each = at(each).parent) {

@@ -1,7 +1,8 @@
 // The tree of queues as a cycle walks it: which class of waiting jobs is tried next.
 //
-// Below the cluster are queues, below a queue are queues or lanes. A lane holds the classes of one
-// user, or of everybody where the queue's order is not by share. A branch's place among its
+// Below the cluster are queues, below a queue are queues or user queues. A user queue holds the
+// classes of one user, or of everybody where the queue's order is not by share. A branch's place
+// among its
 // siblings follows from the state alone: the higher band first, then those below what they are
 // guaranteed, then by the order of their parent: by share and then, or only, by the first job of
 // theirs that may be tried. What is ahead without a place does not pull others forward.
@@ -21,7 +22,7 @@
 
 namespace dove::core {
 
-// Where a queue, or a lane, stands among those beside it; ascending.
+// Where a queue, or a user queue, stands among those beside it; ascending.
 struct BranchKey {
   std::int64_t band_negated = 0;
   std::int64_t guaranteed_first = 0;  // 0: below its guarantee
@@ -42,14 +43,14 @@ class QueueTree {
   // `state` holds of queues, usage and past use: entries may come and change, not go.
   void build(const State& state, const Policies& policies);
 
-  // Which lane holds the classes of such jobs; made when new.
-  std::int32_t lane_of(const JobSpec& spec);
+  // Which user queue holds the classes of such jobs; made when new.
+  std::int32_t user_queue_of(const JobSpec& spec);
 
   // The policy that orders the jobs of the queue.
   const OrderPolicy& order_of(const std::string& queue) const;
 
   // The class's first job has changed (none: it has no jobs), or whether it is to be tried.
-  void update(std::int32_t lane, std::uint64_t equivalence_class,
+  void update(std::int32_t user_queue, std::uint64_t equivalence_class,
               const std::optional<QueueKey>& before, const std::optional<QueueKey>& now, bool open);
 
   // The class to try next; none when nothing is left to try.
@@ -59,11 +60,13 @@ class QueueTree {
   bool tied() const { return tied_; }
   bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
-  // Whether nothing in the lane passes its first job.
-  bool is_strict(std::int32_t lane) const { return at(lane).order->head() == Head::kBlocks; }
+  // Whether nothing in the user queue passes its first job.
+  bool is_strict(std::int32_t user_queue) const {
+    return at(user_queue).order->head() == Head::kBlocks;
+  }
   // Whether the class is not to be tried for that, whatever its verdict. REQUIRES: it has jobs.
-  bool is_behind(std::int32_t lane, std::uint64_t equivalence_class) const {
-    return is_strict(lane) && at(lane).classes.begin()->second != equivalence_class;
+  bool is_behind(std::int32_t user_queue, std::uint64_t equivalence_class) const {
+    return is_strict(user_queue) && at(user_queue).classes.begin()->second != equivalence_class;
   }
 
   // Whose usage a job counts towards, found once for all jobs of an account. REQUIRES: it has one.
@@ -91,9 +94,9 @@ class QueueTree {
   static constexpr std::int32_t kNone = -1;
   struct Branch {
     std::int32_t parent = kNone;
-    const Queue* queue = nullptr;  // a lane's: that above it; null for the cluster
-    std::string user;              // of a lane by share
-    bool lane = false;
+    const Queue* queue = nullptr;  // a user queue's: that above it; null for the cluster
+    std::string user;              // of a user queue by share
+    bool is_user_queue = false;
     bool guaranteed = false;  // something
     const OrderPolicy* order = nullptr;
     // In the state's maps; null as long as nothing was found there.
@@ -104,9 +107,9 @@ class QueueTree {
     std::int32_t stale = kNone;  // the first child to be reckoned anew
     std::int32_t next_stale = kNone;
     bool is_stale = false;
-    Classes classes;               // of a lane whose first job blocks the others
-    Classes open_classes;          // of a lane: those to be tried
-    std::int32_t open_count = 0;   // lanes at or below it with a class to be tried
+    Classes classes;               // of a user queue whose first job blocks the others
+    Classes open_classes;          // of a user queue: those to be tried
+    std::int32_t open_count = 0;   // user queues at or below it with a class to be tried
     std::optional<BranchKey> key;  // in the parent's `children`
   };
 
@@ -118,8 +121,8 @@ class QueueTree {
   }
   std::int32_t add_queue(const State& state, const Queue& queue, const Policies& policies);
   std::int32_t user_of(const std::string& name);
-  // The first class of a lane that may be tried.
-  const std::pair<QueueKey, std::uint64_t>* first_of(const Branch& lane) const;
+  // The first class of a user queue that may be tried.
+  const std::pair<QueueKey, std::uint64_t>* first_of(const Branch& user_queue) const;
   // The child that is tried first. REQUIRES: the branch is open.
   std::int32_t first_child(const State& state, std::int32_t index);
   // Notes that the branch's key may have changed, and with it those above that go by first jobs.
@@ -136,10 +139,10 @@ class QueueTree {
 
   std::vector<Branch> branches_;  // 0 is the cluster
   std::map<std::string, std::int32_t> queues_;
-  std::map<std::pair<std::int32_t, std::string>, std::int32_t> lanes_;
+  std::map<std::pair<std::int32_t, std::string>, std::int32_t> user_queues_;
   std::vector<Holder> holders_;  // by Job::account
   std::map<std::string, std::int32_t> users_;
-  std::vector<std::vector<std::int32_t>> lanes_by_user_;
+  std::vector<std::vector<std::int32_t>> queues_by_user_;
   const OrderPolicy* default_order_ = nullptr;
   Total total_;
   bool depends_on_usage_ = false;

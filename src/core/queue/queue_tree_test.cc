@@ -8,18 +8,18 @@
 namespace dove::core {
 namespace {
 
-// One class of jobs in each lane; its number is the job's.
+// One class of jobs in each user queue; its number is the job's.
 class QueueTreeTest : public testing::Test {
  protected:
   void build() { tree.build(cluster.state, plain_policies()); }
   void wait(JobId id) {
     const Job& job = cluster.job(id);
     const QueueKey key{queue_rank(job, job.priority), job.submitted_seq, id};
-    lanes[id] = tree.lane_of(*job.spec);
-    tree.update(lanes[id], id.value, std::nullopt, key, true);
+    user_queues[id] = tree.user_queue_of(*job.spec);
+    tree.update(user_queues[id], id.value, std::nullopt, key, true);
     keys[id] = key;
   }
-  void close(JobId id) { tree.update(lanes[id], id.value, keys[id], keys[id], false); }
+  void close(JobId id) { tree.update(user_queues[id], id.value, keys[id], keys[id], false); }
   std::vector<std::uint64_t> order() {
     std::vector<std::uint64_t> tried;
     while (const auto first = tree.first(cluster.state)) {
@@ -31,7 +31,7 @@ class QueueTreeTest : public testing::Test {
 
   TestCluster cluster;
   QueueTree tree;
-  std::map<JobId, std::int32_t> lanes;
+  std::map<JobId, std::int32_t> user_queues;
   std::map<JobId, QueueKey> keys;
 };
 

@@ -11,8 +11,8 @@
 #include "core/state/hang.h"
 #include "core/state/learned/learned.h"
 #include "core/state/restored/restored.h"
+#include "core/state/round_robin.h"
 #include "core/state/sessions.h"
-#include "core/state/turns.h"
 
 namespace dove::core {
 namespace {
@@ -70,7 +70,7 @@ class DecisionFold {
     count_running(state_, *job, +1);
     for (const Placement& placement : decision.placements) {
       Node& node = *state_.find_node(placement.node);
-      take(node, placement);
+      allocate(node, placement);
       // Sorted, so that whoever goes over the jobs of a node does so by age.
       add_sorted(node.jobs, job->id);
       count_placement(state_, *job, placement, +1);
@@ -78,11 +78,11 @@ class DecisionFold {
         // Other executors have to keep off before it may start (decision 18).
         job->attempts.back().held_back = true;
       }
-      state_.changes.take(node.id);
+      state_.changes.allocate(node.id);
     }
     state_.changes.touch(job->id);
     // Last, as the cursor of ties goes by where it was really put.
-    note_turn(*job->spec, decision.placements);
+    move_cursor(*job->spec, decision.placements);
   }
 
   void operator()(const Start& decision) {
@@ -191,7 +191,8 @@ class DecisionFold {
     if (job == nullptr || job->phase != JobPhase::kWaiting) return;
     // Another promise than before: others may start on the old places, and fewer on the new ones.
     if (release_promise(job->id)) {
-      for (const Placement& placement : decision.placements) state_.changes.take(placement.node);
+      for (const Placement& placement : decision.placements)
+        state_.changes.allocate(placement.node);
     }
     state_.promises[job->id] = {decision.start_at, state_.now, decision.placements,
                                 decision.cleared};
@@ -231,10 +232,10 @@ class DecisionFold {
     return true;
   }
 
-  void note_turn(const JobSpec& spec, const std::vector<SharedPlacement>& placements) {
-    if (!takes_turns(state_.settings) || !is_scored(spec) || placements.empty()) return;
+  void move_cursor(const JobSpec& spec, const std::vector<SharedPlacement>& placements) {
+    if (!is_round_robin(state_.settings) || !is_scored(spec) || placements.empty()) return;
     const Pool* pool = pool_of(state_, spec);
-    if (pool != nullptr) state_.turns[pool->name] = placements.front()->node;
+    if (pool != nullptr) state_.round_robin[pool->name] = placements.front()->node;
   }
 
   Attempt* attempt_of(JobId id, AttemptNumber number) {

@@ -35,7 +35,7 @@ void add_countables(std::map<std::string, std::int64_t>& to, const std::vector<C
   }
 }
 
-void take_slots(Node& node, const Placement& placement) {
+void allocate_slots(Node& node, const Placement& placement) {
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
     // A grant may name a device that a later inventory does not have. Nothing is kept of it.
@@ -45,7 +45,7 @@ void take_slots(Node& node, const Placement& placement) {
   }
 }
 
-void give_slots(Node& node, const Placement& placement) {
+void release_slots(Node& node, const Placement& placement) {
   if (node.slots_taken.empty()) return;
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
@@ -161,7 +161,7 @@ CoreSet usable_cores(const Node& node) {
   return cores;
 }
 
-void take(Node& node, const Placement& placement) {
+void allocate(Node& node, const Placement& placement) {
   // What is held is never free at the same time; taking a core twice would go unnoticed here, so
   // `invariants` counts after every step in tests.
   node.cores_free -= placement.cores;
@@ -173,12 +173,12 @@ void take(Node& node, const Placement& placement) {
       node.device_free_milli[device] -= grant.share_milli;
     }
   }
-  take_slots(node, placement);
+  allocate_slots(node, placement);
   node.memory_free_bytes -= placement.memory_bytes;
   add_countables(node.countables_free, placement.countables, -1);
 }
 
-void give(Node& node, const Placement& placement) {
+void release(Node& node, const Placement& placement) {
   // Inventory or reservation may have changed while the cores were held.
   node.cores_free |= placement.cores & open_cores(node);
   for (const DeviceGrant& grant : placement.devices) {
@@ -187,7 +187,7 @@ void give(Node& node, const Placement& placement) {
       node.device_free_milli[device] += grant.share_milli;
     }
   }
-  give_slots(node, placement);
+  release_slots(node, placement);
   node.memory_free_bytes += placement.memory_bytes;
   add_countables(node.countables_free, placement.countables, +1);
 }
@@ -213,7 +213,7 @@ void rebuild_books(const State& state, Node& node) {
     if (job == nullptr || job->attempts.empty()) continue;
     for (const PlacementRecord& record : job->attempts.back().placements) {
       if (record.placement->node == node.id && record.stage != PlacementStage::kEnded) {
-        take(node, record.placement);
+        allocate(node, record.placement);
       }
     }
   }

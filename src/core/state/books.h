@@ -22,8 +22,8 @@ bool is_device_open(const Node& node, std::size_t device);
 
 // Moves what a placement holds from free to held, or back. A device that is not open has nothing
 // free in any case.
-void take(Node& node, const Placement& placement);
-void give(Node& node, const Placement& placement);
+void allocate(Node& node, const Placement& placement);
+void release(Node& node, const Placement& placement);
 
 // Computes what is free from inventory, declaration and the placements that have not ended.
 void rebuild_books(const State& state, Node& node);

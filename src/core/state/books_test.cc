@@ -12,10 +12,10 @@ TEST(Books, WhatIsTakenComesBackWhenItIsGiven) {
   TestCluster cluster(1, {.gpus = 4});
   Node node = cluster.node(1);
   const Placement held = first_free(node, spec_of({.cores = 2, .gpus = 1}));
-  take(node, held);
+  allocate(node, held);
   EXPECT_EQ(node.cores_free.size(), 6u);
   EXPECT_EQ(node.device_free_milli[0], 0);
-  give(node, held);
+  release(node, held);
   EXPECT_EQ(node.cores_free, cluster.node(1).cores_free);
   EXPECT_EQ(node.device_free_milli, cluster.node(1).device_free_milli);
 }

@@ -39,11 +39,11 @@ class Changes {
     if (followed_) nodes.push_back(node);
   }
   // Nothing of it but what it has free, which is more, or less.
-  void give(NodeId node) {
-    if (followed_) nodes_given.push_back(node);
+  void release(NodeId node) {
+    if (followed_) nodes_released.push_back(node);
   }
-  void take(NodeId node) {
-    if (followed_) nodes_taken.push_back(node);
+  void allocate(NodeId node) {
+    if (followed_) nodes_allocated.push_back(node);
   }
   void note_usage_fell() { usage_fell = followed_; }
   void note_declared() { stop(); }
@@ -51,8 +51,8 @@ class Changes {
   // In the order in which they were touched; repeats are kept.
   std::vector<JobId> jobs;
   std::vector<NodeId> nodes;
-  std::vector<NodeId> nodes_given;
-  std::vector<NodeId> nodes_taken;
+  std::vector<NodeId> nodes_released;
+  std::vector<NodeId> nodes_allocated;
   bool usage_fell = false;
 
  private:

@@ -68,13 +68,13 @@ void end_placement(State& state, Job& job, PlacementRecord& record) {
   Node& node = *state.find_node(record.placement->node);
   // Released, not forgotten: the executor holds it until it says that it does not.
   release_placeholders(state, job.id, job.attempts.back().number, node.id);
-  give(node, record.placement);
+  release(node, record.placement);
   drop_sorted(node.jobs, job.id);
   // Whoever else holds the device may have it alone now.
   if (!node.executors.empty() && settle_conflicts(state, node)) state.changes.touch(node.id);
   count_placement(state, job, record.placement, -1);
   state.changes.touch(job.id);
-  state.changes.give(node.id);
+  state.changes.release(node.id);
   state.changes.note_usage_fell();
 }
 

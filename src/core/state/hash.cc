@@ -5,8 +5,9 @@
 namespace dove::core {
 namespace {
 
-// Feeds every field of a State but Derived into a digest, in a fixed order. A field that came with
-// level 3 is `since(3, value.field)`: the hashes of former levels do not know it.
+// Feeds every field of a State into a digest, in a fixed order, but those that are derived from the
+// others. A field that came with level 3 is `since(3, value.field)`: the hashes of former levels do
+// not know it.
 class Hash {
  public:
   explicit Hash(int level) : level_(level) {}
@@ -307,7 +308,7 @@ std::uint64_t state_hash(const State& s, int level) {
   hash.since(9, s.apps, s.job_settings, s.secrets, s.month_by_user, s.month_by_project,
              s.month_by_domain, s.month_by_queue, s.usage_by_domain, s.asked_by_domain,
              s.incarnation, s.restored_at);
-  if (!s.turns.empty()) hash.add(s.turns);
+  if (!s.round_robin.empty()) hash.add(s.round_robin);
   if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);
   return hash.value();

@@ -298,9 +298,9 @@ struct State {
   std::map<std::string, Usage> asked_by_domain;  // by all its jobs that have not ended
   std::int64_t incarnation = 0;                  // times that the log went on from a backup
   Instant restored_at;                           // the last time; 0: never
-  // While placement goes by turns (core/place/score_board.h): where the last job that is placed by
-  // score was launched, by pool.
-  std::map<std::string, NodeId> turns;
+  // While placement is round robin (core/state/round_robin.h), its cursor by pool: the node where
+  // the last job that is placed by score was launched.
+  std::map<std::string, NodeId> round_robin;
   Usage usage;
   Learned learned;
   Accounts accounts;  // derived from the rest, never hashed

@@ -49,11 +49,11 @@ TEST(Changes, TellWhatHasMoreAndWhatHasLess) {
   const JobId job = cluster.submit();
   cluster.state.changes.follow();
   cluster.launch(job);
-  EXPECT_EQ(cluster.state.changes.nodes_taken, std::vector<NodeId>{NodeId(1)});
+  EXPECT_EQ(cluster.state.changes.nodes_allocated, std::vector<NodeId>{NodeId(1)});
   EXPECT_FALSE(cluster.state.changes.usage_fell);
   cluster.start(job);
   cluster.leave(job);
-  EXPECT_EQ(cluster.state.changes.nodes_given, std::vector<NodeId>{NodeId(1)});
+  EXPECT_EQ(cluster.state.changes.nodes_released, std::vector<NodeId>{NodeId(1)});
   EXPECT_TRUE(cluster.state.changes.usage_fell);
 }
 

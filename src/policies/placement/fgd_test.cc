@@ -71,7 +71,7 @@ TEST(Fragmentation, IsWhatTheDefinitionSays) {
     const std::int32_t device =
         task.is_share() ? core::tightest_device(node, task) : core::kAnyDevice;
     core::FreeState after = node;
-    core::take(after, task, device);
+    core::allocate(after, task, device);
     ASSERT_EQ(fragmentation.after(node, task, device), fragmentation_of(after));
     ++placed;
   }
@@ -91,7 +91,7 @@ TEST(Fgd, ScoresAreTheTruncatedSigmoid) {
     if (!core::fits(node, task)) continue;
     const core::Score score = scorer->score(node, task);
     core::FreeState after = node;
-    core::take(after, task, score.device);
+    core::allocate(after, task, score.device);
     const auto saved = fragmentation_of(node) - fragmentation_of(after);
     const auto sigmoid = 1 / (1 + std::exp(-static_cast<long double>(saved) / 29 / 1000));
     ASSERT_EQ(score.value, static_cast<std::int64_t>(100 * sigmoid)) << saved;

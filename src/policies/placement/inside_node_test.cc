@@ -167,7 +167,7 @@ TEST_P(InsideNodeOf, ARefusalTakesNothing) {
     std::vector<DeviceGrant> out;
     const core::DeviceWish wish{books.cores, 1,
                                 random.below(2) == 0 ? Affinity::kSingle : Affinity::kInterleaved};
-    if (core::take_devices(*node.inventory, books.devices, wish, request, policy, out)) {
+    if (core::allocate_devices(*node.inventory, books.devices, wish, request, policy, out)) {
       continue;
     }
     EXPECT_TRUE(out.empty());

@@ -2,11 +2,11 @@
 
 #include "policies/placement/clustering.h"
 #include "policies/placement/dot_product.h"
+#include "policies/placement/expected_fit.h"
 #include "policies/placement/fgd.h"
 #include "policies/placement/packing.h"
 #include "policies/placement/round_robin.h"
 #include "policies/placement/spread.h"
-#include "policies/placement/useful_rest.h"
 #include "policies/placement/worst_fit.h"
 
 namespace dove::policies {
@@ -18,12 +18,12 @@ const std::vector<NamedScorePolicy>& score_policies() {
   static const Packing packing;
   static const RoundRobin round_robin;
   static const Spread spread;
-  static const UsefulRest useful_rest;
+  static const ExpectedFit expected_fit;
   static const WorstFit worst_fit;
   static const std::vector<NamedScorePolicy> all = {
-      {"clustering", &clustering},   {"dot-product", &dot_product}, {"fgd", &fgd},
-      {"packing", &packing},         {"round-robin", &round_robin}, {"spread", &spread},
-      {"useful-rest", &useful_rest}, {"worst-fit", &worst_fit},
+      {"clustering", &clustering},     {"dot-product", &dot_product}, {"fgd", &fgd},
+      {"packing", &packing},           {"round-robin", &round_robin}, {"spread", &spread},
+      {"expected-fit", &expected_fit}, {"worst-fit", &worst_fit},
   };
   return all;
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/place/score_board.h"
-#include "core/state/turns.h"
+#include "core/state/round_robin.h"
 #include "policies/standard.h"
 
 namespace dove::policies {
@@ -97,12 +97,12 @@ TEST(LiveScores, TheUsualPlacementIsNotOneOfThem) {
   EXPECT_EQ(core::find_score(standard, "random"), nullptr);
 }
 
-// The core notes turns by the name in the settings: it must know each that takes them.
-TEST(LiveScores, TurnsAreNotedForThoseThatTakeThem) {
+// The core keeps cursors by the name in the settings: it must know each policy that uses them.
+TEST(LiveScores, CursorsAreKeptForThoseThatUseThem) {
   for (const core::ScorePolicy* each : standard_policies().scores) {
     ClusterSettings settings;
     settings.placement = each->name();
-    EXPECT_EQ(core::takes_turns(settings), each->ties() == core::Ties::kNext) << each->name();
+    EXPECT_EQ(core::is_round_robin(settings), each->ties() == core::Ties::kNext) << each->name();
   }
 }
 

@@ -9,7 +9,7 @@ GangNodes::GangNodes(const GangCluster& cluster)
       free_sum_(cluster.nodes * cluster.gpus_per_node),
       free_(static_cast<std::size_t>(cluster.nodes), cluster.gpus_per_node) {}
 
-bool GangNodes::take(std::int64_t gpus) {
+bool GangNodes::allocate(std::int64_t gpus) {
   if (gpus > free_sum_) return false;
   if (cluster_.packing == Packing::kNodes) {
     if (gpus > cluster_.gpus_per_node) {

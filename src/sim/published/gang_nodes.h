@@ -12,7 +12,7 @@ class GangNodes {
  public:
   explicit GangNodes(const GangCluster& cluster);  // all free
   // Takes that many GPUs by the cluster's packing, or nothing. REQUIRES: gpus > 0.
-  bool take(std::int64_t gpus);
+  bool allocate(std::int64_t gpus);
 
  private:
   bool take_across(std::int64_t gpus);

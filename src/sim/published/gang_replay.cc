@@ -135,7 +135,7 @@ class Replay {
     }
     GangNodes nodes(cluster_);
     for (Live& it : live_) {
-      const bool runs = nodes.take(jobs_[it.job].gpus);
+      const bool runs = nodes.allocate(jobs_[it.job].gpus);
       if (runs && !it.view.running) ++result_.starts;
       if (!runs && it.view.running) it.view.paused = Span{};
       it.view.running = runs;
@@ -157,7 +157,7 @@ class Replay {
 Result<GangResult> replay_gangs(const std::vector<GangJob>& jobs, const GangCluster& cluster,
                                 const JobOrder& order) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (GangNodes(cluster).take(jobs[i].gpus)) continue;
+    if (GangNodes(cluster).allocate(jobs[i].gpus)) continue;
     return Error{ErrorKind::kInvalid, "too_large",
                  fmt::format("job {} of the trace wants {} GPUs and {} nodes of {} cannot hold it; "
                              "give more with --nodes and --gpus-per-node",

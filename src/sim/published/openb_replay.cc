@@ -52,7 +52,7 @@ class Replay {
     const auto choice = index_.choose(shape_ids_[static_cast<std::size_t>(shape)]);
     if (!choice) return false;
     core::FreeState state = index_.state(choice->node);
-    core::take(state, trace_.shapes[static_cast<std::size_t>(shape)], choice->device);
+    core::allocate(state, trace_.shapes[static_cast<std::size_t>(shape)], choice->device);
     state.takes_more = ++tasks_on_[static_cast<std::size_t>(choice->node)] < kTasksMax;
     index_.set_state(choice->node, std::move(state));
     return true;

@@ -47,11 +47,11 @@ void QueueNodes::change(std::size_t node, std::int64_t by) {
   free_sum_ += by;
 }
 
-void QueueNodes::take(const Taken& taken) {
+void QueueNodes::allocate(const Taken& taken) {
   for (const NodeTake& it : taken) change(it.node, -it.gpus);
 }
 
-void QueueNodes::give_back(const Taken& taken) {
+void QueueNodes::release(const Taken& taken) {
   for (const NodeTake& it : taken) change(it.node, it.gpus);
 }
 

@@ -27,8 +27,8 @@ class QueueNodes {
   // Where a job of so many GPUs would go; nothing is taken. REQUIRES: gpus > 0.
   std::optional<Taken> find(std::int64_t gpus) const;
   // REQUIRES: what is taken is free there; what is given back was taken.
-  void take(const Taken& taken);
-  void give_back(const Taken& taken);
+  void allocate(const Taken& taken);
+  void release(const Taken& taken);
   // Whether all of it is free.
   bool has(const Taken& taken) const;
 

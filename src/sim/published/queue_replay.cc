@@ -67,7 +67,7 @@ class Replay {
       const std::size_t index = by_end_.begin()->second;
       by_end_.erase(by_end_.begin());
       by_limit_.erase({started_at(index) + job(index).limit, index});
-      nodes_.give_back(taken_[index]);
+      nodes_.release(taken_[index]);
       used_by_account_[job(index).account] -= job(index).gpus;
       result_.last_end = now_;
       freed = true;
@@ -105,7 +105,7 @@ class Replay {
   }
 
   void start(std::size_t index, Taken taken) {
-    nodes_.take(taken);
+    nodes_.allocate(taken);
     taken_[index] = std::move(taken);
     result_.waited[index] = now_ - job(index).submitted_at;
     result_.used_gpu_us += static_cast<__int128>(job(index).run.us) * job(index).gpus;
@@ -152,7 +152,7 @@ class Replay {
     }
     if (promise && now_ + job(index).limit > promise->at) {
       if (!promise->left.has(*taken)) return false;
-      promise->left.take(*taken);
+      promise->left.allocate(*taken);
     }
     start(index, std::move(*taken));
     return true;
@@ -163,12 +163,12 @@ class Replay {
     std::optional<Taken> taken;
     for (const auto& [end, index] : by_limit_) {
       promise.at = std::max(now_, end);
-      promise.left.give_back(taken_[index]);
+      promise.left.release(taken_[index]);
       taken = promise.left.find(job(head).gpus);
       if (taken) break;
     }
     CHECK(taken, "an empty cluster holds every job of the trace");
-    promise.left.take(*taken);
+    promise.left.allocate(*taken);
     return promise;
   }
 

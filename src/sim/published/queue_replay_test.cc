@@ -50,17 +50,17 @@ TEST(QueueNodes, BestFitAndWholeNodesForWideJobs) {
   QueueNodes nodes({8, 8, 8, 2});
   const Taken one = *nodes.find(1);
   EXPECT_EQ(one[0].node, 3u);  // the one that it leaves the least on
-  nodes.take(one);
-  nodes.take(*nodes.find(5));
+  nodes.allocate(one);
+  nodes.allocate(*nodes.find(5));
   const Taken wide = *nodes.find(11);
   ASSERT_EQ(wide.size(), 2u);
   EXPECT_EQ(wide[0].node, 1u);
   EXPECT_EQ(wide[1].node, 0u);  // its remainder of 3 beside the 5
-  nodes.take(wide);
+  nodes.allocate(wide);
   EXPECT_EQ(nodes.free(), 26 - 1 - 5 - 11);
   EXPECT_TRUE(nodes.find(9));
   EXPECT_FALSE(nodes.find(10));
-  nodes.give_back(wide);
+  nodes.release(wide);
   EXPECT_TRUE(nodes.has(wide));
 }
 

@@ -4,8 +4,8 @@
 #include "core/state/executors/fold_executors.h"
 #include "core/state/learned/learned.h"
 #include "core/state/people.h"
+#include "core/state/round_robin.h"
 #include "core/state/sessions.h"
-#include "core/state/turns.h"
 #include "core/state/usage.h"
 
 namespace dove::core {
@@ -29,7 +29,7 @@ struct Declaring {
     // folded by it.
     state.settings = settings;
     keep_learned(state);
-    if (!takes_turns(settings)) state.turns.clear();
+    if (!is_round_robin(settings)) state.round_robin.clear();
     state.changes.note_declared();
   }
   void operator()(const Pool& pool) {
@@ -99,7 +99,7 @@ void fold_deleted(State& state, const ObjectDeleted& event) {
   // The default pool stays, whatever an old log says about it.
   if (event.kind == "pool" && name != "default") {
     state.pools.erase(name);
-    state.turns.erase(name);
+    state.round_robin.erase(name);
   }
   if (event.kind == "queue") drop_queue(state, name);
   if (event.kind == "limit") drop_limit(state, name);

@@ -48,11 +48,11 @@ void hold(State& state, Job& job, NodeId id) {
   // Its task runs already, from before the restore.
   record.stage = PlacementStage::kPrepared;  // so that nobody orders it anew
   Node& node = *state.find_node(id);
-  take(node, record.placement);
+  allocate(node, record.placement);
   add_sorted(node.jobs, job.id);
   count_placement(state, job, record.placement, +1);
   attempt.placements.push_back(std::move(record));
-  state.changes.take(node.id);
+  state.changes.allocate(node.id);
   state.changes.touch(job.id);
 }
 

@@ -1,4 +1,4 @@
-// UsefulRest keeps what is left on nodes useful to the tasks to expect. Our own; the standard one.
+// ExpectedFit keeps what is left on nodes useful to the tasks to expect. Our own; the standard one.
 //
 // A task of the mix can use a node's idle devices in two ways, and both count. Now: all idle milli
 // of devices large enough for it, if one of it fits, as in Fragmentation; this is nine tenths. To
@@ -22,9 +22,10 @@
 
 namespace dove::policies {
 
-class UsefulRest final : public core::ScorePolicy {
+class ExpectedFit final : public core::ScorePolicy {
  public:
-  std::string_view name() const override { return "useful_rest/2"; }
+  std::string_view name() const override { return "expected_fit/2"; }
+  std::string_view former_name() const override { return "useful_rest"; }
   bool learns() const override { return true; }
   std::unique_ptr<const core::Scorer> prepare(
       std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes) const override;

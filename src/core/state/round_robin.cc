@@ -1,4 +1,4 @@
-#include "core/state/turns.h"
+#include "core/state/round_robin.h"
 
 #include <algorithm>
 #include <string_view>
@@ -20,7 +20,7 @@ bool is_called(std::string_view full, std::string_view name) {
          std::equal(plain.begin(), plain.end(), name.begin(), name.end(), same);
 }
 
-bool takes_turns(const ClusterSettings& settings) {
+bool is_round_robin(const ClusterSettings& settings) {
   const std::string_view name = settings.placement;
   return is_called(kRound_robin, name.substr(0, name.find('/')));
 }

@@ -1,4 +1,4 @@
-#include "policies/placement/useful_rest.h"
+#include "policies/placement/expected_fit.h"
 
 #include <gtest/gtest.h>
 
@@ -22,10 +22,10 @@ core::FreeState node_with(std::vector<std::int32_t> devices_milli, std::int64_t 
   return node;
 }
 
-class UsefulRestTest : public testing::Test {
+class ExpectedFitTest : public testing::Test {
  protected:
-  UsefulRestTest()
-      : scorer_(UsefulRest().prepare(mix_, std::vector<core::NodeClass>{{0, 96'000, 0, 8}})) {}
+  ExpectedFitTest()
+      : scorer_(ExpectedFit().prepare(mix_, std::vector<core::NodeClass>{{0, 96'000, 0, 8}})) {}
 
   std::int64_t value(const core::FreeState& node, const core::TaskShape& task) const {
     return scorer_->score(node, task).value;
@@ -39,9 +39,9 @@ class UsefulRestTest : public testing::Test {
   std::unique_ptr<const core::Scorer> scorer_;
 };
 
-TEST(UsefulRest, WholeDevicesAnywhereWithCpuEnoughNeedNoScores) {
+TEST(ExpectedFit, WholeDevicesAnywhereWithCpuEnoughNeedNoScores) {
   const auto scorer = [](const core::TaskShape& task, std::vector<core::NodeClass> classes) {
-    return UsefulRest().prepare(std::vector<core::MixEntry>{{task, 1}}, classes);
+    return ExpectedFit().prepare(std::vector<core::MixEntry>{{task, 1}}, classes);
   };
   const core::NodeClass node{0, 96'000, 0, 8};
   const core::NodeClass plain{1, 96'000, 0, 0};
@@ -53,11 +53,11 @@ TEST(UsefulRest, WholeDevicesAnywhereWithCpuEnoughNeedNoScores) {
   EXPECT_EQ(scorer(bound, {node}), nullptr) << "models do not count";
 }
 
-TEST(UsefulRest, WhatTasksNameOfModelsDoesNotCount) {
+TEST(ExpectedFit, WhatTasksNameOfModelsDoesNotCount) {
   const std::vector<core::NodeClass> classes = {{0, 96'000, 0, 8}, {1, 96'000, 0, 8}};
   core::TaskShape bound = asks(90'000, 8, 1000);
   bound.models = 2;
-  const auto scorer = UsefulRest().prepare(
+  const auto scorer = ExpectedFit().prepare(
       std::vector<core::MixEntry>{{bound, 5}, {asks(90'000, 8, 1000), 1}, {asks(8000, 1, 500), 3}},
       classes);
   core::FreeState one = node_with(std::vector<std::int32_t>(8, 1000), 96'000);
@@ -67,18 +67,18 @@ TEST(UsefulRest, WhatTasksNameOfModelsDoesNotCount) {
             scorer->score(other, asks(8000, 1, 500)).value);
 }
 
-TEST_F(UsefulRestTest, AShareIsNotSplitFromAWholeDeviceWhenAnotherHasRoom) {
+TEST_F(ExpectedFitTest, AShareIsNotSplitFromAWholeDeviceWhenAnotherHasRoom) {
   const core::FreeState node = node_with({1000, 500, 1000, 700}, 48'000);
   EXPECT_EQ(scorer_->score(node, asks(8000, 1, 500)).device, 1);
   EXPECT_GT(value(node, asks(8000, 1, 500)),
             value(node_with({1000, 1000}, 48'000), asks(8000, 1, 500)));
 }
 
-TEST_F(UsefulRestTest, ARemainderThatHoldsAnotherShareIsBetter) {
+TEST_F(ExpectedFitTest, ARemainderThatHoldsAnotherShareIsBetter) {
   EXPECT_EQ(scorer_->score(node_with({740, 750}, 48'000), asks(8000, 1, 500)).device, 1);
 }
 
-TEST_F(UsefulRestTest, AWholeNodeIsKeptForThoseThatNeedOne) {
+TEST_F(ExpectedFitTest, AWholeNodeIsKeptForThoseThatNeedOne) {
   const std::vector<std::int32_t> whole(8, 1000);
   std::vector<std::int32_t> used = whole;
   used[0] = 0;
@@ -86,7 +86,7 @@ TEST_F(UsefulRestTest, AWholeNodeIsKeptForThoseThatNeedOne) {
             value(node_with(whole, 96'000), asks(12'000, 1, 1000)));
 }
 
-TEST_F(UsefulRestTest, CpuIsTakenWhereDevicesDoNotNeedIt) {
+TEST_F(ExpectedFitTest, CpuIsTakenWhereDevicesDoNotNeedIt) {
   const core::TaskShape cpu_only = asks(10'000, 0, 0);
   EXPECT_GT(value(node_with({0, 0}, 30'000), cpu_only),
             value(node_with({1000, 1000}, 30'000), cpu_only));
@@ -95,10 +95,10 @@ TEST_F(UsefulRestTest, CpuIsTakenWhereDevicesDoNotNeedIt) {
 }
 
 // Nothing of the mix says so: there are only tasks of one device.
-TEST(UsefulRest, OfEqualNodesOneInUseComesFirst) {
+TEST(ExpectedFit, OfEqualNodesOneInUseComesFirst) {
   const std::vector<core::MixEntry> mix = {{asks(25'000, 1, 1000), 1}};
   const std::vector<core::NodeClass> classes = {{0, 96'000, 0, 4}};
-  const auto scorer = UsefulRest().prepare(mix, classes);
+  const auto scorer = ExpectedFit().prepare(mix, classes);
   EXPECT_GT(scorer->score(node_with({0, 1000, 1000, 1000}, 60'000), mix[0].shape).value,
             scorer->score(node_with({1000, 1000, 1000, 1000}, 60'000), mix[0].shape).value);
 }
@@ -108,7 +108,7 @@ std::int64_t taken_alone(core::FreeState node, const core::MixEntry& entry) {
   std::int64_t taken_milli = 0;
   node.memory_bytes = 4096 * kGiB;
   while (core::fits(node, entry.shape)) {
-    core::take(
+    core::allocate(
         node, entry.shape,
         entry.shape.is_share() ? core::tightest_device(node, entry.shape) : core::kAnyDevice);
     taken_milli += entry.shape.gpus_milli();
@@ -116,7 +116,7 @@ std::int64_t taken_alone(core::FreeState node, const core::MixEntry& entry) {
   return taken_milli * entry.count;
 }
 
-TEST_F(UsefulRestTest, CopiesAreWhatFitsOneByOne) {
+TEST_F(ExpectedFitTest, CopiesAreWhatFitsOneByOne) {
   const Copies copies(mix_);
   Random random(4);
   for (int round = 0; round < 2000; ++round) {
@@ -129,7 +129,7 @@ TEST_F(UsefulRestTest, CopiesAreWhatFitsOneByOne) {
     const std::int32_t device =
         task.is_share() ? core::tightest_device(node, task) : core::kAnyDevice;
     core::FreeState after = node;
-    core::take(after, task, device);
+    core::allocate(after, task, device);
     std::int64_t expected = 0;
     for (const core::MixEntry& it : mix_) {
       if (it.shape.devices > 0) expected += taken_alone(after, it);

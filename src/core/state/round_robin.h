@@ -1,4 +1,5 @@
-// Turns: where State::turns is kept, and by which jobs it moves on.
+// Round robin: when State::round_robin, the cursor of each pool, is kept, and which jobs move it
+// on.
 #pragma once
 
 #include <string_view>
@@ -11,9 +12,9 @@ namespace dove::core {
 // `full`: as the policy says.
 bool is_called(std::string_view full, std::string_view name);
 
-// Whether the settings' placement goes around the nodes by turns: State::turns is kept then, and
-// only then. Told by the policy's name, since folding knows no policies.
-bool takes_turns(const ClusterSettings& settings);
+// Whether the settings' placement goes around the nodes: State::round_robin is kept then, and only
+// then. Told by the policy's name, since folding knows no policies.
+bool is_round_robin(const ClusterSettings& settings);
 
 // Whether jobs like this are placed by any score: one task that asks for cores, memory and plain
 // devices, on any node of its pool.

@@ -1,4 +1,4 @@
-#include "core/state/turns.h"
+#include "core/state/round_robin.h"
 
 #include <gtest/gtest.h>
 
@@ -7,21 +7,21 @@
 namespace dove::core {
 namespace {
 
-TEST(Turns, APolicyIsCalledWithOrWithoutItsVersion) {
+TEST(RoundRobin, APolicyIsCalledWithOrWithoutItsVersion) {
   EXPECT_TRUE(is_called("round_robin/1", "round_robin/1"));
   EXPECT_TRUE(is_called("round_robin/1", "round-robin"));
   EXPECT_FALSE(is_called("round_robin/1", "round"));
   EXPECT_FALSE(is_called("round_robin/1", "round_robin/2"));
 }
 
-TEST(Turns, AreTakenWherePlacementGoesAround) {
+TEST(RoundRobin, IsKeptWherePlacementGoesAround) {
   ClusterSettings settings;
-  EXPECT_FALSE(takes_turns(settings));
+  EXPECT_FALSE(is_round_robin(settings));
   settings.placement = "round-robin";
-  EXPECT_TRUE(takes_turns(settings));
+  EXPECT_TRUE(is_round_robin(settings));
 }
 
-TEST(Turns, OneTaskWithPlainDevicesIsScored) {
+TEST(RoundRobin, OneTaskWithPlainDevicesIsScored) {
   EXPECT_TRUE(is_scored(spec_of({.gpus = 1})));
   EXPECT_FALSE(is_scored(spec_of({.gpus = 0})));
   EXPECT_FALSE(is_scored(spec_of({.gpus = 1, .tasks = 2})));
@@ -30,15 +30,15 @@ TEST(Turns, OneTaskWithPlainDevicesIsScored) {
   EXPECT_FALSE(is_scored(chooses));
 }
 
-TEST(Turns, TheStateRemembersWhereTheLastOneWent) {
+TEST(RoundRobin, TheStateRemembersWhereTheLastOneWent) {
   TestCluster cluster(2, {.gpus = 1});
   ClusterSettings settings;
   settings.placement = "round_robin";
   cluster.declare(settings);
   cluster.submit_and_start({.gpus = 1}, {2});
-  EXPECT_EQ(cluster.state.turns.at("default"), NodeId(2));
+  EXPECT_EQ(cluster.state.round_robin.at("default"), NodeId(2));
   cluster.declare(ClusterSettings{});
-  EXPECT_TRUE(cluster.state.turns.empty());
+  EXPECT_TRUE(cluster.state.round_robin.empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "policies/placement/useful_rest.h"
+#include "policies/placement/expected_fit.h"
 
 #include <algorithm>
 #include <vector>
@@ -39,9 +39,9 @@ std::vector<core::MixEntry> of_any_model(std::span<const core::MixEntry> mix) {
   return merged;
 }
 
-class UsefulRestScorer final : public core::Scorer {
+class ExpectedFitScorer final : public core::Scorer {
  public:
-  UsefulRestScorer(std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes)
+  ExpectedFitScorer(std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes)
       : fragmentation_(mix, classes),
         copies_(mix),
         // Differences smaller than this are ties: the mix is an estimate, and no finer than that.
@@ -94,7 +94,7 @@ bool suits_all(const core::TaskShape& task, std::span<const core::NodeClass> cla
 
 }  // namespace
 
-std::unique_ptr<const core::Scorer> UsefulRest::prepare(
+std::unique_ptr<const core::Scorer> ExpectedFit::prepare(
     std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes) const {
   // Nothing in the mix can spoil anything, so the policy has no opinion, and the caller saves the
   // index.
@@ -102,7 +102,7 @@ std::unique_ptr<const core::Scorer> UsefulRest::prepare(
                   [&](const core::MixEntry& it) { return suits_all(it.shape, classes); })) {
     return nullptr;
   }
-  return std::make_unique<UsefulRestScorer>(of_any_model(mix), classes);
+  return std::make_unique<ExpectedFitScorer>(of_any_model(mix), classes);
 }
 
 }  // namespace dove::policies
