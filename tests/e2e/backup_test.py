@@ -3,6 +3,7 @@
 certificate, a server starts on what was restored, and what is damaged or incomplete is refused and leaves nothing."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -92,6 +93,47 @@ class Backup(unittest.TestCase):
             server.terminate()
             server.wait(20)
 
+    def test_segments_follow_and_are_restored(self):
+        place = self.path("followed")
+
+        def follow():
+            process = subprocess.Popen([DOVE, "backup", place, "--plain", "--follow", "--every", "1s", "--data",
+                                        self.cluster.data], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True, env=self.cluster.environment)
+            self.addCleanup(process.kill)
+            for line in process.stdout:
+                if "segments follow" in line:
+                    return process, int(re.search(r"from record (\d+)", line)[1])
+            self.fail("it does not follow")
+
+        def end(process):
+            process.terminate()
+            said = process.communicate(timeout=30)[0]
+            self.assertEqual(process.returncode, 0, said)
+            return int(re.search(r"records to (\d+)$", said.strip())[1])
+
+        process, base = follow()
+        self.cluster.wait(self.cluster.submit({"name": "later", "command": ["true"]}))
+        kept = end(process)
+        process, again = follow()
+        self.assertEqual(again, kept, "it goes on where it was")
+        end(process)
+        restored = self.path("restored_later")
+        self.assertIn("verified", self.dove("restore", place, "--data", restored))
+        self.assertIn("verified: every decision", self.dove("replay", restored))
+
+        with open(f"{place}/segments/{base:020}", "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last[0] ^ 1]))
+        nowhere = self.path("nowhere_later")
+        self.assertIn(f"--at {base} restores what is before it", self.dove("restore", place, "--data", nowhere, code=1))
+        self.assertFalse(os.path.exists(nowhere))
+        self.dove("restore", place, "--data", nowhere, "--at", str(base))
+        # Another log cannot go on with it: what it holds differs from there on.
+        self.assertIn("make another backup", self.dove("backup", place, "--plain", "--follow", "--data", nowhere, code=4))
+
     def test_what_is_wrong_leaves_nothing(self):
         data = self.path("nowhere")
 
@@ -127,6 +169,10 @@ class Backup(unittest.TestCase):
         self.assertIn("it is there already", self.dove("backup", self.made, "--plain", code=4))
         self.assertIn("does not exist", self.dove("backup", self.folder + "/x", "--plain", "--data", self.folder + "/empty",
                                                   code=3))
+        self.assertIn("--follow only", self.dove("backup", self.folder + "/x", "--plain", "--every", "5s", code=2))
+        self.assertIn("1s to 1d", self.dove("backup", self.folder + "/x", "--plain", "--follow", "--every", "0s", code=2))
+        os.mkdir(self.folder + "/other")
+        self.assertIn("holds no backup", self.dove("backup", self.folder + "/other", "--plain", "--follow", code=4))
         self.assertFalse(os.path.exists(self.folder + "/x.partial"))
 
 

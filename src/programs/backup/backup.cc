@@ -32,6 +32,7 @@ constexpr std::size_t kFileBytesMax = 256 << 20;
 constexpr const char kManifest[] = "manifest.json";
 constexpr const char kLog[] = "log.sqlite";
 constexpr const char kSealed[] = "keys.cms";
+constexpr const char kSegments[] = "segments";
 // Of a running process alone; the log comes by a way of its own, and the copy is its own head.
 constexpr std::array<std::string_view, 7> kLeftOut{
     "log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "lock", "head", "url", kCopyMark};
@@ -99,12 +100,13 @@ Result<void> make_directory(const std::string& path) {
                   std::strerror(errno));
 }
 
-Result<Seq> verified_head(const std::string& directory) {
+Result<KeptTo> verified_head(const std::string& directory) {
   TRY_ASSIGN(const auto store, store::SqliteStore::open(directory, store::OpenMode::kReadOnly));
   TRY(store->verify());
   TRY_ASSIGN(const std::vector<Error> damages, store->damages());
   if (!damages.empty()) return damages.front();
-  return store->head().seq;
+  const store::Head head = store->head();
+  return KeptTo{head.seq, head.epoch, head.chain_sha256};
 }
 
 Result<void> write_files(const std::string& directory,
@@ -123,6 +125,8 @@ Result<std::int64_t> list_files(const std::string& directory, json& manifest) {
     if (!entry.is_regular_file()) continue;
     bytes += static_cast<std::int64_t>(entry.file_size());
     if (entry.path().filename() == kLog) continue;
+    // They come later, and are verified by the chain, too.
+    if (entry.path().parent_path().filename() == kSegments) continue;
     TRY_ASSIGN(manifest["files"][fs::relative(entry.path(), directory)],
                digest_of_file(entry.path()));
   }
@@ -132,9 +136,9 @@ Result<std::int64_t> list_files(const std::string& directory, json& manifest) {
 Result<BackupFacts> write_backup(const std::string& data, const std::string& to,
                                  const std::string& certificate_pem, std::int64_t now_s) {
   BackupFacts facts{
-      .head = {}, .dropped = 0, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
+      .to = {}, .dropped = 0, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
   TRY(store::copy_log(data, to));
-  TRY_ASSIGN(facts.head, verified_head(to));
+  TRY_ASSIGN(facts.to, verified_head(to));
   TRY(make_directory(to + "/files"));
   TRY_ASSIGN(const Kept kept, read_files(data));
   TRY(write_files(to + "/files", kept.open, 0644));
@@ -144,8 +148,14 @@ Result<BackupFacts> write_backup(const std::string& data, const std::string& to,
   } else {
     TRY(write_files(to + "/files", kept.secrets, 0600));
   }
-  json manifest{{"format", 1},          {"head", facts.head.value}, {"made_s", now_s},
-                {"program", version()}, {"sealed", facts.sealed},   {"files", json::object()}};
+  json manifest{{"format", 1},
+                {"head", facts.to.head.value},
+                {"chain", facts.to.chain},
+                {"term", facts.to.epoch.value},
+                {"made_s", now_s},
+                {"program", version()},
+                {"sealed", facts.sealed},
+                {"files", json::object()}};
   TRY_ASSIGN(facts.bytes, list_files(to, manifest));
   TRY(files::write_atomically(to + "/" + kManifest, manifest.dump(2) + "\n", 0644,
                               files::Survives::kPowerCut));
@@ -153,12 +163,25 @@ Result<BackupFacts> write_backup(const std::string& data, const std::string& to,
   return facts;
 }
 
+// 0 where a manifest says something else: then the log, which is verified, does not end there.
+std::uint64_t number_of(const json& manifest, const char* name) {
+  const auto at = manifest.find(name);
+  return at != manifest.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
+}
+
+KeptTo kept_to_of(const json& manifest) {
+  const auto chain = manifest.find("chain");
+  return {Seq(number_of(manifest, "head")), Epoch(number_of(manifest, "term")),
+          chain != manifest.end() && chain->is_string() ? chain->get<std::string>() : ""};
+}
+
 Result<BackupFacts> read_manifest(const std::string& from) {
   const std::string path = from + "/" + kManifest;
   TRY_ASSIGN(const std::string text, files::read_text(path, kFileBytesMax));
   const json manifest = json::parse(text, nullptr, false);
-  if (!manifest.is_object() || !manifest.contains("files"))
+  if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object()) {
     return damaged(path, "it is no manifest");
+  }
   json now{{"files", json::object()}};
   BackupFacts facts;
   TRY_ASSIGN(facts.bytes, list_files(from, now));
@@ -173,9 +196,10 @@ Result<BackupFacts> read_manifest(const std::string& from) {
       return damaged(from + "/" + name, "the backup had no such file");
     }
   }
-  facts.head = Seq(manifest.value("head", std::uint64_t{0}));
-  facts.made_s = manifest.value("made_s", std::int64_t{0});
-  facts.sealed = manifest.value("sealed", false);
+  facts.to = kept_to_of(manifest);
+  facts.made_s = static_cast<std::int64_t>(number_of(manifest, "made_s"));
+  const auto sealed = manifest.find("sealed");
+  facts.sealed = sealed != manifest.end() && sealed->is_boolean() && sealed->get<bool>();
   return facts;
 }
 
@@ -205,8 +229,10 @@ Result<void> put_back(const std::string& from, const std::string& to, const Back
                       const std::string& key_pem) {
   if (facts.sealed) TRY(unpack_keys(from, to, key_pem));
   TRY(store::copy_log(from, to));
-  TRY_ASSIGN(const Seq head, verified_head(to));
-  if (head != facts.head) return damaged(from, "its log does not end where its manifest says");
+  TRY_ASSIGN(const KeptTo kept, verified_head(to));
+  if (kept.head != facts.to.head) {
+    return damaged(from, "its log does not end where its manifest says");
+  }
   for (const fs::directory_entry& entry : fs::directory_iterator(from + "/files")) {
     TRY_ASSIGN(const std::string text, files::read_text(entry.path(), kFileBytesMax));
     const unsigned mode = static_cast<unsigned>(entry.status().permissions()) & 0777U;
@@ -254,8 +280,9 @@ Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
   return facts;
 }
 
-Result<BackupFacts> restore_backup(const std::string& from, const std::string& data,
-                                   const std::string& key_pem, const RestoreTo& to) {
+Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,
+                                   const std::string& data, const std::string& key_pem,
+                                   const RestoreTo& to) {
   std::error_code ignored;
   if (fs::exists(data) && !fs::is_empty(data, ignored)) {
     return error_at(ErrorKind::kConflict, "data_not_empty", data,
@@ -266,13 +293,28 @@ Result<BackupFacts> restore_backup(const std::string& from, const std::string& d
   TRY(make_directory(partial));
   Begun begun(partial);
   TRY(put_back(from, partial, facts, key_pem));
+  TRY(add_segments(place, partial, to.point));
+  TRY_ASSIGN(facts.to, verified_head(partial));
   if (!to.is_moved) {
     TRY_ASSIGN(const store::CutFacts cut, store::cut_log(partial, to.point, to.now_s));
-    facts.head = cut.head;
+    facts.to.head = cut.head;
     facts.dropped = cut.dropped;
   }
   TRY(begun.becomes(data));  // a directory takes the place of an empty one
   return facts;
+}
+
+Result<std::optional<KeptTo>> backed_up_to(BackupPlace& place) {
+  TRY_ASSIGN(const std::optional<std::string> text, place.get(kManifest, kFileBytesMax));
+  if (!text) return std::optional<KeptTo>();
+  const json manifest = json::parse(*text, nullptr, false);
+  const std::string path = place.path(kManifest);
+  if (!manifest.is_object()) return damaged(path, "it is no manifest");
+  const KeptTo kept = kept_to_of(manifest);
+  if (!kept.chain.empty()) return std::optional(kept);
+  return error_at(ErrorKind::kConflict, "backup_too_old", path,
+                  "it was made by an earlier release, which did not write where its log's chain "
+                  "ends; make another backup for segments to follow");
 }
 
 Result<store::CutFacts> restore_in_place(const std::string& data, std::int64_t now_s) {

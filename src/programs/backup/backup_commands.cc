@@ -1,7 +1,12 @@
 // dove backup, dove restore.
 #include <fmt/format.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 
@@ -9,6 +14,9 @@
 #include "codec/quantity.h"
 #include "files/text_file.h"
 #include "programs/backup/backup.h"
+#include "programs/backup/backup_place.h"
+#include "programs/backup/bucket_copy.h"
+#include "programs/backup/follow_log.h"
 #include "programs/commands.h"
 #include "programs/settings.h"
 #include "telemetry/clock.h"
@@ -32,11 +40,20 @@ cli::CommandSpec backup_spec() {
   spec.description =
       "Makes the directory BACKUP: the log of one instant with its snapshots, the authority, keys\n"
       "and secrets. Every record, blob and snapshot of the copy is verified before BACKUP has its\n"
-      "name. Keys and secrets are sealed for a certificate, whose key is only needed to restore.";
+      "name. Keys and secrets are sealed for a certificate, whose key is only needed to restore.\n"
+      "\n"
+      "BACKUP may be s3://BUCKET/PREFIX. The keys are those of Amazon's tools: AWS_ACCESS_KEY_ID,\n"
+      "AWS_SECRET_ACCESS_KEY, AWS_REGION; AWS_ENDPOINT_URL for another store of this protocol.\n"
+      "\n"
+      "With --follow it stays, and keeps what the server writes afterwards beside the backup, so\n"
+      "that any moment since can be restored. It goes on with a backup that is there.";
   spec.options = {
       {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
       {"seal-to", 0, "FILE", "certificate (PEM) for which keys and secrets are sealed", false},
       {"plain", 0, "", "leave keys and secrets readable, for root's eyes in a safe place", false},
+      {"follow", 0, "", "keep what is written afterwards, until it is stopped", false},
+      {"every", 0, "SPAN", "how often --follow looks for it (60s)", false},
+      {"scratch", 0, "DIR", "where a copy for a bucket is made first (/var/tmp)", false},
   };
   return spec;
 }
@@ -65,6 +82,7 @@ cli::CommandSpec restore_spec() {
       {"data", 0, "DIR", "where the server's data are to be", false},
       {"key", 0, "FILE", "key (PEM) of the certificate that keys and secrets were sealed for",
        false},
+      {"scratch", 0, "DIR", "where a backup from a bucket is put first (/var/tmp)", false},
   };
   return spec;
 }
@@ -89,7 +107,88 @@ Result<std::string> file_of(const cli::Invocation& invocation, const char* optio
   return files::read_text(invocation.get(option), kPemBytesMax);
 }
 
+// What follows a log ends at the first signal, with all that was written until then; the second
+// breaks off, as the first does with everything else.
+std::atomic<bool> g_stop{false};
+std::atomic<bool> g_break_off{false};
+std::atomic<bool> g_follows{false};
+
+void stop_at_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    if (g_stop.exchange(true) || !g_follows) g_break_off = true;
+  };
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+// A directory of its own that is gone with it.
+class Scratch {
+ public:
+  static Result<std::unique_ptr<Scratch>> make(const cli::Invocation& invocation) {
+    std::string name = invocation.get("scratch", "/var/tmp") + "/dove-backup-XXXXXX";
+    if (::mkdtemp(name.data()) != nullptr) return std::make_unique<Scratch>(name);
+    return Error{
+        ErrorKind::kInternal, "file_unwritable",
+        fmt::format("{}: {}; name another directory with --scratch", name, std::strerror(errno)),
+        "--scratch"};
+  }
+  explicit Scratch(std::string path) : path_(std::move(path)) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+std::string place_of(const std::string& operand) {
+  return is_bucket_url(operand) ? operand : fs::absolute(operand).lexically_normal().string();
+}
+
+Result<BackupFacts> make_at(const cli::Invocation& invocation, const std::string& to,
+                            BackupPlace& place, const std::string& certificate) {
+  const std::string data = data_of(invocation);
+  const std::int64_t now_s = telemetry::now_us() / 1'000'000;
+  if (!is_bucket_url(to)) return make_backup(data, to, certificate, now_s);
+  // Before the copy, which may take long.
+  TRY_ASSIGN(const bool exists, is_uploaded(place));
+  if (exists) {
+    return Error{ErrorKind::kConflict, "backup_exists",
+                 to + ": there is a backup already; name another prefix", to};
+  }
+  TRY_ASSIGN(const auto scratch, Scratch::make(invocation));
+  const std::string copy = scratch->path() + "/backup";
+  TRY_ASSIGN(const BackupFacts facts, make_backup(data, copy, certificate, now_s));
+  TRY(upload_backup(copy, place));
+  return facts;
+}
+
+Result<bool> is_there(const std::string& to, BackupPlace& place) {
+  if (is_bucket_url(to)) return is_uploaded(place);
+  return fs::exists(to);
+}
+
+Result<void> follow(const cli::Invocation& invocation, BackupPlace& place, Span every) {
+  TRY_ASSIGN(const std::optional<KeptTo> base, backed_up_to(place));
+  if (!base) {
+    return Error{ErrorKind::kConflict, "no_backup",
+                 place.path("") + " is there, and holds no backup; name another", place.path("")};
+  }
+  g_follows = true;
+  return follow_log(data_of(invocation), place, *base, every, g_stop);
+}
+
 int backup(const cli::Invocation& invocation) {
+  const std::string to = place_of(invocation.operands.front());
+  if (is_bucket_url(to) && invocation.has("plain")) {
+    return fail("backup", bad_option("--plain",
+                                     "others can read what is in a bucket: name a certificate with "
+                                     "--seal-to"));
+  }
   if (invocation.has("seal-to") == invocation.has("plain")) {
     return fail("backup", bad_option("--seal-to",
                                      "name a certificate that keys and secrets are sealed for, "
@@ -97,13 +196,27 @@ int backup(const cli::Invocation& invocation) {
   }
   const Result<std::string> certificate = file_of(invocation, "seal-to");
   if (!certificate.ok()) return fail("backup", certificate.error());
-  const std::string to = fs::absolute(invocation.operands.front()).lexically_normal();
-  const Result<BackupFacts> made =
-      make_backup(data_of(invocation), to, *certificate, telemetry::now_us() / 1'000'000);
-  if (!made.ok()) return fail("backup", made.error());
-  fmt::print("{}: records to {}, {}, verified; keys and secrets {}\n", to, made->head.value,
-             codec::human_bytes(made->bytes), made->sealed ? "sealed" : "readable");
-  return cli::kExitOk;
+  const Result<Span> every = codec::parse_span(invocation.get("every", "60s"));
+  if (!every.ok() || *every < seconds(1) || *every > seconds(86'400)) {
+    return fail("backup", bad_option("--every", "name a span of 1s to 1d"));
+  }
+  if (invocation.has("every") && !invocation.has("follow")) {
+    return fail("backup", bad_option("--every", "it has an effect with --follow only"));
+  }
+  stop_at_signals();
+  const auto place = open_place(to, g_break_off);
+  if (!place.ok()) return fail("backup", place.error());
+  const Result<bool> exists = invocation.has("follow") ? is_there(to, **place) : false;
+  if (!exists.ok()) return fail("backup", exists.error());
+  if (!*exists) {
+    const Result<BackupFacts> made = make_at(invocation, to, **place, *certificate);
+    if (!made.ok()) return fail("backup", made.error());
+    fmt::print("{}: records to {}, {}, verified; keys and secrets {}\n", to, made->to.head.value,
+               codec::human_bytes(made->bytes), made->sealed ? "sealed" : "readable");
+  }
+  if (!invocation.has("follow")) return cli::kExitOk;
+  const Result<void> done = follow(invocation, **place, *every);
+  return done.ok() ? cli::kExitOk : fail("backup", done.error());
 }
 
 // A record's number, or a time.
@@ -153,6 +266,16 @@ int go_on_in_place(const cli::Invocation& invocation, const std::string& data) {
   return cli::kExitOk;
 }
 
+Result<BackupFacts> restore_from(const cli::Invocation& invocation, const std::string& data,
+                                 const std::string& key, const RestoreTo& to) {
+  const std::string from = place_of(invocation.operands.front());
+  TRY_ASSIGN(const auto place, open_place(from, g_break_off));
+  if (!is_bucket_url(from)) return restore_backup(from, *place, data, key, to);
+  TRY_ASSIGN(const auto scratch, Scratch::make(invocation));
+  TRY(download_backup(*place, scratch->path()));
+  return restore_backup(scratch->path(), *place, data, key, to);
+}
+
 int restore(const cli::Invocation& invocation) {
   if (!invocation.has("data")) {
     return fail("restore", bad_option("--data", "name the directory that the data are to be in"));
@@ -169,11 +292,11 @@ int restore(const cli::Invocation& invocation) {
   if (!key.ok()) return fail("restore", key.error());
   const Result<store::CutPoint> point = cut_point(invocation.get("at"));
   if (!point.ok()) return fail("restore", point.error());
-  const std::string from = fs::absolute(invocation.operands.front()).lexically_normal();
+  stop_at_signals();
   const RestoreTo to{*point, telemetry::now_us() / 1'000'000, invocation.has("moved")};
-  const Result<BackupFacts> restored = restore_backup(from, data, *key, to);
+  const Result<BackupFacts> restored = restore_from(invocation, data, *key, to);
   if (!restored.ok()) return fail("restore", restored.error());
-  fmt::print("{}: records to {}, verified\n", data, restored->head.value);
+  fmt::print("{}: records to {}, verified\n", data, restored->to.head.value);
   if (!to.is_moved) say_what_follows(restored->dropped);
   return cli::kExitOk;
 }

@@ -1,0 +1,64 @@
+#include "programs/backup/follow_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "store/sqlite/sqlite_store.h"
+
+namespace dove::programs {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(200);  // at `stop`
+
+bool passes(const Error& error) {
+  return error.kind == ErrorKind::kUnavailable || error.kind == ErrorKind::kTimeout ||
+         error.kind == ErrorKind::kExhausted || error.code == "bucket_refused";
+}
+
+// Opened anew each time, so that a server may be stopped, restored or moved meanwhile.
+Result<void> keep_all(const std::string& data, BackupPlace& place, KeptTo& kept) {
+  store::SqliteOptions options;
+  options.verifies_tail = false;  // each segment is verified
+  TRY_ASSIGN(const auto log, store::SqliteStore::open(data, store::OpenMode::kReadOnly, options));
+  for (;;) {
+    TRY_ASSIGN(const bool more, keep_segment(*log, place, kept));
+    if (!more) return {};
+  }
+}
+
+void wait(Span every, const std::atomic<bool>& stop) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(every.us);
+  while (!stop && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLook);
+}
+
+}  // namespace
+
+Result<void> follow_log(const std::string& data, BackupPlace& place, const KeptTo& base, Span every,
+                        const std::atomic<bool>& stop) {
+  TRY_ASSIGN(KeptTo kept, kept_to(place, base));
+  fmt::print("{}: segments follow from record {} on, each {} s\n", place.path(""), kept.head.value,
+             every.us / 1'000'000);
+  std::fflush(stdout);
+  bool waits = false;
+  for (bool last = false; !last;) {
+    last = stop;
+    const Result<void> done = keep_all(data, place, kept);
+    if (!done.ok() && (last || !passes(done.error()))) return done.error();
+    if (!done.ok() && !waits) {
+      fmt::print(stderr, "dove backup: {}; records after {} are kept later\n", done.error().message,
+                 kept.head.value);
+    } else if (done.ok() && waits) {
+      fmt::print(stderr, "dove backup: it goes on; records are kept to {}\n", kept.head.value);
+    }
+    waits = !done.ok();
+    wait(every, stop);
+  }
+  fmt::print("{}: records to {}\n", place.path(""), kept.head.value);
+  return {};
+}
+
+}  // namespace dove::programs
