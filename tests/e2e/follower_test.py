@@ -83,6 +83,10 @@ class Following(unittest.TestCase):
         self.stop_source()
         self.cluster.start_server()
 
+    def checks_of_the_copy(self):
+        told = self.cluster.run("doctor", "server", "--data", self.copy, "-o", "json", check=False).stdout
+        return {check["subject"]: check for check in json.loads(told)["checks"]}
+
     def goes_on_from_the_copy(self):
         self.cluster.server.kill()
         self.cluster.server.wait(20)
@@ -128,7 +132,12 @@ class Following(unittest.TestCase):
         self.assertEqual((lines.count("follow_waits"), lines.count("follow_goes_on")), (1, 1))
         self.stop()
         self.assertIn("verified: every decision", cluster.run("replay", self.copy).stdout)
+        checks = self.checks_of_the_copy()
+        self.assertEqual(checks["keys of the copy"]["verdict"], "warning")
+        self.assertIn("identity.pem", checks["keys of the copy"]["evidence"])
+        self.assertIn(f"its last record, {self.head()}, is ", checks["copy"]["evidence"])
         self.goes_on_from_the_copy()
+        self.assertNotIn("copy", self.checks_of_the_copy(), "it is none any more")
         for name, job in jobs.items():
             shown = cluster.job(job)
             self.assertEqual((shown["name"], shown["state"]), (name, "waiting"))

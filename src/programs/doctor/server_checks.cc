@@ -1,12 +1,15 @@
 // The data of a controller: who may read them, room, certificates, the log and its snapshots.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "programs/doctor/checks.h"
+#include "programs/follow/copy_mark.h"
 #include "programs/full_disk.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -69,6 +72,30 @@ void check_log(const DoctorOptions& options, std::vector<Check>& out) {
   }
 }
 
+// A copy that a follower keeps: what has to be put beside it before a cluster can go on from it,
+// and how old its end is.
+void check_copy(const DoctorOptions& options, std::vector<Check>& out) {
+  const std::string& data = options.server_data;
+  if (copied_cluster(data).empty()) return;
+  std::string missing;
+  for (const char* name : {"secret", "token", "identity.pem"}) {  // that each controller has
+    if (::access((data + "/" + name).c_str(), F_OK) != 0) missing += std::string(" ") + name;
+  }
+  out.push_back({"server", "keys of the copy", missing.empty() ? Verdict::kGood : Verdict::kWarning,
+                 missing.empty() ? "they are here" : "a follower copies none; missing:" + missing,
+                 missing.empty() ? "" : "copy them from the controller: docs/operate/follow.md"});
+  auto store = store::SqliteStore::open(data, store::OpenMode::kReadOnly);
+  if (!store.ok()) return;  // the log's own check says so
+  const store::Head head = (*store)->head();
+  const std::int64_t age_s = options.now_s - head.at.us / 1'000'000;
+  out.push_back(
+      {"server", "copy", Verdict::kGood,
+       fmt::format("its last record, {}, is {} old; the follower's /readyz says how far it "
+                   "is behind",
+                   head.seq.value, span_text(std::max<std::int64_t>(age_s, 0))),
+       ""});
+}
+
 }  // namespace
 
 std::vector<Check> check_server(const DoctorOptions& options) {
@@ -94,6 +121,7 @@ std::vector<Check> check_server(const DoctorOptions& options) {
   out.push_back(check_certificate("server", data + "/ca.pem", options.now_s, kAuthorityDays,
                                   "dove ca rotate"));
   check_log(options, out);
+  check_copy(options, out);
   return out;
 }
 
