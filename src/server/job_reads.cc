@@ -16,6 +16,7 @@
 #include "server/handlers.h"
 #include "server/idle/idle_sweep.h"
 #include "server/job_select.h"
+#include "server/lists/list_text.h"
 #include "server/sessions/session_app.h"
 #include "views/job_view.h"
 #include "views/reasons.h"
@@ -26,6 +27,10 @@ namespace {
 // The most jobs whose programs are read for one page of sessions.
 constexpr std::size_t kLookedAtForSessions = 1000;
 constexpr std::chrono::seconds kProgramsWait{5};
+// Of a list, in one turn of the loop: a few milliseconds.
+constexpr int kLookedAtInPiece = 20'000;
+constexpr std::int64_t kSummariesInPiece = 200;
+constexpr std::int64_t kWholeInPiece = 50;
 
 using Json = nlohmann::json;
 
@@ -155,20 +160,6 @@ Result<backends::LogRequest> read_log_request(const Call& call, const core::Job&
                "rank"};
 }
 
-// Jobs from the newest to the oldest, or from the one before `after` (of the page before), for as
-// long as `take` wants more.
-void visit_newest(const core::State& state, std::int64_t after,
-                  const std::function<bool(const core::Job&)>& take) {
-  if (state.jobs.begin() == state.jobs.end()) return;
-  const std::uint64_t first = state.jobs.begin()->first.value;
-  std::uint64_t id = state.next_job;
-  if (after > 0) id = std::min(id, static_cast<std::uint64_t>(after));
-  while (id-- > first) {
-    const core::Job* job = state.find_job(JobId(id));
-    if (job != nullptr && !take(*job)) return;
-  }
-}
-
 // Whether it serves an app that the caller may enter.
 bool is_way_in(Context& context, const Call& call, const core::Job& job) {
   if (!accounts::may_enter(context.state(), call.caller, job)) return false;
@@ -198,74 +189,131 @@ bool is_unread(Context& context, const core::Job& job) {
   return !blob.ok() && blob.error().kind == ErrorKind::kUnavailable;
 }
 
-// `unread`: digests of what must be read before it can be known which of them are sessions; then
-// nothing is answered.
-void list_page(Context& context, const CallPtr& call, std::vector<std::string>& unread) {
-  const core::State& state = context.state();
-  const Result<JobQuery> query = read_query(*call, state);
-  if (!query.ok()) return call->fail(query.error());
-  const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
-  if (!limit.ok()) return call->fail(limit.error());
-  const std::string order = call->query_text("order");
+// A page of jobs, put together in pieces: what is asked for, and what there is of it.
+struct JobPage {
+  JobQuery query;
+  bool is_full = false;  // whole jobs, else summaries
+  bool is_newest_first = false;
+  bool is_of_sessions = false;
+  std::uint64_t at = 0;  // the next job to look at; of `query.ids` the next of them
+  std::size_t looked_at_programs = 0;
+  ListText list;
+};
+
+Result<JobPage> read_page(const Call& call, const core::State& state) {
+  TRY_ASSIGN(JobQuery query, read_query(call, state));
+  TRY_ASSIGN(const std::int64_t limit, call.query_number("limit", 1000, 1, 10'000));
+  const std::string order = call.query_text("order");
   if (!order.empty() && order != "oldest" && order != "newest") {
-    return call->fail(invalid("bad_parameter", "order is oldest or newest", "order"));
+    return invalid("bad_parameter", "order is oldest or newest", "order");
   }
-  const Result<std::int64_t> after = call->query_number("after", 0, 0, INT64_MAX);
-  if (!after.ok()) return call->fail(after.error());
-  const bool full = call->query_flag("full");
-  const bool sessions = call->query_flag("app");
-  Json jobs = Json::array();
-  Json next = nullptr;
-  std::size_t looked = 0;
-  JobId before;
-  const auto take = [&](const core::Job& job) {
-    if (!is_wanted(state, job, *query) || !may_see(state, call->caller, job)) return true;
-    if (sessions && ++looked > kLookedAtForSessions) {
-      next = before.value;
-      return false;
-    }
-    before = job.id;
-    if (sessions && is_unread(context, job)) unread.push_back(job.spec->exec_digest);
-    if (sessions && !is_way_in(context, *call, job)) return true;
-    if (static_cast<std::int64_t>(jobs.size()) >= *limit) {
-      next = jobs.back().at("id");
-      return false;
-    }
-    jobs.push_back(full ? views::job_json(state, job) : views::job_summary_json(state, job));
-    context.nodes.observed.show_job(job.id, /*whole=*/full, jobs.back());
-    if (sessions) show_session(context, *call, job, jobs.back());
-    return true;
-  };
-  const JobId begin(static_cast<std::uint64_t>(*after) + 1);
-  if (query->ids.has_value()) {
-    for (const JobId id : *query->ids) {
-      const core::Job* job = state.find_job(id);
-      if (id >= begin && job != nullptr && !take(*job)) break;
-    }
-  } else if (order == "newest") {
-    visit_newest(state, *after, take);
+  TRY_ASSIGN(const std::int64_t after, call.query_number("after", 0, 0, INT64_MAX));
+  JobPage page{.query = std::move(query), .list = ListText(state.head, limit)};
+  page.is_full = call.query_flag("full");
+  page.is_of_sessions = call.query_flag("app");
+  page.is_newest_first = order == "newest" && !page.query.ids.has_value();
+  const auto behind = static_cast<std::uint64_t>(after);
+  if (page.query.ids.has_value()) {
+    const auto& ids = *page.query.ids;
+    page.at = static_cast<std::uint64_t>(std::upper_bound(ids.begin(), ids.end(), JobId(behind)) -
+                                         ids.begin());
+  } else if (page.is_newest_first) {
+    page.at = behind > 0 ? std::min(behind, state.next_job) : state.next_job;
   } else {
-    for (auto job = state.jobs.lower_bound(begin); job != state.jobs.end(); ++job) {
-      if (!take(job->second)) break;
-    }
+    page.at = behind + 1;
   }
-  if (!unread.empty()) return;
-  call->reply(
-      200,
-      Json{{"jobs", std::move(jobs)}, {"next", std::move(next)}, {"log_head", state.head.value}});
+  return page;
+}
+
+// The next job to look at; none: there is none. `job` is none where it was forgotten.
+bool next_job(const core::State& state, JobPage& page, const core::Job*& job) {
+  if (state.jobs.begin() == state.jobs.end()) return false;
+  if (page.query.ids.has_value()) {
+    if (page.at >= page.query.ids->size()) return false;
+    job = state.find_job((*page.query.ids)[page.at++]);
+  } else if (page.is_newest_first) {
+    if (page.at <= state.jobs.begin()->first.value) return false;
+    job = state.find_job(JobId(--page.at));
+  } else {
+    const auto found = state.jobs.lower_bound(JobId(page.at));
+    if (found == state.jobs.end()) return false;
+    job = &found->second;
+    page.at = job->id.value + 1;
+  }
+  return true;
+}
+
+// False: the page is over.
+bool take_job(Context& context, const Call& call, const core::Job& job, JobPage& page,
+              std::vector<std::string>& unread) {
+  const core::State& state = context.state();
+  if (!is_wanted(state, job, page.query) || !may_see(state, call.caller, job)) return true;
+  if (page.is_of_sessions && ++page.looked_at_programs > kLookedAtForSessions) {
+    page.list.has_next();
+    return false;
+  }
+  if (page.is_of_sessions && is_unread(context, job)) unread.push_back(job.spec->exec_digest);
+  if (page.is_of_sessions && !is_way_in(context, call, job)) {
+    page.list.passed(job.id.value);
+    return true;
+  }
+  if (page.list.is_full()) {
+    page.list.has_next();
+    return false;
+  }
+  Json entry = page.is_full ? views::job_json(state, job) : views::job_summary_json(state, job);
+  context.nodes.observed.show_job(job.id, /*whole=*/page.is_full, entry);
+  if (page.is_of_sessions) show_session(context, call, job, entry);
+  page.list.add(job.id.value, entry);
+  return true;
+}
+
+// A bounded part of the page; whether it goes on.
+bool take_piece(Context& context, const Call& call, JobPage& page,
+                std::vector<std::string>& unread) {
+  const std::int64_t entries_before = page.list.entries();
+  const std::int64_t entries_max = page.is_full ? kWholeInPiece : kSummariesInPiece;
+  for (int looked = 0; looked < kLookedAtInPiece; ++looked) {
+    const core::Job* job = nullptr;
+    if (!next_job(context.state(), page, job)) return false;
+    if (job != nullptr && !take_job(context, call, *job, page, unread)) return false;
+    if (page.list.entries() - entries_before >= entries_max) break;
+  }
+  return true;
+}
+
+// Sessions are few, and what they run must be known before the page begins: `unread` is what must
+// be read for that; then nothing is answered.
+void list_sessions(Context& context, const CallPtr& call, std::vector<std::string>& unread) {
+  Result<JobPage> page = read_page(*call, context.state());
+  if (!page.ok()) return call->fail(page.error());
+  while (take_piece(context, *call, *page, unread)) {
+  }
+  if (unread.empty()) call->responder->send(page->list.answer("jobs", Json::object()));
 }
 
 }  // namespace
 
 static void list_now(Context& context, const CallPtr& call) {
+  if (!call->query_flag("app")) {
+    Result<JobPage> read = read_page(*call, context.state());
+    if (!read.ok()) return call->fail(read.error());
+    const auto page = std::make_shared<JobPage>(std::move(read).value());
+    return context.pieces.read([&context, call, page] {
+      std::vector<std::string> none;
+      if (take_piece(context, *call, *page, none)) return call->responder->peer_alive();
+      call->responder->send(page->list.answer("jobs", Json::object()));
+      return false;
+    });
+  }
   std::vector<std::string> unread;
-  list_page(context, call, unread);
+  list_sessions(context, call, unread);
   if (unread.empty()) return;
   context.desk.blobs.fetch(unread, kProgramsWait,
                            [&context, call](const Result<listener::Blobs::Found>& found) {
                              if (!found.ok()) return call->fail(found.error());
                              std::vector<std::string> still;
-                             list_page(context, call, still);
+                             list_sessions(context, call, still);
                              if (!still.empty()) call->fail(listener::Blobs::later());
                            });
 }
@@ -348,6 +396,9 @@ void why_job(Context& context, CallPtr call) {
   const core::State& state = context.state();
   const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
+  // What keeps a running job from getting on is heard from its agents.
+  const bool is_observed = (*job)->phase == JobPhase::kActive;
+  if (is_observed && context.elsewhere) return call->fail(context.elsewhere());
   Json reasons = views::reasons_json(
       state, **job, core::explain(state, context.desk.controller.policies(), (*job)->id),
       [&](const core::Job& other) { return may_see(state, call->caller, other); });

@@ -1,6 +1,8 @@
 // Nodes: what there is, and taking them in and out of service.
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "accounts/access.h"
@@ -11,6 +13,7 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
+#include "server/lists/list_text.h"
 #include "server/node_maintenance.h"
 #include "server/page.h"
 #include "server/record_json.h"
@@ -23,6 +26,8 @@ namespace {
 
 using Json = nlohmann::json;
 using controller::Committed;
+
+constexpr int kNodesInPiece = 100;  // of a list, in one turn of the loop: a few milliseconds
 
 Json shown(Context& context, const core::Node& node) {
   Json out = views::node_json(context.state(), node);
@@ -62,7 +67,7 @@ void set_drained(Context& context, CallPtr call, bool drained) {
 }
 
 struct NodeQuery {
-  const Pool* pool = nullptr;
+  std::optional<Pool> pool;
   std::set<std::string> states;
   std::set<std::string> names;
   std::vector<std::string> features;  // it must have all of them
@@ -76,7 +81,7 @@ Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
     if (pool == state.pools.end() || !may_see(state, call.caller, Declared(pool->second))) {
       return not_found("pool", name);
     }
-    query.pool = &pool->second;
+    query.pool = pool->second;
   }
   for (std::string& word : split_list(call.query_text("state"))) query.states.insert(word);
   for (std::string& word : split_list(call.query_text("name"))) query.names.insert(word);
@@ -87,7 +92,7 @@ Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
 
 bool is_wanted(const core::Node& node, const NodeQuery& query) {
   if (node.removed && !query.removed) return false;
-  if (query.pool != nullptr && !text::any_hostlist_holds(query.pool->nodes, node.name)) {
+  if (query.pool.has_value() && !text::any_hostlist_holds(query.pool->nodes, node.name)) {
     return false;
   }
   if (!query.names.empty() && query.names.count(node.name) == 0) return false;
@@ -100,6 +105,30 @@ bool is_wanted(const core::Node& node, const NodeQuery& query) {
   });
 }
 
+// A page of nodes, put together in pieces.
+struct NodePage {
+  NodeQuery query;
+  std::uint64_t behind;  // the last id that was looked at
+  ListText list;
+};
+
+// A bounded part of the page; whether it goes on.
+bool take_piece(Context& context, NodePage& page) {
+  const auto& nodes = context.state().nodes;
+  int looked = 0;
+  while (page.behind < nodes.size()) {
+    if (looked++ == kNodesInPiece) return true;
+    const core::Node& node = nodes[NodeId(static_cast<std::uint32_t>(++page.behind))];
+    if (!is_wanted(node, page.query)) continue;
+    if (page.list.is_full()) {
+      page.list.has_next();
+      return false;
+    }
+    page.list.add(node.id.value, shown(context, node));
+  }
+  return false;
+}
+
 }  // namespace
 
 void list_nodes(Context& context, CallPtr call) {
@@ -108,16 +137,16 @@ void list_nodes(Context& context, CallPtr call) {
   if (!limit.ok()) return call->fail(limit.error());
   const Result<std::int64_t> after = call->query_number("after", 0, 0, INT64_MAX);
   if (!after.ok()) return call->fail(after.error());
-  const Result<NodeQuery> query = read_node_query(*call, state);
+  Result<NodeQuery> query = read_node_query(*call, state);
   if (!query.ok()) return call->fail(query.error());
-  Page<std::int64_t> page(*after, *limit);
-  for (const core::Node& node : state.nodes) {
-    if (!is_wanted(node, *query)) continue;
-    if (!page.offer(node.id.value, [&] { return shown(context, node); })) break;
-  }
-  Json answer = page.answer("nodes", state.head);
-  answer["troubles"] = context.desk.troubles();
-  call->reply(200, answer);
+  auto page = std::make_shared<NodePage>(NodePage{.query = std::move(query).value(),
+                                                  .behind = static_cast<std::uint64_t>(*after),
+                                                  .list = ListText(state.head, *limit)});
+  context.pieces.read([&context, call, page] {
+    if (take_piece(context, *page)) return call->responder->peer_alive();
+    call->responder->send(page->list.answer("nodes", {{"troubles", context.desk.troubles()}}));
+    return false;
+  });
 }
 
 void get_node(Context& context, CallPtr call) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <numeric>
 #include <optional>
 
 #include "server/api_fixture.h"
@@ -51,6 +52,54 @@ TEST_F(Lists, ObjectsHavePages) {
   EXPECT_EQ(pages("/v1/pools?limit=1", "pools"), (Pages{{"default"}}));
   EXPECT_EQ(live.call("GET", "/v1/objects?kind=").code(), "no_such_kind");
   EXPECT_EQ(live.call("GET", "/v1/objects?limit=0").code(), "bad_parameter");
+}
+
+TEST_F(Lists, ALongPageIsWhole) {
+  Json body = small_job_body("many");
+  std::vector<int> indices(450);
+  std::iota(indices.begin(), indices.end(), 0);
+  body["array"] = Json{{"indices", indices}};
+  const Answer submitted = live.call("POST", "/v1/jobs", body);
+  ASSERT_EQ(submitted.status, 201) << submitted.response.body;
+  for (const std::string more : {"", "&full=1", "&name=many&state=waiting"}) {
+    const Json page = live.call("GET", "/v1/jobs?limit=10000" + more).body;
+    ASSERT_EQ(page.at("jobs").size(), 450u) << more;
+    for (std::size_t i = 0; i < 450; ++i) EXPECT_EQ(page.at("jobs").at(i).at("id"), i + 1);
+    EXPECT_TRUE(page.at("next").is_null());
+    EXPECT_TRUE(page.at("log_head").is_number());
+  }
+  const Json newest = live.call("GET", "/v1/jobs?order=newest&limit=430").body;
+  EXPECT_EQ(newest.at("jobs").at(0).at("id"), 450);
+  EXPECT_EQ(newest.at("next"), 21);
+  const Json oldest = live.call("GET", "/v1/jobs?order=newest&limit=430&after=21").body;
+  EXPECT_EQ(oldest.at("jobs").size(), 20u);
+  EXPECT_TRUE(oldest.at("next").is_null());
+}
+
+TEST_F(Lists, ALongListHoldsUpNobody) {
+  Json body = small_job_body("many");
+  std::vector<int> indices(450);
+  std::iota(indices.begin(), indices.end(), 0);
+  body["array"] = Json{{"indices", indices}};
+  ASSERT_EQ(live.call("POST", "/v1/jobs", body).status, 201);
+  wire::AsyncClient other(live.loop, "127.0.0.1", live.api->port());
+  std::string order;
+  const auto ask = [&](wire::AsyncClient& client, const std::string& target, char name) {
+    wire::Request request;
+    request.method = "GET";
+    request.target = target;
+    request.headers.emplace_back("Authorization", "Bearer " + live.admin_token);
+    client.call(std::move(request), [&order, name](const Result<wire::Response>& answer) {
+      EXPECT_TRUE(answer.ok() && answer->status == 200);
+      order += name;
+    });
+  };
+  ask(other, "/healthz", '.');  // it is connected
+  ASSERT_TRUE(live.until([&] { return order == "."; }));
+  ask(*live.client, "/v1/jobs?limit=10000&full=1", 'l');
+  ask(other, "/healthz", 'h');
+  ASSERT_TRUE(live.until([&] { return order.size() == 3; }));
+  EXPECT_EQ(order, ".hl");
 }
 
 TEST_F(Lists, APageGoesOnWhereTheEntryBeforeItIsGone) {

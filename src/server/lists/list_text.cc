@@ -1,0 +1,30 @@
+#include "server/lists/list_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "codec/json.h"
+
+namespace dove::server {
+
+using Json = nlohmann::json;
+
+void ListText::add(std::uint64_t cursor, const Json& entry) {
+  CHECK(!is_full(), "a page has no more entries than it may have");
+  if (entries_ > 0) text_ += ',';
+  text_ += codec::dump_json(entry);
+  ++entries_;
+  last_ = cursor;
+}
+
+wire::Response ListText::answer(const char* member, Json more) const {
+  more["next"] = has_next_ ? Json(last_) : Json(nullptr);
+  more["log_head"] = head_.value;
+  return {200,
+          {{"Content-Type", "application/json"}},
+          fmt::format("{{\"{}\":[{}],{}\n", member, text_, codec::dump_json(more).substr(1))};
+}
+
+}  // namespace dove::server
