@@ -26,6 +26,7 @@ _ASKED_TOO_MUCH_TRIES, _ASKED_TOO_MUCH_MAX_S = 30, 10
 _LASTING = ("certificate_untrusted", "not_tls", "bad_ca_file", "bad_url")
 _FIRST = ("connection_refused", "host_unknown", "timeout")  # no server's restart, unless it has answered before
 _TRY_LATER = (502, 503, 504)
+_LOG_HEAD = "Dove-Log-Head"
 
 
 class Answer:
@@ -88,7 +89,10 @@ class Patience:
 
 
 class Api:
-    """The calls of /v1. A call that may be made again is, for `patience_s` seconds, while the server restarts."""
+    """The calls of /v1. A call that may be made again is, for `patience_s` seconds, while the server restarts.
+
+    Of several controllers each one answers reads. What this Api has changed is in all answers that it gets later.
+    """
 
     def __init__(self, endpoint: Endpoint, timeout_s: float = 60.0, patience_s: float = 60.0) -> None:
         self.endpoint, self.timeout_s, self.patience_s = endpoint, timeout_s, patience_s
@@ -97,6 +101,7 @@ class Api:
         self._places = [(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80),
                          parts.path.rstrip("/"), parts.scheme == "https") for parts in all_parts]
         self._at = 0
+        self._written = ""  # the log's head after the last change
         is_tls = any(place[3] for place in self._places) and not endpoint.unix_socket
         self._tls = _tls(endpoint.ca_file) if is_tls else None
 
@@ -168,6 +173,8 @@ class Api:
     def _ask(self, connection: http.client.HTTPConnection, method: str, target: str, payload: bytes | None,
              more: dict[str, str], silence_s: float) -> http.client.HTTPResponse:
         headers = {"Accept": "application/json", "X-Dove-User": self.endpoint.user, **more}
+        if self._written:
+            headers[_LOG_HEAD] = self._written
         if self.endpoint.token:
             headers["Authorization"] = "Bearer " + self.endpoint.token
         try:
@@ -177,6 +184,8 @@ class Api:
         except (OSError, http.client.HTTPException) as error:
             raise _broken(error, self.endpoint.url) from None
         self.has_answered = True
+        if method != "GET" and response.status < 400:
+            self._written = response.headers.get(_LOG_HEAD, self._written)
         return response
 
     def _connect(self) -> http.client.HTTPConnection:

@@ -60,6 +60,8 @@ struct Controller::Impl {
   Epoch epoch;
   Housekeeping housekeeping;
   bool has_followed = false;
+  Following following;         // what open() tells; both unset: nobody
+  bool tells_batches = false;  // `following` has the whole
   std::vector<std::function<void(std::shared_ptr<const CommittedBatch>)>> observers;
   std::thread thread;
   std::function<void()> by_hand;  // set in place of a thread
@@ -129,7 +131,11 @@ Result<void> Controller::open() {
   const Result<Epoch> begun = self.keeper.begin_epoch(self.options.holder);
   if (!begun.ok() && begun.error().code != "lease_held") return begun.error();
   TRY(self.follow());
-  if (!begun.ok()) return begun.error();  // the next try has less to fold
+  if (!begun.ok()) {  // the next try has less to fold
+    if (self.following.whole && !self.tells_batches)
+      self.tells_batches = self.following.whole(self.ledger.state());
+    return begun.error();
+  }
   self.epoch = *begun;
   if (self.clock) self.clock->not_before(self.ledger.state().now.us);
   Cause cause;
@@ -154,6 +160,10 @@ const core::State& Controller::state() const { return impl_->ledger.state(); }
 
 void Controller::subscribe(std::function<void(std::shared_ptr<const CommittedBatch>)> observer) {
   impl_->observers.push_back(std::move(observer));
+}
+
+void Controller::on_following(Following calls) {
+  impl_->following = std::move(calls), impl_->tells_batches = false;
 }
 
 void Controller::forget_observers() { impl_->observers.clear(); }
@@ -248,10 +258,10 @@ std::optional<Error> Controller::refusal() const {
 
 Result<void> Controller::Impl::follow() {
   if (has_followed) {
-    const Result<void> followed = ledger.follow(log);
+    const Result<void> followed = ledger.follow(log, tells_batches ? following.batch : nullptr);
     if (followed.ok() || followed.error().code != "records_forgotten") return followed;
   }
-  has_followed = false;
+  has_followed = tells_batches = false;
   TRY(ledger.recover(log, keeper));
   has_followed = true;
   return {};

@@ -53,6 +53,14 @@ class Controller {
   // `observer` gets each batch in order, before its completions, on the controller's thread.
   // REQUIRES: not running.
   void subscribe(std::function<void(std::shared_ptr<const CommittedBatch>)> observer);
+  // While another one leads, what open() folds: `whole` once everything was read, again until it
+  // gives true, then each batch; `whole` anew when the log had to be read from its snapshot. On the
+  // thread that calls open(). REQUIRES: not running.
+  struct Following {
+    std::function<bool(const core::State&)> whole;
+    std::function<void(std::shared_ptr<const CommittedBatch>)> batch;
+  };
+  void on_following(Following calls);
   // Nobody is told from now on. REQUIRES: not running.
   void forget_observers();
 

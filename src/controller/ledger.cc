@@ -76,12 +76,18 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
   return follow(log);
 }
 
-Result<void> Ledger::follow(store::LogStore& log) {
+Result<void> Ledger::follow(store::LogStore& log, const Observer& observer) {
   std::optional<Error> wrong;
   TRY(log.read(state().head, [&](const store::Batch& batch) {
     fold(batch);
-    if (!batch.state_hash.has_value() || core::has_state_hash(state(), *batch.state_hash))
+    if (!batch.state_hash.has_value() || core::has_state_hash(state(), *batch.state_hash)) {
+      if (observer) {
+        auto committed = std::make_shared<CommittedBatch>(CommittedBatch{batch});
+        committed->batch.blobs.clear();
+        observer(std::move(committed));
+      }
       return true;
+    }
     wrong = Error{ErrorKind::kCorrupt, "state_hash_differs",
                   fmt::format("the state after batch {} (record {}) is not the one recorded; start "
                               "the version of dove that wrote this log, or find the difference "

@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "controller/idempotency.h"
+#include "controller/input.h"
 #include "core/cycle/scheduler.h"
 #include "core/state/state.h"
 #include "store/log_store.h"
@@ -28,8 +31,10 @@ class Ledger {
   // Reads everything back from the log. Verifies the state hashes that were recorded: kCorrupt
   // `state_hash_differs` names the batch and the remedy.
   Result<void> recover(store::LogStore& log, store::LogKeeper& keeper);
-  // Folds what came since, as recover(). Errors: also kNotFound `records_forgotten`.
-  Result<void> follow(store::LogStore& log);
+  // Folds what came since, as recover(), and gives each batch to `observer`, if any. Errors: also
+  // kNotFound `records_forgotten`.
+  using Observer = std::function<void(std::shared_ptr<const CommittedBatch>)>;
+  Result<void> follow(store::LogStore& log, const Observer& observer = {});
 
   // Folds one event and the idempotency key that it came under.
   struct Submitted {

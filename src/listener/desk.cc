@@ -22,12 +22,26 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       log(with_log),
       identity(std::move(who)),
       projection(controller.state()),
-      blobs(on_loop, log, options.log_is_remote) {
+      blobs(on_loop, log, options.log_is_remote),
+      leads_(true) {
   restore_goodput();
   count_time();
   controller.subscribe([this](std::shared_ptr<const controller::CommittedBatch> batch) {
     loop.post([this, batch = std::move(batch)]() mutable { take_batch(std::move(batch)); });
   });
+}
+
+Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
+           store::LogStore& with_log, Identity who, core::State folded)
+    : loop(on_loop),
+      options(std::move(with)),
+      controller(on),
+      log(with_log),
+      identity(std::move(who)),
+      projection(std::move(folded)),
+      blobs(on_loop, log, options.log_is_remote),
+      leads_(false) {
+  count_time();
 }
 
 void Desk::submit(controller::Input input, Done done) {
@@ -57,6 +71,19 @@ void Desk::observe(Event event) {
   input.events.push_back(std::move(stamped));
   input.kind = controller::InputKind::kFact;
   submit(std::move(input), [](const Result<controller::Committed>&) {});
+}
+
+// What a standby refuses cannot be written into a log that it may not write.
+void Desk::note_refusal(Event event) {
+  if (leads_) return observe(std::move(event));
+  const auto* refused = std::get_if<CallsRefused>(&event);
+  if (refused == nullptr) return;
+  telemetry::log(telemetry::Level::kWarning, "access_refused",
+                 {{"user", refused->who},
+                  {"address", refused->address},
+                  {"operation", refused->operation},
+                  {"code", refused->code},
+                  {"times", refused->times}});
 }
 
 std::vector<std::string> Desk::troubles() const {
@@ -94,8 +121,9 @@ void Desk::cut() {
 
 void Desk::count_time() {
   count_timer_ = loop.after(kCountEvery, [this] { count_time(); });
-  projection.time_passed(loop.monotonic_us());
   open_access->time_passed(state());
+  if (!leads_) return;  // GPU time is the leader's to count
+  projection.time_passed(loop.monotonic_us());
   if (loop.monotonic_us() - goodput_kept_us_ >= kKeepGoodput_us) keep_goodput();
 }
 

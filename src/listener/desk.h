@@ -1,6 +1,8 @@
 // Desk: what everything that answers requests stands on: the way into the log, who a token belongs
 // to, and the committed state that answers are read from. One per process, loop thread only.
 //
+// Where another controller leads it is given what is folded of that one's log, and writes nothing.
+//
 // The API and the agents' protocol share one desk and do not know each other.
 //
 // Include only from .cc files, and from headers that no other part reads.
@@ -44,6 +46,9 @@ class Desk {
   // Subscribes to `controller`. REQUIRES: the controller is open and not running; all outlive it.
   Desk(wire::Loop& loop, DeskOptions options, controller::Controller& controller,
        store::LogStore& log, Identity identity);
+  // That of a controller that stands by goes on from `folded` with what take_batch() is given.
+  Desk(wire::Loop& loop, DeskOptions options, controller::Controller& controller,
+       store::LogStore& log, Identity identity, core::State folded);
 
   const core::State& state() const { return projection.state(); }
 
@@ -56,6 +61,7 @@ class Desk {
 
   // Calls `listener` with each batch that was folded, in the order of these calls.
   void on_batch(std::function<void(const RecentBatch&)> listener);
+  void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);
   // What keeps the controller from its work, each with its remedy, for people.
   std::vector<std::string> troubles() const;
   // This log must not go on: work is refused and the program told to end.
@@ -80,11 +86,11 @@ class Desk {
   const std::unique_ptr<Throttle> throttle = std::make_unique<Throttle>(options.throttle);
   const std::unique_ptr<OpenAccess> open_access = std::make_unique<OpenAccess>();
   const std::unique_ptr<Refusals> refusals = std::make_unique<Refusals>(loop, [this](Event event) {
-    if (!stopping_) observe(std::move(event));
+    if (!stopping_) note_refusal(std::move(event));
   });
 
  private:
-  void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);
+  void note_refusal(Event event);
   void count_time();
   std::string goodput_path() const { return options.data_dir + "/goodput.json"; }
   void restore_goodput();
@@ -92,6 +98,7 @@ class Desk {
   std::vector<std::function<void(const RecentBatch&)>> on_batch_;
   wire::Timer count_timer_;
   std::int64_t goodput_kept_us_ = 0;
+  const bool leads_;
   bool stopping_ = false;
   bool is_cut_ = false;
 };

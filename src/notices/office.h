@@ -30,7 +30,7 @@ namespace dove::notices {
 
 struct OfficeOptions {
   Settings settings = {};
-  std::string path;        // of its file
+  std::string path;        // of its file; "": it is never started, and keeps nothing
   std::string cluster_id;  // of the data directory
   OutboxLimits limits = {};
   // Blocks, in any thread (Delivery::deliver), until `stop` was called.
@@ -87,7 +87,8 @@ class Office {
   store::LogStore& log_;
   const OfficeOptions options_;
   std::string url_;
-  const bool keeps_ = loop_.world() == nullptr;  // a simulated disk has no such file
+  // A simulated disk has no such file, and an office that only others ask has none either.
+  const bool keeps_ = loop_.world() == nullptr && !options_.path.empty();
   Outbox outbox_;
   Seq read_through_;
   bool catching_up_ = false;

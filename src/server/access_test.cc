@@ -8,6 +8,7 @@
 #include "backends/native/agents.h"
 #include "server/api_fixture.h"
 #include "server/routes.h"
+#include "server/standing/standby_reads.h"
 #include "server/streams/log_copies.h"
 
 namespace dove::server {
@@ -407,6 +408,26 @@ TEST_F(AccessTest, AnArrayIsOneFamily) {
   const Answer all = live.call("POST", "/v1/jobs/1/cancel", nullptr, {}, &second);
   EXPECT_EQ(all.status, 200) << all.response.body;
   EXPECT_EQ(all.body.at("ids").size(), 3u);
+}
+
+// A new call that reads is for every controller, or here with what it takes of the leader.
+TEST(Reads, AreForEveryControllerOrForTheLeaderAlone) {
+  const std::set<std::string_view> of_the_leader = {
+      "readJobLog",      "openExec",    "openForward", "getEntry",
+      "getSshGateway",                                                      // agents, the gateway
+      "listControllers", "getNotices",  "getHealth",   "getReadiness",      // how it does itself
+      "listSignInWays",  "beginSignIn", "endSignIn",   "getDeviceSignIn"};  // who is let in
+  for (const ApiRoute& route : api_routes()) {
+    const std::string_view operation = route.words.operation;
+    const bool is_read = std::string_view(route.words.method) == "GET";
+    EXPECT_EQ(is_read, is_standby_read(operation) != of_the_leader.contains(operation))
+        << operation;
+    if (is_standby_read(operation)) {
+      const accounts::Rule& rule = accounts::rule_of(operation);
+      EXPECT_TRUE(rule.who != accounts::Who::kAgent && rule.who != accounts::Who::kVisitor)
+          << operation;
+    }
+  }
 }
 
 }  // namespace

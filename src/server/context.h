@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "notices/office.h"
 #include "server/activity.h"
 #include "server/executors/executor_syncs.h"
+#include "server/lists/pieces.h"
 #include "server/secrets/vault.h"
 #include "server/sessions/entry_codes.h"
 #include "server/sign_in/ways_in.h"
@@ -43,6 +45,7 @@ struct Context {
   notices::Office& office;
   Vault vault;
   SshEntries ssh = {};
+  Pieces pieces{desk.loop};
   Turns declaring = {};      // of calls that change declared objects
   std::uint64_t routed = 0;  // submissions so far: the turn of the next (executors/routes.h)
   Activity activity = {};
@@ -50,6 +53,9 @@ struct Context {
   std::optional<text::SessionOrigins> origins = {};  // none: there is no proxy
   std::string sessions_url = {};                     // from which `origins` was read
   ControllerPeers controllers = {};
+  // Where this controller stands by: the answer to what only the one that leads knows, with whom to
+  // ask. Unset: it leads.
+  std::function<Error()> elsewhere = {};
 
   const core::State& state() const { return desk.state(); }
 };

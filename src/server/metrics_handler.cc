@@ -158,7 +158,9 @@ void get_metrics(Context& context, CallPtr call) {
       .set(static_cast<std::int64_t>(state.head.value));
   metrics.gauge("dove_event_followers", "Open streams of events.")
       .set(static_cast<std::int64_t>(context.feed.followers()));
-  context.office.measure();
+  metrics.gauge("dove_controller_leads", "1 where this controller leads, 0 where it stands by.")
+      .set(context.elsewhere ? 0 : 1);
+  if (!context.elsewhere) context.office.measure();
   telemetry::Exposition out;
   const Caller& caller = call->caller;
   const auto shows_user = [&](const std::string& user) { return may_see_user(caller, user); };
@@ -169,8 +171,10 @@ void get_metrics(Context& context, CallPtr call) {
       "queue", state.usage_by_queue, [](const std::string&) { return true; }, out);
   add_usage("project", state.usage_by_project, shows_project, out);
   add_countables(state, out);
-  context.desk.projection.goodput().add_to(out, state, shows_user);
-  context.nodes.observed.add_to(out, shows_user);
+  if (!context.elsewhere) {
+    context.desk.projection.goodput().add_to(out, state, shows_user);
+    context.nodes.observed.add_to(out, shows_user);
+  }
   call->responder->send(
       wire::Response{200,
                      {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "server/idle/idle_sweep.h"
 #include "server/routes.h"
 #include "server/sessions/side_jobs.h"
+#include "server/standing/log_head.h"
 #include "server/streams/log_copies.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -106,7 +108,9 @@ struct ApiServer::Impl {
     std::set<std::string, std::less<>> api;
     for (const listener::Route& route : routes) api.emplace(webui::first_part(route.words.path));
     site = std::make_unique<webui::Site>(webui::built_files(), std::move(api));
+    seen->store(desk.state().head.value);
     desk.on_batch([this](const listener::RecentBatch& recent) {
+      seen->store(desk.state().head.value);
       context.feed.published(recent);
       context.waits.published(recent);
       context.lists.published(recent);
@@ -147,6 +151,8 @@ struct ApiServer::Impl {
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
   std::unique_ptr<const webui::Site> site;
+  const std::shared_ptr<std::atomic<std::uint64_t>> seen =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   std::unique_ptr<wire::Server> http;
   std::unique_ptr<wire::Server> agents_http;  // with TLS
   bool is_retired = false;
@@ -175,6 +181,9 @@ std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener:
         }
         if (&table == &routes && (noted(request, *responder) || shown(request, *responder))) {
           return;
+        }
+        if (!request.path.starts_with("/v1/agents/")) {
+          responder = with_log_head(std::move(responder), seen);
         }
         listener::dispatch(desk, table, std::move(request), std::move(responder));
       });

@@ -15,6 +15,7 @@
 namespace dove::wire {
 namespace {
 
+constexpr char kLogHead[] = "Dove-Log-Head";
 constexpr std::chrono::seconds kLeaderWait{15};
 constexpr std::chrono::milliseconds kLeaderPause{200};
 
@@ -105,6 +106,7 @@ bool is_elsewhere(const Result<void>& done, const Response& answer, bool repeats
     return true;
   }
   return answer.status == 503 && (answer.body.find("\"not_leader\"") != std::string::npos ||
+                                  answer.body.find("\"standby_behind\"") != std::string::npos ||
                                   answer.body.find("\"lease_over\"") != std::string::npos);
 }
 
@@ -216,13 +218,15 @@ struct Client::State {
 
   void prepare(const Request& request, const std::string& url, Transfer& transfer);
   Result<void> perform(const Request& request, Transfer& transfer, int timeout_ms);
+  void note_written(const Request& request, const Response& answer);
   Result<void> perform_once(const Request& request, Transfer& transfer, int timeout_ms);
   Result<void> stream(const Request& request,
                       const std::function<LineSplitter::Outcome(std::string_view)>& on_bytes,
                       LineSplitter::Outcome& outcome);
 
   std::vector<std::string> base_urls;
-  std::size_t at = 0;  // the one that is asked
+  std::size_t at = 0;        // the one that is asked
+  std::string written = {};  // the head of a log after the last change, as its server said
   ClientOptions options;
   CURL* easy = nullptr;
   char detail[CURL_ERROR_SIZE] = {};
@@ -270,6 +274,7 @@ Result<void> Client::State::perform(const Request& request, Transfer& transfer, 
     const Result<void> done = perform_once(request, transfer, timeout_ms);
     const bool repeats = may_repeat(request, transfer.on_bytes != nullptr);
     if (base_urls.size() == 1 || !is_elsewhere(done, transfer.response, repeats)) {
+      if (done.ok()) note_written(request, transfer.response);
       if (!done.ok()) at = (at + 1) % base_urls.size();  // the next call
       return done;
     }
@@ -280,6 +285,12 @@ Result<void> Client::State::perform(const Request& request, Transfer& transfer, 
   }
 }
 
+// Whichever controller answers later calls, what was changed here is in its answers.
+void Client::State::note_written(const Request& request, const Response& answer) {
+  if (request.method == "GET" || request.method == "HEAD" || answer.status >= 400) return;
+  if (const std::string_view head = answer.header(kLogHead); !head.empty()) written = head;
+}
+
 Result<void> Client::State::perform_once(const Request& request, Transfer& transfer,
                                          int timeout_ms) {
   const std::string url = base_urls[at] + request.target;
@@ -288,6 +299,7 @@ Result<void> Client::State::perform_once(const Request& request, Transfer& trans
   curl_slist* list = nullptr;
   const auto add = [&](const std::string& line) { list = curl_slist_append(list, line.c_str()); };
   for (const auto& [name, value] : request.headers) add(name + ": " + value);
+  if (!written.empty()) add(fmt::format("{}: {}", kLogHead, written));
   if (!options.bearer_token.empty() && !request.has_header("authorization")) {
     add("Authorization: Bearer " + options.bearer_token);
   }

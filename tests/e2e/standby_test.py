@@ -100,7 +100,7 @@ class StandbyTest(unittest.TestCase):
         first, second = self.cluster.controllers
         self.assertIn("standby of", second.ask("/readyz")[1])
         self.assertEqual(second.ask("/healthz")[0], 200)
-        status, body = second.ask("/v1/jobs")
+        status, body = second.ask("/v1/controllers")
         self.assertEqual((status, json.loads(body)["code"]), (503, "not_leader"))
         self.assertIn(first.url, body)
         self.assertIn("fsync=off", first.ask("/readyz")[1])

@@ -58,7 +58,8 @@ struct ServerRuntime::Impl {
   ServerRuntime::OnTurn on_turn;
   std::atomic<bool> rests = false;  // handed over
   struct Retired {
-    std::unique_ptr<server::ApiServer> api;
+    std::unique_ptr<server::ApiServer> api;  // one of both
+    std::unique_ptr<StandbyPage> page;
     wire::Timer ends;
   };
   std::deque<Retired> retired;
@@ -78,6 +79,8 @@ struct ServerRuntime::Impl {
   void take_turn();
   void hand_on();
   void stand_by_again();
+  controller::Controller::Following reads_of_standby();
+  void retire(std::unique_ptr<server::ApiServer> former, std::unique_ptr<StandbyPage> page);
 };
 
 namespace {
@@ -278,7 +281,11 @@ Result<void> ServerRuntime::Impl::lead() {
     TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, data, settings.host));
     options.tls = tls->for_api();
   }
-  standby.reset();  // it listens where the API is to
+  if (standby != nullptr) {
+    standby->retire();  // it listens where the API is to
+    retire(nullptr, std::move(standby));
+    controller->on_following({});
+  }
   TRY_ASSIGN(api, server::ApiServer::make(loop, std::move(options), *controller, backend, *log));
   if (shared != nullptr) TRY(agree_on_keys(*shared, data));
   if (tls != nullptr) {
@@ -313,6 +320,7 @@ Result<void> ServerRuntime::Impl::begin_standing() {
   TRY_ASSIGN(standby, StandbyPage::open(loop, settings, [this] {
                return term == nullptr ? Standing() : term->standing();
              }));
+  controller->on_following(reads_of_standby());
   Term::Calls calls;
   calls.over = gives_up();
   calls.leads = [this] { loop.post([this] { take_turn(); }); };
@@ -323,6 +331,34 @@ Result<void> ServerRuntime::Impl::begin_standing() {
   };
   term = std::make_unique<Term>(*shared, *controller, std::move(calls));
   return {};
+}
+
+// Both are called on the term's thread.
+controller::Controller::Following ServerRuntime::Impl::reads_of_standby() {
+  controller::Controller::Following calls;
+  calls.whole = [this](const core::State& state) {
+    if (!agrees_on_keys(*shared, settings.data_dir)) return false;  // its tokens would be strange
+    loop.post([this, folded = std::make_shared<core::State>(state)] {
+      if (standby == nullptr) return;
+      const Result<void> reads = standby->read_from(*controller, *log, std::move(*folded));
+      if (reads.ok()) return;
+      telemetry::log(telemetry::Level::kWarning, "standby_without_reads",
+                     {{"code", reads.error().code}, {"why", reads.error().message}});
+    });
+    return true;
+  };
+  calls.batch = [this](std::shared_ptr<const controller::CommittedBatch> batch) {
+    loop.post([this, batch = std::move(batch)]() mutable {
+      if (standby != nullptr) standby->fold(std::move(batch));
+    });
+  };
+  return calls;
+}
+
+void ServerRuntime::Impl::retire(std::unique_ptr<server::ApiServer> former,
+                                 std::unique_ptr<StandbyPage> page) {
+  retired.push_back(
+      {std::move(former), std::move(page), loop.after(kRetired, [this] { retired.pop_front(); })});
 }
 
 void ServerRuntime::Impl::take_turn() {
@@ -345,7 +381,7 @@ void ServerRuntime::Impl::stand_by_again() {
   tls.reset();
   api->retire();
   controller->forget_observers();
-  retired.push_back({std::move(api), loop.after(kRetired, [this] { retired.pop_front(); })});
+  retire(std::move(api), nullptr);
   rests = false;
   const Result<void> stands = begin_standing();
   if (!stands.ok()) return give_up(stands.error());

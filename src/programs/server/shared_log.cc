@@ -80,6 +80,11 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
   return store;
 }
 
+bool agrees_on_keys(store::PostgresStore& store, const std::string& data_dir) {
+  const Result<std::string> keys = store.agreed_keys("");
+  return keys.ok() && !keys->empty() && *keys == keys_digest(data_dir);
+}
+
 Result<void> agree_on_keys(store::PostgresStore& store, const std::string& data_dir) {
   const std::string mine = keys_digest(data_dir);
   TRY_ASSIGN(const std::string keys, store.agreed_keys(mine));

@@ -17,6 +17,9 @@ namespace dove::programs {
 Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& settings);
 // The first controller's keys become those of the log. REQUIRES: the data directory is complete.
 Result<void> agree_on_keys(store::PostgresStore& store, const std::string& data_dir);
+// Whether the log's controllers have agreed on the keys in that directory; false too where that
+// cannot be known now.
+bool agrees_on_keys(store::PostgresStore& store, const std::string& data_dir);
 // "gpu-head:7717", for people.
 std::string name_of_this(const ServerSettings& settings);
 // Where the API is when it listens on `port`.

@@ -2,10 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
+
+#include "programs/commands.h"
+#include "telemetry/clock.h"
 
 namespace dove::programs {
 namespace {
+
+// A log that could not be read for so long may have gone on.
+constexpr std::int64_t kStale_us = 5'000'000;
+constexpr std::chrono::seconds kLook{1};
 
 wire::ServerLimits limits_of(std::function<Error()> refusal) {
   wire::ServerLimits limits;
@@ -13,6 +21,10 @@ wire::ServerLimits limits_of(std::function<Error()> refusal) {
     return refusal();
   };
   return limits;
+}
+
+std::string url_of_leader(const Standing& now) {
+  return now.leader && now.leader->left_us > 0 ? now.leader->url : "";
 }
 
 Error not_leader(const Standing& now) {
@@ -29,41 +41,84 @@ Error not_leader(const Standing& now) {
 
 }  // namespace
 
-StandbyPage::StandbyPage(wire::Loop& loop, std::function<Standing()> standing)
-    : standing_(std::move(standing)),
-      server_(loop, limits_of([this] { return not_leader(standing_()); }),
-              [this](const wire::Request& request, const std::shared_ptr<wire::Responder>& out) {
-                out->send(answer(request));
-              }) {}
+StandbyPage::StandbyPage(wire::Loop& loop, ServerSettings settings,
+                         std::function<Standing()> standing)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      standing_(std::move(standing)),
+      server_(std::make_unique<wire::Server>(
+          loop, limits_of([this] { return not_leader(standing_()); }),
+          [this](wire::Request request, std::shared_ptr<wire::Responder> out) {
+            serve(std::move(request), std::move(out));
+          })) {}
 
 Result<std::unique_ptr<StandbyPage>> StandbyPage::open(wire::Loop& loop,
                                                        const ServerSettings& settings,
                                                        std::function<Standing()> standing) {
-  std::unique_ptr<StandbyPage> page(new StandbyPage(loop, std::move(standing)));
+  std::unique_ptr<StandbyPage> page(new StandbyPage(loop, settings, std::move(standing)));
   std::shared_ptr<const wire::Tls> people;
   if (settings.tls.on) {
     TRY_ASSIGN(page->tls_, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host));
     people = page->tls_->for_api().people;
   }
-  TRY(page->server_.listen(settings.host, settings.port, people));
+  TRY(page->server_->listen(settings.host, settings.port, people));
   return page;
 }
 
-wire::Response StandbyPage::answer(const wire::Request& request) const {
+Result<void> StandbyPage::read_from(controller::Controller& controller, store::LogStore& log,
+                                    core::State folded) {
+  server::StandbyOptions options;
+  options.data_dir = settings_.data_dir;
+  options.version = version();
+  options.public_url = settings_.sign_in.public_url;
+  options.sessions_url = settings_.sessions_url;
+  options.not_leader = [standing = standing_] { return not_leader(standing()); };
+  options.leader_url = [standing = standing_] { return url_of_leader(standing()); };
+  reads_.reset();
+  TRY_ASSIGN(reads_, server::StandbyReads::make(loop_, std::move(options), controller, log,
+                                                std::move(folded)));
+  look();
+  return {};
+}
+
+void StandbyPage::fold(std::shared_ptr<const controller::CommittedBatch> batch) {
+  if (reads_ != nullptr) reads_->fold(std::move(batch));
+}
+
+void StandbyPage::retire() {
+  look_timer_.cancel();
+  if (reads_ != nullptr) reads_->let_go();
+  server_.reset();
+  tls_.reset();
+}
+
+bool StandbyPage::follows() const {
+  return telemetry::monotonic_us() - standing_().followed_us <= kStale_us;
+}
+
+// Whoever waits for a change here must not wait for a log that cannot be read.
+void StandbyPage::look() {
+  look_timer_ = loop_.after(kLook, [this] { look(); });
+  if (reads_ != nullptr && !follows()) reads_->let_go();
+}
+
+void StandbyPage::serve(wire::Request request, std::shared_ptr<wire::Responder> out) {
   if (request.method == "GET" && request.target == "/healthz") {
-    return {200, {{"Content-Type", "application/json"}}, "{\"status\":\"ok\"}"};
+    return out->send({200, {{"Content-Type", "application/json"}}, "{\"status\":\"ok\"}"});
   }
+  const bool may_read = request.target != "/readyz" && reads_ != nullptr && follows();
+  if (may_read && reads_->answer(request, out)) return;
+  out->send(refusal(request));
+}
+
+wire::Response StandbyPage::refusal(const wire::Request& request) const {
   const Standing now = standing_();
   Error error = not_leader(now);
   if (now.leader && request.target == "/readyz") {
     error.message += fmt::format("; its log ends at {}, folded up to {}", now.leader->head.value,
                                  now.folded.value);
   }
-  wire::Response out = wire::problem(503, error);
-  out.headers.emplace_back("Retry-After", "1");
-  if (now.leader && now.leader->left_us > 0)
-    out.headers.emplace_back("Dove-Leader", now.leader->url);
-  return out;
+  return server::refused_by_standby(error, url_of_leader(now));
 }
 
 }  // namespace dove::programs

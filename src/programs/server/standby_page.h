@@ -1,7 +1,9 @@
 // StandbyPage: what a controller that stands by answers at the server's address.
 //
-// GET /healthz: it lives. Everything else: 503 `not_leader`, with whom to ask (header Dove-Leader);
-// of /readyz it says how far it has followed, too. No body is taken. Loop thread only.
+// GET /healthz: it lives. What the log alone tells it answers itself (server/standing), once it has
+// the whole log and as long as it can follow it. Everything else: 503 `not_leader`, with whom to
+// ask (header Dove-Leader); of /readyz it says how far it has followed, too. No body is taken. Loop
+// thread only.
 #pragma once
 
 #include <functional>
@@ -11,6 +13,7 @@
 #include "programs/server/server_settings.h"
 #include "programs/server/server_tls.h"
 #include "programs/server/term.h"
+#include "server/standing/standby_reads.h"
 #include "wire/server.h"
 
 namespace dove::programs {
@@ -21,13 +24,30 @@ class StandbyPage {
   static Result<std::unique_ptr<StandbyPage>> open(wire::Loop& loop, const ServerSettings& settings,
                                                    std::function<Standing()> standing);
 
- private:
-  StandbyPage(wire::Loop& loop, std::function<Standing()> standing);
-  wire::Response answer(const wire::Request& request) const;
+  // From here on it answers reads, from the log as folded up to this state; anew when it is called
+  // again. REQUIRES: `controller` is not running; it and `log` outlive the page.
+  Result<void> read_from(controller::Controller& controller, store::LogStore& log,
+                         core::State folded);
+  // The next batch; passed over before read_from().
+  void fold(std::shared_ptr<const controller::CommittedBatch> batch);
+  // Another one listens at the address: nobody is answered any more. What was asked of the log may
+  // still come back to it, so it is destroyed a while later.
+  void retire();
 
+ private:
+  StandbyPage(wire::Loop& loop, ServerSettings settings, std::function<Standing()> standing);
+  void serve(wire::Request request, std::shared_ptr<wire::Responder> out);
+  wire::Response refusal(const wire::Request& request) const;
+  bool follows() const;
+  void look();
+
+  wire::Loop& loop_;
+  const ServerSettings settings_;
   const std::function<Standing()> standing_;
   std::unique_ptr<ServerTls> tls_;
-  wire::Server server_;
+  std::unique_ptr<server::StandbyReads> reads_;  // none: it has not the whole log yet
+  wire::Timer look_timer_;
+  std::unique_ptr<wire::Server> server_;
 };
 
 }  // namespace dove::programs

@@ -183,7 +183,7 @@ bool Term::stand_by() {
   }
   {
     std::lock_guard lock(mutex_);
-    standing_ = {*seen, controller_.state().head, {}};
+    standing_ = {*seen, controller_.state().head, begun_us, {}};
   }
   said_.clear();
   if (begun_us - said_us_ >= kOthersLook_us) {

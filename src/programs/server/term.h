@@ -29,6 +29,7 @@ namespace dove::programs {
 struct Standing {
   std::optional<store::LeaderSeen> leader;  // none: the database could not be asked yet
   Seq folded;                               // up to here its log is folded
+  std::int64_t followed_us = 0;             // monotonic: up to this moment; 0: not yet
   std::optional<Error> trouble;             // why it is not followed now
 };
 

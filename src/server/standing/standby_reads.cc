@@ -1,0 +1,231 @@
+#include "server/standing/standby_reads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <list>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "listener/desk.h"
+#include "listener/route.h"
+#include "server/context.h"
+#include "server/routes.h"
+#include "server/standing/log_head.h"
+#include "server/standing/nodes_elsewhere.h"
+#include "webui/site.h"
+#include "wire/server_limits.h"
+
+namespace dove::server {
+namespace {
+
+constexpr std::chrono::seconds kBehindMax{2};
+constexpr std::size_t kWaitingMax = 1'000;
+
+// Answered from the log alone, so by every controller.
+constexpr std::array<std::string_view, 23> kReads = {
+    "listJobs",        "getJob",     "whyJob",      "waitForJob",  "listNodes",
+    "getNode",         "listPools",  "listQueues",  "listApps",    "listObjects",
+    "getObject",       "listKeys",   "listSecrets", "listSshKeys", "getIdentityIssuer",
+    "getIdentityKeys", "getMe",      "getQuota",    "getCluster",  "getEvents",
+    "getVersion",      "getMetrics", "getOpenapi"};
+
+// A name or a token that the leader may know by now.
+bool is_unknown_here(const wire::Response& response) {
+  return response.status == 404 ||
+         (response.status == 401 && response.body.find("\"token_invalid\"") != std::string::npos);
+}
+
+// Whom to ask, of an answer that another controller gives better.
+void add_leader(const StandbyOptions& options, wire::Response& response) {
+  if (is_unknown_here(response)) {
+    response = refused_by_standby(options.not_leader(), options.leader_url());
+  } else if (response.status == 503 && response.header("Retry-After").empty()) {
+    response.headers.emplace_back("Retry-After", "1");
+    const std::string url = options.leader_url();
+    if (!url.empty()) response.headers.emplace_back("Dove-Leader", url);
+  }
+}
+
+listener::DeskOptions desk_options(const StandbyOptions& options) {
+  listener::DeskOptions made;
+  made.data_dir = options.data_dir;
+  made.log_is_remote = true;
+  return made;
+}
+
+}  // namespace
+
+bool is_standby_read(std::string_view operation) {
+  return std::ranges::find(kReads, operation) != kReads.end();
+}
+
+wire::Response refused_by_standby(const Error& why, const std::string& leader_url) {
+  wire::Response response = wire::problem(503, why);
+  response.headers.emplace_back("Retry-After", "1");
+  if (!leader_url.empty()) response.headers.emplace_back("Dove-Leader", leader_url);
+  return response;
+}
+
+struct StandbyReads::Impl {
+  Impl(wire::Loop& loop, StandbyOptions with, controller::Controller& controller,
+       store::LogStore& log, core::State folded, listener::Identity identity, openid::Signer signer)
+      : options(std::make_shared<const StandbyOptions>(std::move(with))),
+        desk(loop, desk_options(*options), controller, log, std::move(identity), std::move(folded)),
+        nodes(desk.state(), options->not_leader, options->leader_url),
+        office(loop, desk.state(), log, {}),
+        context{desk,
+                nodes.access(),
+                options->version,
+                EventFeed(loop, desk.projection, log, /*aside=*/true, *desk.open_access),
+                JobWaits(loop, desk.projection),
+                ListWatches(loop, desk.projection, *desk.open_access),
+                ExecutorSyncs(desk),
+                WaysIn(loop, {}, std::move(signer), options->public_url, {}, {}, false),
+                office,
+                Vault(options->data_dir + "/secrets.key")},
+        routes(listener::bind_routes(context, api_routes())) {
+    context.origins = text::SessionOrigins::parse(options->sessions_url);
+    context.sessions_url = options->sessions_url;
+    context.elsewhere = options->not_leader;
+    std::set<std::string, std::less<>> api;
+    for (const listener::Route& route : routes) api.emplace(webui::first_part(route.words.path));
+    site = std::make_unique<webui::Site>(webui::built_files(), std::move(api));
+    std::erase_if(routes, [](const listener::Route& route) {
+      return !is_standby_read(route.words.operation);
+    });
+    head->store(desk.state().head.value);
+    desk.on_batch([this](const listener::RecentBatch& recent) {
+      head->store(desk.state().head.value);
+      context.feed.published(recent);
+      context.waits.published(recent);
+      context.lists.published(recent);
+      serve_waiting();
+    });
+  }
+
+  // A read of what is not here yet.
+  struct Waiting {
+    Seq wanted;
+    wire::Request request;
+    std::shared_ptr<wire::Responder> responder;
+    wire::Timer ends;
+  };
+
+  void dispatch(wire::Request request, std::shared_ptr<wire::Responder> responder) {
+    listener::dispatch(desk, routes, std::move(request), std::move(responder));
+  }
+  void wait(Seq wanted, wire::Request request, std::shared_ptr<wire::Responder> responder);
+  void serve_waiting();
+  Error behind(Seq wanted) const;
+  bool shown(const wire::Request& request, wire::Responder& responder);
+
+  const std::shared_ptr<const StandbyOptions> options;
+  listener::Desk desk;
+  NodesElsewhere nodes;
+  notices::Office office;  // never started: notices are the leader's to send
+  Context context;
+  std::vector<listener::Route> routes;
+  std::unique_ptr<const webui::Site> site;
+  std::shared_ptr<std::atomic<std::uint64_t>> head =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::list<Waiting> waiting;
+};
+
+Error StandbyReads::Impl::behind(Seq wanted) const {
+  return Error{ErrorKind::kUnavailable, "standby_behind",
+               fmt::format("this controller has the log up to record {}, and the answer is to "
+                           "contain record {}: ask again, or the one that leads",
+                           desk.state().head.value, wanted.value),
+               kLogHead};
+}
+
+void StandbyReads::Impl::wait(Seq wanted, wire::Request request,
+                              std::shared_ptr<wire::Responder> responder) {
+  if (waiting.size() >= kWaitingMax) {
+    return responder->send(refused_by_standby(behind(wanted), options->leader_url()));
+  }
+  const auto one = waiting.insert(waiting.end(), {wanted, std::move(request), responder, {}});
+  one->ends = desk.loop.after(kBehindMax, [this, one] {
+    const auto late = std::move(one->responder);
+    const Seq missed = one->wanted;
+    waiting.erase(one);
+    late->send(refused_by_standby(behind(missed), options->leader_url()));
+  });
+}
+
+void StandbyReads::Impl::serve_waiting() {
+  std::list<Waiting> ready;
+  for (auto one = waiting.begin(); one != waiting.end();) {
+    const auto next = std::next(one);
+    if (one->wanted <= desk.state().head) ready.splice(ready.end(), waiting, one);
+    one = next;
+  }
+  for (Waiting& one : ready) {
+    one.ends.cancel();
+    dispatch(std::move(one.request), std::move(one.responder));
+  }
+}
+
+bool StandbyReads::Impl::shown(const wire::Request& request, wire::Responder& responder) {
+  std::optional<wire::Response> answer = site->answer(request);
+  if (!answer.has_value()) return false;
+  const std::string who = fmt::format("address {}", listener::host_of_peer(request.peer_address));
+  const auto share = desk.throttle->begin(who, desk.loop.monotonic_us());
+  responder.send(share.ok() ? std::move(*answer) : wire::problem(share.error()));
+  return true;
+}
+
+Result<std::unique_ptr<StandbyReads>> StandbyReads::make(wire::Loop& loop, StandbyOptions options,
+                                                         controller::Controller& controller,
+                                                         store::LogStore& log, core::State folded) {
+  TRY_ASSIGN(auto identity, listener::Identity::open(options.data_dir));
+  TRY_ASSIGN(openid::Signer signer, openid::Signer::open(options.data_dir + "/identity.pem"));
+  return std::unique_ptr<StandbyReads>(new StandbyReads(
+      std::make_unique<Impl>(loop, std::move(options), controller, log, std::move(folded),
+                             std::move(identity), std::move(signer))));
+}
+
+StandbyReads::StandbyReads(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+StandbyReads::~StandbyReads() {
+  let_go();
+  impl_->desk.cut();
+}
+
+void StandbyReads::fold(std::shared_ptr<const controller::CommittedBatch> batch) {
+  impl_->desk.take_batch(std::move(batch));
+}
+
+bool StandbyReads::answer(wire::Request& request, std::shared_ptr<wire::Responder>& responder) {
+  Impl& self = *impl_;
+  if (!listener::has_route(self.routes, request)) return self.shown(request, *responder);
+  auto headed = with_log_head(std::move(responder), self.head,
+                              [options = self.options](auto& made) { add_leader(*options, made); });
+  const Result<Seq> wanted = wanted_head(request);
+  if (!wanted.ok()) {
+    headed->send(wire::problem(wanted.error()));
+  } else if (*wanted > self.desk.state().head) {
+    self.wait(*wanted, std::move(request), std::move(headed));
+  } else {
+    self.dispatch(std::move(request), std::move(headed));
+  }
+  return true;
+}
+
+void StandbyReads::let_go() {
+  impl_->desk.refusals->flush();
+  for (Impl::Waiting& one : std::exchange(impl_->waiting, {})) {
+    one.ends.cancel();
+    one.responder->send(
+        refused_by_standby(impl_->behind(one.wanted), impl_->options->leader_url()));
+  }
+  impl_->context.feed.close_all();
+  impl_->context.waits.close_all();
+  impl_->context.lists.close_all();
+}
+
+}  // namespace dove::server
