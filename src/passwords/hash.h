@@ -26,6 +26,10 @@ Result<std::string> hash(std::string_view password, const Cost& cost = {});
 // compares in the same time wherever they differ. Error: kUnavailable no_memory.
 Result<bool> matches(const std::string& kept, std::string_view password);
 
+// Whether `kept` is a hash that is quicker to make than one of `cost`, in memory or in passes. A
+// text that is no hash is not.
+bool is_weaker(const std::string& kept, const Cost& cost = {});
+
 // A hash that is of no password, and takes as long to find that out.
 std::string nobodys_hash();
 

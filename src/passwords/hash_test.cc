@@ -37,6 +37,17 @@ TEST(PasswordHash, IsReadAsOthersWriteItAndNothingElseIs) {
   }
 }
 
+TEST(PasswordHash, IsWeakerWithLessMemoryFewerPassesOrAnOlderVersion) {
+  const std::string kept = hash("correct horse battery", kCheap).value();
+  EXPECT_FALSE(is_weaker(kept, kCheap));
+  EXPECT_FALSE(is_weaker(kept, {32, 1}));
+  EXPECT_TRUE(is_weaker(kept, {65, 1}));
+  EXPECT_TRUE(is_weaker(kept, {64, 2}));
+  EXPECT_TRUE(is_weaker("$argon2id$m=64,t=1,p=1$YWFhYWFhYWE$AAAA", kCheap)) << "of version 16";
+  EXPECT_FALSE(is_weaker(nobodys_hash()));
+  for (const char* text : {"", "x", "$2b$12$abcdefghijklmnopqrstuv"}) EXPECT_FALSE(is_weaker(text));
+}
+
 TEST(PasswordHash, NobodysIsReadAndOfNobody) {
   const std::string real = hash("correct horse battery").value();
   const std::string none = nobodys_hash();

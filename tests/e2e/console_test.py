@@ -4,7 +4,7 @@
 Skips where the console was left out, or no chromium is. With DOVE_SCREENSHOTS=1 it also takes the pictures
 in docs/images.
 """
-# limit_s: 300
+# limit_s: 420
 import os
 import re
 import shutil
@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 
 from cluster import DOVE, ROOT, SKIP, Api, Cluster, until
+from hooks import PASSWORD, make_program
 
 CONSOLE = os.path.join(ROOT, "console")
 CHROMIUM = os.environ.get("DOVE_CHROMIUM", "/usr/bin/chromium")
@@ -94,14 +95,22 @@ def free_ports(count):
     raise RuntimeError("no port is free")
 
 
-def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=270):
+def site_with_passwords(cluster):
+    """Options of a server with a hook and with passwords of its own."""
+    folder = os.path.join(cluster.folder, "hook")
+    os.mkdir(folder, 0o700)
+    return ["--sign-in-hook", make_program(folder), "--local-passwords"]
+
+
+def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=270, options=()):
     """Runs a script of console/browser against `dove up` and a sign-in service; its output. `prepare` gives what else the
     script finds in its environment."""
     data = os.path.join(cluster.folder, script)
     issuer, settings = start_issuer(cluster)
     ports = free_ports(10)
     up = subprocess.Popen([DOVE, "up", "--nodes", str(nodes), "--gpus", str(gpus), "--port", "0", "--data", data,
-                           "--session-ports", f"{ports}-{ports + 9}", "--sign-in", settings, "--notices", notice_settings(cluster)],
+                           "--session-ports", f"{ports}-{ports + 9}", "--sign-in", settings, "--notices", notice_settings(cluster),
+                           *options],
                           stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
     try:
         line = up.stdout.readline().decode()
@@ -136,16 +145,19 @@ def main():
     # Only for its way to end processes: it starts nothing itself.
     cluster = Cluster(folder=tempfile.mkdtemp(prefix="dove-e2e."))
     try:
-        text = run_browser(cluster, "suite.mjs", nodes=2, gpus=4)
+        texts = [run_browser(cluster, "suite.mjs", nodes=2, gpus=4),
+                 run_browser(cluster, "passwords.mjs", nodes=1, gpus=1, options=site_with_passwords(cluster),
+                             prepare=lambda url, ann: {"DOVE_HOOK_PASSWORD": PASSWORD}, limit_s=60)]
         if os.environ.get("DOVE_SCREENSHOTS") == "1":
             print(run_browser(cluster, "screenshots.mjs", nodes=12, gpus=8))
     finally:
         cluster.stop()
         cluster.log.close()
         shutil.rmtree(cluster.folder, ignore_errors=True)
-    print(text)
-    counts = re.search(r"^(\d+) passed, (\d+) failed, 0 skipped$", text, re.M)
-    passed, failed = passed + int(counts.group(1)) if counts else passed, failed + (int(counts.group(2)) if counts else 1)
+    for text in texts:
+        print(text)
+        counts = re.search(r"^(\d+) passed, (\d+) failed, 0 skipped$", text, re.M)
+        passed, failed = passed + int(counts.group(1)) if counts else passed, failed + (int(counts.group(2)) if counts else 1)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

@@ -166,6 +166,24 @@ class Hooks(unittest.TestCase):
         self.assertEqual(joined(), [(503, "hook_failed")] * 2)
         self.assertLess(time.monotonic() - began, 20)
 
+    def test_a_wrong_password_takes_the_same_time_wherever_it_is_judged(self):
+        self.program.api.call("PUT", "/v1/objects/user/local", {})
+        self.program.api.call("PUT", "/v1/users/local/password", {"password": "known to dove alone"})
+
+        def took(user, password, code):
+            began = time.monotonic()
+            self.assertEqual(sign_in(self.program, user, password)[1], code)
+            return time.monotonic() - began
+        slow = together([lambda: took("local", "guessed at once", "wrong_password"), lambda: took("bob", "guessed", "wrong_password"),
+                         lambda: took("breaks", PASSWORD, "hook_failed")])()
+        quick = took("bob", PASSWORD, "bob")
+        for wrong in slow:
+            self.assertGreaterEqual(wrong, 4)
+        self.assertLess(quick, 4)
+        status, answer, _ = ask(self.program, "POST", "/v1/sign-in",
+                                {"user": "bob", "password": "guessed", "new_password": "short"})
+        self.assertEqual((status, answer["code"]), (400, "password_too_short"), "as of somebody with a password here")
+
     def test_an_http_server_lets_in_and_refuses(self):
         self.assertEqual(sign_in(self.http, "ada"), (201, "ada"))
         self.assertEqual(self.http.api.call("GET", "/v1/objects/group/hook.ml")["users"].count("ada"), 1)
@@ -210,7 +228,7 @@ class Hooks(unittest.TestCase):
         self.program.server.wait(20)
         self.program.start_server()
         audit = self.program.run("audit", "-o", "json").stdout
-        for words in ("wrong_password", "sign-in:hook"):
+        for words in ("wrong_password", "hook_failed", "sign-in:hook"):
             self.assertIn(words, audit)
         self.assertIn("hook_failed", self.log())
         texts = [audit, self.program.run("events", "-o", "json").stdout, self.log()]

@@ -32,20 +32,22 @@ void let_in(Context& context, const CallPtr& call, const hook::Person& answer) {
 }  // namespace
 
 void sign_in_by_hook(Context& context, const CallPtr& call, hook::Question question,
-                     std::shared_ptr<void> share) {
+                     PasswordTry tried, Result<void> may) {
   const auto queued = context.ways.at_hook.call(
       [ask = context.ways.ask_hook, question = std::move(question)]() mutable {
         return ask(std::move(question));
       },
-      [&context, call, share](const Result<hook::Person>& answer) {
+      [&context, call, tried = std::move(tried),
+       may = std::move(may)](const Result<hook::Person>& answer) {
         if (!answer.ok() && answer.error().code == "refused") {
           write_down(*call, Level::kInfo, "hook_refused", answer.error().message);
-          return refuse_sign_in(context, call, wrong_password());
+          return refuse_password(context, call, tried, wrong_password());
         }
         if (!answer.ok()) {
           write_down(*call, Level::kWarning, "hook_failed", answer.error().message);
-          return refuse_sign_in(context, call, hook_failed());
+          return refuse_password(context, call, tried, hook_failed());
         }
+        if (!may.ok()) return call->fail(may.error());
         // Two first sign-ins at once must not both make the user, or undo each other's groups.
         context.declaring.wait([&context, call, answer = *answer](Turns::Turn turn) {
           call->turn = std::move(turn);

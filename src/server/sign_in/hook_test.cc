@@ -55,7 +55,8 @@ TEST_F(WithHook, RefusesInTheWordsOfAWrongPassword) {
   EXPECT_EQ(sign_in("admin", "open sesame").code(), "bad_account");
   live.call("PUT", "/v1/objects/user/mallory", Json{{"disabled", true}});
   EXPECT_EQ(sign_in("mallory", "open sesame").code(), "user_disabled");
-  EXPECT_EQ(sign_in("ada", "open sesame", "another one").code(), "not_a_local_password");
+  EXPECT_EQ(sign_in("ada", "open sesame", "another one of hers").code(), "not_a_local_password");
+  EXPECT_EQ(sign_in("ada", "guessed", "another one of hers").code(), "wrong_password");
 }
 
 TEST_F(WithHook, SaysThatItHasFailed) {
@@ -66,6 +67,13 @@ TEST_F(WithHook, SaysThatItHasFailed) {
     EXPECT_EQ(failed.response.body.find("for the log"), std::string::npos);
     EXPECT_EQ(failed.response.header("Set-Cookie"), "");
   }
+  const auto audited = [&] { return live.call("GET", "/v1/events?audit=1&after=0").response.body; };
+  std::string audit;
+  EXPECT_TRUE(live.until([&] {
+    audit = audited();
+    return audit.find("hook_failed") != std::string::npos;
+  }));
+  EXPECT_EQ(audit.find("for the log"), std::string::npos);
 }
 
 TEST_F(WithHook, IsNotShownThePasswordOfWhoHasOneHere) {

@@ -20,6 +20,9 @@ Result<std::string> check_and_hash(PasswordWork work) {
     }
   }
   if (out.ok() && !work.wanted.empty()) out = passwords::hash(work.wanted);
+  if (out.ok() && work.renews) {
+    if (Result<std::string> renewed = passwords::hash(work.former); renewed.ok()) out = renewed;
+  }
   wire::wipe(work.former);
   wire::wipe(work.wanted);
   return out;

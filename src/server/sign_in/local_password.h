@@ -17,10 +17,12 @@ struct PasswordWork {
   std::string hash;      // that `former` is to be of; "": nobody asks
   std::string former;    // as it was given
   std::string wanted{};  // the new one; "": the former one stays
+  bool renews = false;   // the former one stays, with a hash of today's cost
 };
 
-// The hash of `wanted`, or "". Takes a tenth of a second for each that is there, and as long for a
-// user who has no password. Errors: kUnauthenticated wrong_password; kUnavailable no_memory.
+// The hash of `wanted`, or of `former` if it is renewed and memory allows, or "". Takes a tenth of
+// a second for each that is there, and as long for a user who has no password. Errors:
+// kUnauthenticated wrong_password; kUnavailable no_memory.
 Result<std::string> check_and_hash(PasswordWork work);
 
 // The user's password is now one that they chose: their sessions end, but for the key `but`.

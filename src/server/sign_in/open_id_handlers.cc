@@ -131,7 +131,10 @@ void begin_open_id(Context& context, CallPtr call) {
       context.ways.at_issuers.at(issuer->provider().name)
           .call([issuer] { return issuer->authorization_endpoint(); },
                 [call, issuer, cookie, begun = *begun](const Result<std::string>& endpoint) {
-                  if (!endpoint.ok()) return fail(call, endpoint.error());
+                  if (!endpoint.ok()) {
+                    note_unanswered(*call, endpoint.error());
+                    return fail(call, endpoint.error());
+                  }
                   const std::string url =
                       openid::authorization_url(*endpoint, issuer->provider(), begun);
                   call->responder->send(wire::Response{302,
@@ -160,7 +163,10 @@ void end_open_id(Context& context, CallPtr call) {
           .call(
               [issuer, code, asked = *asked, now_s] { return issuer->redeem(code, asked, now_s); },
               [&context, call, issuer, asked = *asked](const Result<Json>& claims) {
-                if (!claims.ok()) return fail(call, claims.error());
+                if (!claims.ok()) {
+                  note_unanswered(*call, claims.error());
+                  return fail(call, claims.error());
+                }
                 // Two first sign-ins at once must not both make the user, or undo each other's
                 // groups.
                 context.declaring.wait(

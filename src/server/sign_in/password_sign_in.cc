@@ -13,8 +13,6 @@
 namespace dove::server {
 namespace {
 
-using Share = std::shared_ptr<void>;  // of what one address may try
-
 void let_account_in(Context& context, const CallPtr& call, const pam::Account& account) {
   const Result<LinuxPerson> person = linux_person(context.state(), account);
   if (!person.ok()) return refuse_sign_in(context, call, person.error());
@@ -27,11 +25,14 @@ void let_account_in(Context& context, const CallPtr& call, const pam::Account& a
                  [&context, call] { answer_session(context, call); });
 }
 
-void sign_in_by_pam(Context& context, const CallPtr& call, ShownPassword shown, Share share) {
+void sign_in_by_pam(Context& context, const CallPtr& call, ShownPassword shown, PasswordTry tried,
+                    Result<void> may) {
   const auto queued = context.ways.at_passwords.call(
       [check = context.ways.check_password, shown] { return check(shown.user, shown.password); },
-      [&context, call, share](const Result<pam::Account>& account) {
-        if (!account.ok()) return refuse_sign_in(context, call, account.error());
+      [&context, call, tried = std::move(tried),
+       may = std::move(may)](const Result<pam::Account>& account) {
+        if (!account.ok()) return refuse_password(context, call, tried, account.error());
+        if (!may.ok()) return call->fail(may.error());
         // Two first sign-ins at once must not both make the user.
         context.declaring.wait([&context, call, account = *account](Turns::Turn turn) {
           call->turn = std::move(turn);
@@ -61,8 +62,9 @@ Result<UserDeclaration> let_in(const core::State& state, const std::string& name
   return found->second;
 }
 
-void take_new_password(Context& context, const CallPtr& call, const UserDeclaration& user,
-                       const std::string& new_hash) {
+// `renews`: the new hash is of the same password.
+void take_new_password(Context& context, const CallPtr& call, UserDeclaration user,
+                       const std::string& new_hash, bool renews) {
   const bool is_once = passwords::kept_of(user.password_hash).once_until.us != 0;
   if (is_once && new_hash.empty()) {
     // They are who they say, so it is no wrong try of this address.
@@ -75,56 +77,60 @@ void take_new_password(Context& context, const CallPtr& call, const UserDeclarat
   caller.user = user.name;
   call->caller = caller;
   std::vector<Event> changes;
-  if (!new_hash.empty()) changes = own_password_set(context.state(), user, new_hash, "");
+  if (!new_hash.empty() && renews) {
+    user.password_hash = passwords::text_of({new_hash, {}});
+    changes.emplace_back(ObjectApplied{Declared(std::move(user))});
+  } else if (!new_hash.empty()) {
+    changes = own_password_set(context.state(), std::move(user), new_hash, "");
+  }
   declare_person(context, call, "password", std::move(changes),
                  [&context, call] { answer_session(context, call); });
 }
 
 void sign_in_locally(Context& context, const CallPtr& call, ShownPassword shown,
-                     const std::string& kept_text, Share share) {
-  if (!shown.wanted.empty()) {
-    const auto checked = passwords::check_new(shown.user, shown.password, shown.wanted);
-    if (!checked.ok()) {
-      Error error = checked.error();
-      error.field = "new_password";
-      return call->fail(error);
-    }
-  }
+                     const std::string& kept_text, PasswordTry tried) {
   // Somebody who is not there takes as long.
-  const std::string hash =
-      kept_text.empty() ? passwords::nobodys_hash() : passwords::kept_of(kept_text).hash;
+  const passwords::Kept kept = kept_text.empty() ? passwords::Kept{passwords::nobodys_hash()}
+                                                 : passwords::kept_of(kept_text);
+  const bool renews =
+      shown.wanted.empty() && kept.once_until.us == 0 && passwords::is_weaker(kept.hash);
   const auto queued = context.ways.at_hashes.call(
-      [work = PasswordWork{hash, std::move(shown.password), std::move(shown.wanted)}]() mutable {
-        return check_and_hash(std::move(work));
-      },
-      [&context, call, share, name = shown.user, kept_text](const Result<std::string>& new_hash) {
-        if (!new_hash.ok()) return refuse_sign_in(context, call, new_hash.error());
+      [work = PasswordWork{kept.hash, std::move(shown.password), std::move(shown.wanted),
+                           renews}]() mutable { return check_and_hash(std::move(work)); },
+      [&context, call, tried = std::move(tried), name = shown.user, kept_text,
+       renews](const Result<std::string>& new_hash) {
+        if (!new_hash.ok()) return refuse_password(context, call, tried, new_hash.error());
         context.declaring.wait(
-            [&context, call, name, kept_text, hash_now = *new_hash](Turns::Turn turn) {
+            [&context, call, name, kept_text, renews, hash_now = *new_hash](Turns::Turn turn) {
               call->turn = std::move(turn);
               const Result<UserDeclaration> user = let_in(context.state(), name, kept_text);
               if (!user.ok()) return refuse_sign_in(context, call, user.error());
-              take_new_password(context, call, *user, hash_now);
+              take_new_password(context, call, *user, hash_now, renews);
             });
       });
   if (!queued.ok()) call->fail(queued.error());
 }
 
 // With a password that is another one's to check: PAM's, or the hook's.
-void sign_in_elsewhere(Context& context, const CallPtr& call, ShownPassword shown, Share share) {
+void sign_in_elsewhere(Context& context, const CallPtr& call, ShownPassword shown,
+                       PasswordTry tried) {
   const bool by_hook = context.ways.ask_hook != nullptr;
+  Result<void> may{};
   if (!shown.wanted.empty()) {
-    return call->fail(invalid("not_a_local_password",
-                              fmt::format("this password is not changed here: {}",
-                                          by_hook ? "change it where your site keeps it"
-                                                  : "use `passwd` on a login node"),
-                              "new_password"));
+    // Said to who knows the password: to others it would say who has none here.
+    may = invalid("not_a_local_password",
+                  fmt::format("this password is not changed here: {}",
+                              by_hook ? "change it where your site keeps it"
+                                      : "use `passwd` on a login node"),
+                  "new_password");
   }
-  if (!by_hook) return sign_in_by_pam(context, call, std::move(shown), std::move(share));
+  if (!by_hook) {
+    return sign_in_by_pam(context, call, std::move(shown), std::move(tried), std::move(may));
+  }
   const std::string_view host = listener::host_of_peer(call->request.peer_address);
   sign_in_by_hook(context, call,
                   {std::move(shown.user), std::move(shown.password), std::string(host)},
-                  std::move(share));
+                  std::move(tried), std::move(may));
 }
 
 }  // namespace
@@ -138,17 +144,28 @@ void sign_in_with_password(Context& context, const CallPtr& call, ShownPassword 
                             "service that GET /v1/sign-in lists",
                             "password"});
   }
+  // Of everybody: whose password is judged elsewhere is not to be known by it.
+  if (locally && !shown.wanted.empty()) {
+    const auto checked = passwords::check_new(shown.user, shown.password, shown.wanted);
+    if (!checked.ok()) {
+      Error error = checked.error();
+      error.field = "new_password";
+      return call->fail(error);
+    }
+  }
   const std::string who =
       fmt::format("address {}", listener::host_of_peer(call->request.peer_address));
-  const auto share = context.ways.password_tries.begin(who, context.desk.loop.monotonic_us());
+  const std::int64_t now_us = context.desk.loop.monotonic_us();
+  const auto share = context.ways.password_tries.begin(who, now_us);
   if (!share.ok()) return call->fail(share.error());
+  PasswordTry tried{*share, now_us};
   const auto user = context.state().users.find(shown.user);
   const std::string kept_text =
       user == context.state().users.end() ? "" : user->second.password_hash;
   if (locally && (!elsewhere || !kept_text.empty())) {
-    return sign_in_locally(context, call, std::move(shown), kept_text, *share);
+    return sign_in_locally(context, call, std::move(shown), kept_text, std::move(tried));
   }
-  sign_in_elsewhere(context, call, std::move(shown), *share);
+  sign_in_elsewhere(context, call, std::move(shown), std::move(tried));
 }
 
 }  // namespace dove::server

@@ -59,6 +59,22 @@ class LocalPasswords : public testing::Test {
     CHECK(live.until([&] { return is_done.load(); }), "the user is declared in time");
   }
 
+  // The last one that the log holds.
+  std::string kept_of_ada() {
+    std::string kept;
+    const auto look = [&](const store::Batch& batch) {
+      for (const StampedEvent& event : batch.events) {
+        const auto* applied = std::get_if<ObjectApplied>(&event.event);
+        if (applied == nullptr) continue;
+        const auto* user = std::get_if<UserDeclaration>(&applied->object);
+        if (user != nullptr && user->name == "ada") kept = user->password_hash;
+      }
+      return true;
+    };
+    CHECK(store.read(Seq{}, look).ok(), "the log can be read");
+    return kept;
+  }
+
   store::MemoryStore store;
   LiveApi live{store, policies::standard_policies(), "", true};
   std::string ada;
@@ -151,6 +167,30 @@ TEST_F(LocalPasswords, WhoIsDisabledStaysOutAndAnOldOneTimePasswordIsOver) {
   user.password_hash = passwords::text_of({user.password_hash, Instant{} + seconds(1)});
   declare(user);
   EXPECT_EQ(sign_in("ada", kOwn, kFirst).code(), "password_over");
+}
+
+TEST_F(LocalPasswords, AHashOfFormerCostsIsMadeAnewAtSignIn) {
+  UserDeclaration user;
+  user.name = "ada";
+  user.password_hash = passwords::hash(kOwn, {64, 1}).value();
+  declare(user);
+  const auto kept = [&] { return kept_of_ada(); };
+  EXPECT_EQ(sign_in("ada", "guessed by chance").code(), "wrong_password");
+  EXPECT_EQ(kept(), user.password_hash);
+  const std::string here = cookie(sign_in("ada", kOwn));
+  const std::string renewed = kept();
+  EXPECT_TRUE(passwords::is_weaker(user.password_hash));
+  EXPECT_FALSE(passwords::is_weaker(renewed)) << renewed;
+  EXPECT_TRUE(passwords::matches(renewed, kOwn).value());
+  EXPECT_EQ(sign_in("ada", kOwn).status, 201);
+  EXPECT_EQ(kept(), renewed) << "once";
+  EXPECT_EQ(browse("GET", "/v1/me", here).status, 200) << "no session ends by it";
+  // One that is good once is not made into one that lasts.
+  const Instant later = Instant{} + seconds(4'000'000'000);
+  user.password_hash = passwords::text_of({passwords::hash(kFirst, {64, 1}).value(), later});
+  declare(user);
+  EXPECT_EQ(sign_in("ada", kFirst).code(), "new_password_needed");
+  EXPECT_EQ(kept(), user.password_hash);
 }
 
 TEST_F(LocalPasswords, NoAnswerHoldsAPasswordOrItsHash) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "accounts/access.h"
 #include "codec/json.h"
@@ -20,6 +22,7 @@ using Json = nlohmann::json;
 using controller::Committed;
 
 constexpr Span kSession = seconds(12 * 3600);
+constexpr std::int64_t kRefused_us = 4'000'000;  // after it was asked
 
 Json roles_json(const core::Standing& standing) {
   Json out = Json::array();
@@ -78,9 +81,35 @@ void let_person_in(Context& context, const CallPtr& call, const std::string& way
   declare_person(context, call, way, person.changes, std::move(done));
 }
 
+void note_unanswered(const Call& call, const Error& error) {
+  const bool is_one = error.kind == ErrorKind::kUnavailable || error.kind == ErrorKind::kTimeout;
+  if (!is_one || !call.refused) return;
+  call.refused({ErrorKind::kUnauthenticated, error.code, error.message, error.field});
+}
+
 void refuse_sign_in(Context& context, const CallPtr& call, const Error& error) {
+  note_unanswered(*call, error);
   const std::string_view host = listener::host_of_peer(call->request.peer_address);
   call->fail(context.desk.throttle->failed(host, error, context.desk.loop.monotonic_us()));
+}
+
+void refuse_password(Context& context, const CallPtr& call, const PasswordTry& tried,
+                     const Error& error) {
+  WaysIn& ways = context.ways;
+  const bool elsewhere = ways.check_password != nullptr || ways.ask_hook != nullptr;
+  const std::int64_t left_us = tried.began_us + kRefused_us - context.desk.loop.monotonic_us();
+  if (!elsewhere || !ways.local_passwords || left_us <= 0) {
+    return refuse_sign_in(context, call, error);
+  }
+  // In threads that are nobody's else: where there is a hook, PAM is not asked.
+  SideThreads& idle = ways.ask_hook != nullptr ? ways.at_passwords : ways.at_hook;
+  const auto queued = idle.call(
+      [left_us] {
+        std::this_thread::sleep_for(std::chrono::microseconds(left_us));
+        return true;
+      },
+      [&context, call, share = tried.share, error](bool) { refuse_sign_in(context, call, error); });
+  if (!queued.ok()) call->fail(queued.error());
 }
 
 void open_session(Context& context, const CallPtr& call, const Caller& caller,
