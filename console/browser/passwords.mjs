@@ -82,7 +82,7 @@ await test('the first password from somebody else is changed at sign-in', async 
   await page.getByRole('alert').getByText('two different passwords').waitFor();
   await page.getByLabel('The same again').fill('known to bea alone');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await heading(page, 'Overview');
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' });
   assert.equal(await page.evaluate(async () => (await (await fetch('/v1/me')).json()).user), 'bea');
 });
 

@@ -15,13 +15,12 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 import unittest
 
-from cluster import DOVE, SKIP, Api, ApiError, Cluster, cannot_run_containers, make_bare_image, until
+from cluster import SKIP, Api, ApiError, cannot_run_containers, until
+from ssh_bed import MEGABYTE, SshBed
 
-MEGABYTE = 1 << 20
 ECHO = """
 import socket
 server = socket.create_server(("127.0.0.1", 0))
@@ -33,129 +32,6 @@ while True:
     peer.sendall(b"over")
     peer.close()
 """
-
-
-EDITOR = """
-set -e
-mkdir -p @FOLDER@/editor; cd @FOLDER@/editor
-cat > server.py <<'END'
-import socket, threading
-def serve(peer):
-    while piece := peer.recv(65536):
-        peer.sendall(piece)
-server = socket.create_server(("127.0.0.1", 0))
-print("port", server.getsockname()[1], flush=True)
-while True:
-    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
-END
-nohup python3 server.py > log 2>&1 < /dev/null &
-pid=$!
-until grep -qs port log; do sleep 0.1; done
-echo "listeningOn==$(sed -n 's/port //p' log)==$pid=="
-"""
-
-
-def exactly(connection, size):
-    data = b""
-    while len(data) < size and (piece := connection.recv(65536)):
-        data += piece
-    return data
-
-
-def socks(way_in, host, port):
-    """A connection through SOCKS 5, as `ssh -D` offers it (RFC 1928)."""
-    connection = socket.create_connection(("127.0.0.1", way_in), timeout=20)
-    connection.sendall(b"\5\1\0")
-    assert exactly(connection, 2) == b"\5\0"
-    connection.sendall(b"\5\1\0\3" + bytes([len(host)]) + host.encode() + port.to_bytes(2, "big"))
-    assert exactly(connection, 10).startswith(b"\5\0")
-    return connection
-
-
-class SshBed(unittest.TestCase):
-    """A job of ada's that runs, `cls.job`, and a gateway that lets her in."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.images = tempfile.mkdtemp(prefix="dove-ssh-images.")
-        make_bare_image(cls.images + "/bare")
-        cls.cluster = Cluster(agent_options=["--images", cls.images, "--volume-roots", "/usr"]).__enter__()
-        try:
-            cls.begin()
-        except BaseException:
-            cls.cluster.__exit__(*sys.exc_info())
-            raise
-
-    @classmethod
-    def begin(cls):
-        cluster = cls.cluster
-        cls.tokens = {}
-        for name in ("ada", "bob"):
-            cls.tokens[name] = cluster.api.call("POST", f"/v1/users/{name}/token?create=1")["token"]
-        cls.folder = os.path.join(cluster.folder, "keys")
-        os.makedirs(cls.folder)
-        for name in ("ada", "bob", "eve"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{cls.folder}/{name}"], check=True)
-        cls.start_gateway()
-        for name in ("ada", "bob"):
-            cls.dove(name, "ssh-key", "add", f"{cls.folder}/{name}.pub")
-        cls.job = cls.submit("ada", ["/bin/sleep", "600"])
-        cluster.wait_state(cls.job, "running")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.gateway.terminate()
-        cls.gateway.wait(10)
-        cls.cluster.__exit__(None, None, None)
-        shutil.rmtree(cls.images, ignore_errors=True)
-
-    @classmethod
-    def start_gateway(cls, port=0):
-        cluster = cls.cluster
-        ca = ["--ca-file", cluster.ca_file()] if cluster.ca_file() else []
-        cls.gateway = cluster.spawn(
-            "ssh-gateway", "--url", cluster.url, "--key-file", cluster.data + "/ssh_gateway_token", "--data",
-            cluster.folder + "/ssh", "--port", str(port), *ca, stdout=subprocess.DEVNULL)
-        cls.where = until(cls.announced, 20, "the gateway to announce itself")
-        cls.known = f"{cls.folder}/known_hosts"
-        with open(cls.known, "w") as file:
-            file.writelines(f"[127.0.0.1]:{cls.where['port']} {key}\n" for key in cls.where["host_keys"])
-
-    @classmethod
-    def listens(cls):
-        try:
-            socket.create_connection(("127.0.0.1", cls.where["port"]), timeout=5).close()
-        except ConnectionRefusedError:
-            return False
-        return True
-
-    @classmethod
-    def announced(cls):
-        status, _, _ = cls.cluster.api.raw("GET", "/v1/ssh-gateway")
-        return cls.cluster.api.call("GET", "/v1/ssh-gateway") if status == 200 else None
-
-    @classmethod
-    def dove(cls, who, *words, **more):
-        ca = {"DOVE_CA_FILE": cls.cluster.ca_file()} if cls.cluster.ca_file() else {}
-        return cls.cluster.run(*words, DOVE_URL=cls.cluster.url, DOVE_TOKEN=cls.tokens[who], **ca, **more)
-
-    @classmethod
-    def submit(cls, who, command, **more):
-        api = Api(cls.cluster.url, cls.tokens[who], ca_file=cls.cluster.ca_file())
-        try:
-            return api.call("POST", "/v1/jobs", {"name": "s", "command": command, **more})["id"]
-        finally:
-            api.close()
-
-    def options(self, who, port_flag="-p"):
-        return ["-F", "none", port_flag, str(self.where["port"]), "-i", f"{self.folder}/{who}", "-o", "IdentitiesOnly=yes",
-                "-o", f"UserKnownHostsFile={self.known}", "-o", "GlobalKnownHostsFile=/dev/null", "-o",
-                "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"]
-
-    def ssh(self, *words, who="ada", user=None, **more):
-        more.setdefault("timeout", 60)
-        return subprocess.run(["ssh", *self.options(who), f"{user or self.job}@127.0.0.1", *words], capture_output=True,
-                              **more)
 
 
 class SshTest(SshBed):
@@ -330,41 +206,6 @@ class SshTest(SshBed):
                                   stdin=subprocess.DEVNULL, capture_output=True)
             self.assertEqual(done.stdout, b"")
         self.cluster.api.call("POST", f"/v1/jobs/{job}/cancel", {})
-
-    # -- editors
-
-    def test_an_editor_starts_its_server_and_reaches_it(self):
-        """As VS Code's Remote-SSH does: `ssh -T -D PORT HOST bash`, a script on its input that leaves a server running in the
-        background and says where it listens, then connections through that way in, while the shell stays open."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            way_in = free.getsockname()[1]
-        shell = subprocess.Popen(["ssh", "-T", "-D", str(way_in), "-o", "ExitOnForwardFailure=yes", *self.options("ada"),
-                                  f"{self.job}@127.0.0.1", "bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            shell.stdin.write(EDITOR.replace("@FOLDER@", self.cluster.folder))
-            shell.stdin.flush()
-            found = None
-            while not found and (line := shell.stdout.readline()):
-                found = re.fullmatch(r"listeningOn==(\d+)==(\d+)==\n", line)
-            port, pid = int(found[1]), int(found[2])
-            many = [socks(way_in, "127.0.0.1", port) for _ in range(4)]  # its channels, at once
-            for number, one in enumerate(many):
-                data = os.urandom(MEGABYTE) + bytes([number])
-                threading.Thread(target=one.sendall, args=(data,)).start()
-                self.assertEqual(exactly(one, len(data)), data)
-            for one in many:
-                one.close()
-            with socks(way_in, "127.0.0.1", self.where["port"]) as other:  # none of the task's
-                self.assertEqual(other.recv(1), b"")
-            # Its files meanwhile, on a connection of their own; and the same shell goes on.
-            self.assertEqual(self.ssh("cat", input=b"x").stdout, b"x")
-            shell.stdin.write("echo still $((40+2))\n")
-            shell.stdin.flush()
-            self.assertEqual(shell.stdout.readline(), "still 42\n")
-        finally:
-            shell.kill()
-            shell.communicate()
-        until(lambda: not os.path.exists(f"/proc/{pid}"), 20, "the server to end with the editor")
 
     # -- who gets in
 

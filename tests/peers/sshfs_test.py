@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SKIP = 77
 sys.path.insert(0, os.path.join(ROOT, "tests/e2e"))
 from cluster import until  # noqa: E402
-from ssh_test import MEGABYTE, SshBed  # noqa: E402
+from ssh_bed import MEGABYTE, SshBed  # noqa: E402
 
 
 class SshfsTest(SshBed):
