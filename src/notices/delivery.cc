@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
@@ -18,6 +20,14 @@ using Ending = Attempted::Ending;
 
 constexpr std::int64_t kSignatureValid_s = 300;
 constexpr int kGone = 410;
+// What Slack answers to a form, a token or a channel that will not do, ever
+// (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, "Error handling").
+constexpr int kSlackForGood[] = {400, 403, 404, kGone};
+
+bool is_for_good(NoticeBy by, int status) {
+  if (by != NoticeBy::kSlack) return status == kGone;
+  return std::ranges::find(kSlackForGood, status) != std::end(kSlackForGood);
+}
 
 // Whether nobody answered: then the host is left alone for a while.
 bool is_hosts(const Error& error) {
@@ -76,7 +86,8 @@ Attempted Delivery::by_web(const Letter& letter, const Origin& origin) const {
   const char* remedy = *status >= 300 && *status < 400 ? "; redirects are not followed" : "";
   const Error error{ErrorKind::kUnavailable, fmt::format("http_{}", *status),
                     fmt::format("{} answered {}{}", letter.lane, *status, remedy), ""};
-  return {*status == kGone ? Ending::kRefused : Ending::kRetry, false, error};
+  const bool for_good = is_for_good(letter.target.by, *status);
+  return {for_good ? Ending::kRefused : Ending::kRetry, false, error};
 }
 
 }  // namespace dove::notices

@@ -15,7 +15,7 @@ import threading
 import unittest
 
 from cluster import DOVE, Api, ApiError, Cluster, until
-from receivers import MailServer, WebServer
+from receivers import MailServer, SlackServer, WebServer
 
 
 def unbase64(text):
@@ -158,6 +158,26 @@ class Notices(unittest.TestCase):
         until(lambda: len(self.posts("/bea/SECRET")) == 3, 20, "the next post")
         metrics = self.cluster.api.raw("GET", "/metrics")[2].decode()
         self.assertRegex(metrics, r'dove_notices_total\{by="webhook",result="delivered"\} [3-9]')
+
+    def test_a_chat_is_told_in_slacks_form(self):
+        slack, api = SlackServer(), self.user("kit")
+        self.addCleanup(slack.web.stop)
+        told = self.cluster.run("notices", "add", "--slack", slack.url(), "--about", "job_failed", DOVE_URL=self.cluster.url,
+                                DOVE_TOKEN=self.tokens["kit"])
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.run_job(api)
+        job = self.run_job(api, 3, "<!channel> & <https://evil.example|click>")
+        text = until(lambda: slack.messages, 20, "the message")[0]
+        self.assertEqual(slack.commands(text), [f"{self.cluster.url}/jobs/{job}"], "one link, and no mention")
+        self.assertIn(f"job {job} (<!channel> & <https://evil.example|click>) ended: failed, exit code 3", slack.shown(text))
+        until(lambda: self.targets(api, "kit")[0]["waiting"] == 0, 10, "the answer")
+        self.assertEqual((slack.tries, len(slack.messages)), (1, 1), "only of what was chosen, and only once")
+        self.assertTrue(api.call("POST", "/v1/users/kit/notices/1/test")["delivered"])
+        # A webhook that is gone is not tried again.
+        slack.refusal = (404, "no_service")
+        self.run_job(api, 3)
+        target = until(lambda: self.targets(api, "kit")[0].get("error") and self.targets(api, "kit")[0], 20, "the refusal")
+        self.assertEqual((target["waiting"], target["error"].split(":")[0], slack.tries), (0, "http_404", 3))
 
     def test_who_is_away_hears_of_it_once_they_are_back(self):
         api, away = self.user("cy"), WebServer()

@@ -1,6 +1,8 @@
 """Receivers of notices: a mail server and a web server, which can hang, refuse, go away and come back on the same port.
 Standard library only."""
 import http.server
+import json
+import re
 import socketserver
 import threading
 
@@ -72,6 +74,54 @@ class MailServer:
                 say("250 ok")
 
 
+class SlackServer:
+    """Incoming webhooks as Slack documents them (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks and
+    .../formatting-message-text): answers `ok`, or the error that Slack names. `messages`: what the channel would show."""
+
+    CONTROLS = re.compile(r"<([^<>]*)>")
+
+    def __init__(self):
+        self.web = WebServer()
+        self.web.judge = self.judge
+        self.messages = []
+        self.refusal = None  # (status, text), such as (404, "no_service")
+        self.tries = 0
+
+    def url(self):
+        return self.web.url("/services/T000/B000/XXXX")
+
+    def judge(self, path, headers, body):
+        """(status, text) of the answer."""
+        self.tries += 1
+        if not re.fullmatch(r"/services/T\w+/B\w+/\w+", path):
+            return 404, "no_service"
+        if headers.get("Content-Type") != "application/json":
+            return 400, "invalid_payload"
+        try:
+            message = json.loads(body)
+        except ValueError:
+            return 400, "invalid_payload"
+        if not isinstance(message, dict) or not set(message) <= {"text", "blocks", "attachments", "thread_ts", "response_type",
+                                                                 "replace_original", "delete_original", "unfurl_links"}:
+            return 400, "invalid_payload"
+        text = message.get("text")
+        if not isinstance(text, str) or not text or len(text) > 40_000:
+            return 400, "no_text"
+        if self.refusal:
+            return self.refusal
+        self.messages.append(text)
+        return 200, "ok"
+
+    @classmethod
+    def commands(cls, text):
+        """What Slack takes for links and mentions."""
+        return cls.CONTROLS.findall(text)
+
+    @staticmethod
+    def shown(text):
+        return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
 class WebServer:
     """Keeps what is posted: `posts` are (path, headers, body). `on_post` may do more, before it answers."""
 
@@ -82,6 +132,7 @@ class WebServer:
         self.hangs = set()  # paths
         self.over = threading.Event()
         self.on_post = None
+        self.judge = None  # (path, headers, body) -> (status, text), in place of `status`
         self.port = 0
         self.start()
 
@@ -97,11 +148,13 @@ class WebServer:
                     return
                 if outer.on_post:
                     outer.on_post()
-                self.send_response(outer.status)
+                status, text = outer.judge(self.path, self.headers, body) if outer.judge else (outer.status, "")
+                self.send_response(status)
                 if outer.location:
                     self.send_header("Location", outer.location)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
+                self.wfile.write(text.encode())
 
             def log_message(self, *_):
                 pass
