@@ -14,6 +14,7 @@
 #include "agent/containers/container_runner.h"
 #include "agent/devices/device_health.h"
 #include "agent/health/metrics_page.h"
+#include "agent/secrets/task_secrets.h"
 #include "agent/session/lease.h"
 #include "agent/session/machine_id.h"
 #include "agent/tasks/null_runner.h"
@@ -255,6 +256,7 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
     TRY_ASSIGN(options.boot_id, read_small_file("/proc/sys/kernel/random/boot_id"));
   }
   options.machine_id = given.text("machine-id", agent::machine_id());
+  options.memory_directory = agent::secrets_memory();
   return options;
 }
 

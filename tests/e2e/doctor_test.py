@@ -75,6 +75,26 @@ class Doctor(unittest.TestCase):
             self.cluster.start_agent(name)
             self.cluster.wait_connected()
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root gives files to others")
+    def test_secrets_that_logind_would_remove(self):
+        data, programs = f"{self.cluster.folder}/agent-of-ann", f"{self.cluster.folder}/programs"
+        for folder in (data, programs):
+            os.mkdir(folder)
+
+        def secrets(owner, says):
+            os.chown(data, owner, owner)
+            with open(f"{programs}/busctl", "w") as file:
+                file.write(f"#!/bin/sh\n[ $5 = RemoveIPC ] && echo {says}\n")
+            os.chmod(f"{programs}/busctl", 0o755)
+            done = self.cluster.run("doctor", "-o", "json", "agent", "--agent-data", data, check=False,
+                                    PATH=f"{programs}:{os.environ['PATH']}")
+            return next(check for check in json.loads(done.stdout)["checks"] if check["subject"] == "secrets")
+        told = secrets(1000, "b true")
+        self.assertEqual(told["verdict"], "warning")
+        self.assertIn("RemoveIPC=no", told["remedy"])
+        for owner, says in ((1000, "b false"), (0, "b true"), (999, "b true")):
+            self.assertEqual(secrets(owner, says)["verdict"], "good", (owner, says))
+
     def test_what_is_asked_wrongly(self):
         done = self.cluster.run("doctor", "servr", check=False)
         self.assertEqual(done.returncode, 2)

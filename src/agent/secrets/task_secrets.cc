@@ -28,6 +28,7 @@ using Json = nlohmann::json;
 constexpr long kTmpfs = 0x01021994;
 constexpr long kRamfs = 0x858458f6;
 constexpr std::size_t kNameBytesMax = 64;
+constexpr char kSharedMemory[] = "/dev/shm";
 
 Error cannot_write(const std::string& path, int reason) {
   const char* remedy = reason == ENOSPC ? "; the node's memory for files (tmpfs) is full" : "";
@@ -47,6 +48,12 @@ bool is_in_memory(const std::string& path) {
   return type == kTmpfs || type == static_cast<unsigned long>(kRamfs);
 }
 
+bool is_own_folder(const std::string& path) {
+  struct stat facts {};
+  return ::lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
+         facts.st_uid == ::geteuid();
+}
+
 // What is there already must be ours: the folder above is everybody's.
 Result<void> make_place(const std::string& place) {
   const std::string memory = fs::path(place).parent_path().string();
@@ -58,11 +65,7 @@ Result<void> make_place(const std::string& place) {
                  ""};
   }
   if (::mkdir(place.c_str(), 0711) != 0 && errno != EEXIST) return cannot_write(place, errno);
-  struct stat facts {};
-  if (::lstat(place.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) ||
-      facts.st_uid != ::geteuid()) {
-    return not_ours(place);
-  }
+  if (!is_own_folder(place)) return not_ours(place);
   if (::chmod(place.c_str(), 0711) != 0) return cannot_write(place, errno);
   return {};
 }
@@ -132,6 +135,11 @@ Result<std::vector<TaskSecret>> read_secrets(const Json& answer) {
   return secrets;
 }
 
+std::string secrets_memory() {
+  const bool has_run = ::geteuid() == 0 && is_in_memory("/run") && ::access("/run", W_OK) == 0;
+  return has_run ? "/run" : kSharedMemory;
+}
+
 std::string secrets_place(const std::string& data_dir, const std::string& memory) {
   const std::string kept = data_dir + "/secrets_place";
   std::string name = files::text_or_empty(kept, kNameBytesMax);
@@ -139,7 +147,11 @@ std::string secrets_place(const std::string& data_dir, const std::string& memory
     name = wire::random_token(12);
     if (!files::write_atomically(kept, name, 0600).ok()) return "";
   }
-  return fmt::format("{}/dove-secrets-{}", memory, name);
+  const auto beneath = [&](const std::string& folder) {
+    return fmt::format("{}/dove-secrets-{}", folder, name);
+  };
+  const std::string former = beneath(kSharedMemory);
+  return is_own_folder(former) ? former : beneath(memory);
 }
 
 std::string secrets_directory(const std::string& place, AttemptKey key) {

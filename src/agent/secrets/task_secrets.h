@@ -27,8 +27,14 @@ struct TaskSecret {
 // The answer of the controller to giveSecrets. Errors: malformed_answer.
 Result<std::vector<TaskSecret>> read_secrets(const nlohmann::json& answer);
 
-// The folder of this agent's secrets beneath `memory` ("/dev/shm"): its name is drawn once and kept
-// in the data directory, so that nobody else can have made it before. "": it cannot be kept.
+// Where this machine has memory for the secrets of an agent of this user: "/run" for root, where it
+// is a tmpfs; else "/dev/shm". systemd-logind (RemoveIPC=) removes a user's files in the latter
+// when their last login ends, whatever tasks of theirs still run.
+std::string secrets_memory();
+
+// The folder of this agent's secrets beneath `memory`: its name is drawn once and kept in the data
+// directory, so that nobody else can have made it before. One in /dev/shm that a former version of
+// the agent has left is used until it is empty. "": it cannot be kept.
 std::string secrets_place(const std::string& data_dir, const std::string& memory);
 
 std::string secrets_directory(const std::string& place, AttemptKey key);

@@ -1,7 +1,11 @@
 #include "agent/secrets/task_secrets.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +16,8 @@ namespace dove::agent {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kCannotMount = 77;
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -54,6 +60,38 @@ TEST_F(TaskSecrets, AreForTheirUserAloneAndGoWhole) {
   EXPECT_EQ(secrets_[0].value, "") << "wiped";
   remove_secrets(directory_);
   EXPECT_FALSE(fs::exists(place_));
+}
+
+TEST_F(TaskSecrets, OfRunningAttemptsAreFoundWhereAFormerVersionPutThem) {
+  const std::string elsewhere = secrets_place(data_, "/elsewhere");
+  EXPECT_TRUE(elsewhere.starts_with("/elsewhere/dove-secrets-")) << elsewhere;
+  ASSERT_TRUE(write_secrets(directory_, secrets_, {}).ok());
+  EXPECT_EQ(secrets_place(data_, "/elsewhere"), place_);
+  remove_secrets(directory_);
+  EXPECT_EQ(secrets_place(data_, "/elsewhere"), elsewhere);
+}
+
+// In a process of its own, whose /run is a tmpfs as systemd's is.
+TEST_F(TaskSecrets, LieWhereLogindDoesNotLook) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root writes in /run";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto try_it = [&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", "/run", "tmpfs", 0, "size=1m") != 0) {
+      return kCannotMount;
+    }
+    const std::string directory =
+        secrets_directory(secrets_place(data_, secrets_memory()), {JobId(7), 1});
+    const bool there = directory.starts_with("/run/dove-secrets-") &&
+                       write_secrets(directory, secrets_, {}).ok() && has_secrets(directory);
+    remove_secrets(directory);
+    return there && fs::is_empty("/run") ? 0 : 1;
+  };
+  const auto ended = [](int status) {
+    return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kCannotMount);
+  };
+  EXPECT_EXIT(::_exit(try_it()), ended, "");
 }
 
 TEST_F(TaskSecrets, LieInMemoryOrNowhere) {

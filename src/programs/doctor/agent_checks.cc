@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kRoomLeast_bytes = 1 << 30;
 constexpr std::size_t kLineMax = 4096;
+constexpr uid_t kSystemUserMax = 999;  // of Debian; logind leaves their files alone
 
 Check check_cgroups() {
   Check check{"agent", "cgroups", Verdict::kGood, "", ""};
@@ -78,6 +79,32 @@ Check check_forwarding() {
           is_on ? "" : "sysctl -w net.ipv4.ip_forward=1; docs/operate/network.md"};
 }
 
+// An agent of root keeps secrets of tasks in /run; that of another user in /dev/shm, which logind
+// empties of a person's files when they have signed out (agent/secrets/task_secrets.h).
+Check check_secrets(const std::string& data) {
+  Check check{"agent", "secrets", Verdict::kGood, "kept where they stay", ""};
+  struct stat facts {};
+  if (::stat(data.c_str(), &facts) != 0) return check;
+  if (facts.st_uid <= kSystemUserMax) return check;
+  command::Wanted wanted;
+  wanted.words = {"busctl",
+                  "get-property",
+                  "org.freedesktop.login1",
+                  "/org/freedesktop/login1",
+                  "org.freedesktop.login1.Manager",
+                  "RemoveIPC"};
+  wanted.limit = std::chrono::seconds(5);
+  const Result<command::End> end = command::run(wanted);
+  if (!end.ok() || end->code != 0 || !end->output.starts_with("b true")) return check;
+  check.verdict = Verdict::kWarning;
+  check.evidence = fmt::format(
+      "systemd-logind removes files of user {} from /dev/shm when they have signed out, and with "
+      "them the secrets of running tasks",
+      facts.st_uid);
+  check.remedy = "RemoveIPC=no in /etc/systemd/logind.conf, then systemctl restart systemd-logind";
+  return check;
+}
+
 }  // namespace
 
 std::vector<Check> check_agent(const DoctorOptions& options) {
@@ -103,6 +130,7 @@ std::vector<Check> check_agent(const DoctorOptions& options) {
   out.push_back(check_users());
   out.push_back(check_clock());
   out.push_back(check_forwarding());
+  out.push_back(check_secrets(data));
   return out;
 }
 
