@@ -8,26 +8,54 @@ const MEDIUM = 10_000;
 const TASK = { cores: 1, memory: '1Gi', gpus: 1 };
 const LATER = Date.UTC(2100, 0, 1) * 1000;
 const SLEEP = { command: ['sleep', '600'] };
+// A program that these nodes lack, and what stands in for it.
+const launched = (launcher, stands) => ({
+  command: ['sh', '-c', `command -v no-${launcher} && exec ${launcher}; ${stands}`],
+});
 const WAITS = { ...SLEEP, begin_at_us: LATER };
 
 // What is submitted, the state that it is left in, and its row from the name to the amounts; the oldest first.
 const JOBS = [
   [
-    { name: 'resnet50', ...SLEEP, queue: 'train', priority: HIGH, project: 'vision', ...TASK },
+    {
+      name: 'resnet50',
+      ...launched('torchrun', 'sleep 600'),
+      queue: 'train',
+      priority: HIGH,
+      project: 'vision',
+      ...TASK,
+    },
     'running',
-    'Single task',
+    'PyTorch single',
     '1 GPU · 1 core · 1 GiB',
   ],
   [
-    { name: 'bert-ddp', ...SLEEP, tasks: 4, queue: 'train', priority: HIGH, project: 'nlp', ...TASK },
+    {
+      name: 'bert-ddp',
+      ...launched('torchrun', 'sleep 600'),
+      tasks: 4,
+      queue: 'train',
+      priority: HIGH,
+      project: 'nlp',
+      ...TASK,
+    },
     'running',
-    'Gang of 4',
+    'PyTorch distributed',
     '4 GPUs · 4 cores · 4 GiB',
   ],
   [
-    { name: 'gpt2-ddp', ...WAITS, tasks: 8, queue: 'train', priority: MEDIUM, project: 'nlp', ...TASK },
+    {
+      name: 'gpt2-ddp',
+      ...WAITS,
+      command: ['torchrun', 'train.py'],
+      tasks: 8,
+      queue: 'train',
+      priority: MEDIUM,
+      project: 'nlp',
+      ...TASK,
+    },
     'waiting',
-    'Gang of 8',
+    'PyTorch distributed',
     '8 GPUs · 8 cores · 8 GiB',
   ],
   [
@@ -37,27 +65,61 @@ const JOBS = [
     '1 GPU · 1 core · 1 GiB',
   ],
   [
-    { name: 'osu-allreduce', command: ['true'], tasks: 2, queue: 'hpc', priority: MEDIUM, project: 'fabric', cores: 2 },
+    {
+      name: 'osu-allreduce',
+      ...launched('mpirun', 'true'),
+      tasks: 2,
+      queue: 'hpc',
+      priority: MEDIUM,
+      project: 'fabric',
+      cores: 2,
+    },
     'completed',
-    'Gang of 2',
+    'MPI',
     '4 cores',
   ],
   [
-    { name: 'cfd', command: ['false'], tasks: 2, queue: 'hpc', priority: MEDIUM, project: 'fabric', cores: 1 },
+    {
+      name: 'cfd',
+      ...launched('mpirun', 'false'),
+      tasks: 2,
+      queue: 'hpc',
+      priority: MEDIUM,
+      project: 'fabric',
+      cores: 1,
+    },
     'failed',
-    'Gang of 2',
+    'MPI',
     '2 cores',
   ],
   [
-    { name: 'mnist-tf', command: ['true'], tasks: 2, queue: 'train', priority: MEDIUM, project: 'vision', ...TASK },
+    {
+      name: 'mnist-tf',
+      command: ['true'],
+      environment: { TF_CONFIG: '{}' },
+      tasks: 2,
+      queue: 'train',
+      priority: MEDIUM,
+      project: 'vision',
+      ...TASK,
+    },
     'completed',
-    'Gang of 2',
+    'TensorFlow distributed',
     '2 GPUs · 2 cores · 2 GiB',
   ],
   [
-    { name: 'wide-deep-tf', ...WAITS, tasks: 4, queue: 'train', priority: HIGH, project: 'nlp', ...TASK },
+    {
+      name: 'wide-deep-tf',
+      ...WAITS,
+      environment: { TF_CONFIG: '{}' },
+      tasks: 4,
+      queue: 'train',
+      priority: HIGH,
+      project: 'nlp',
+      ...TASK,
+    },
     'waiting',
-    'Gang of 4',
+    'TensorFlow distributed',
     '4 GPUs · 4 cores · 4 GiB',
   ],
   [

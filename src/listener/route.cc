@@ -136,8 +136,8 @@ void refuse_path(const Call& call, const std::string& allowed) {
 
 // Query parameters that say yes or no; another word in them would be taken for a no.
 std::optional<Error> check_flags(const Call& call) {
-  for (const char* name :
-       {"apart", "app", "audit", "create", "dry_run", "end", "follow", "full", "removed"}) {
+  for (const char* name : {"apart", "app", "audit", "create", "dry_run", "end", "follow",
+                           "framework", "full", "removed"}) {
     const std::string* text = call.request.find_query(name);
     if (text == nullptr) continue;
     if (*text == "0" || *text == "1" || *text == "true" || *text == "false") continue;

@@ -18,6 +18,7 @@
 #include "server/job_select.h"
 #include "server/lists/list_text.h"
 #include "server/sessions/session_app.h"
+#include "views/framework.h"
 #include "views/job_view.h"
 #include "views/reasons.h"
 
@@ -183,6 +184,12 @@ void show_session(Context& context, const Call& call, const core::Job& job, Json
   if (!url.empty()) body["session_url"] = url;
 }
 
+// As far as what it runs is in memory; else that is read for the next time.
+void show_framework(Context& context, const core::Job& job, Json& body) {
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  body["framework"] = blob.ok() ? views::framework_of_text(**blob) : "";
+}
+
 // Whether what it runs must be read from the store first, which this begins.
 bool is_unread(Context& context, const core::Job& job) {
   const auto blob = context.desk.blobs.find(job.spec->exec_digest);
@@ -195,6 +202,7 @@ struct JobPage {
   bool is_full = false;  // whole jobs, else summaries
   bool is_newest_first = false;
   bool is_of_sessions = false;
+  bool has_frameworks = false;
   std::uint64_t at = 0;  // the next job to look at; of `query.ids` the next of them
   std::size_t looked_at_programs = 0;
   ListText list;
@@ -211,6 +219,7 @@ Result<JobPage> read_page(const Call& call, const core::State& state) {
   JobPage page{.query = std::move(query), .list = ListText(state.head, limit)};
   page.is_full = call.query_flag("full");
   page.is_of_sessions = call.query_flag("app");
+  page.has_frameworks = call.query_flag("framework");
   page.is_newest_first = order == "newest" && !page.query.ids.has_value();
   const auto behind = static_cast<std::uint64_t>(after);
   if (page.query.ids.has_value()) {
@@ -264,6 +273,7 @@ bool take_job(Context& context, const Call& call, const core::Job& job, JobPage&
   Json entry = page.is_full ? views::job_json(state, job) : views::job_summary_json(state, job);
   context.nodes.observed.show_job(job.id, /*whole=*/page.is_full, entry);
   if (page.is_of_sessions) show_session(context, call, job, entry);
+  if (page.has_frameworks) show_framework(context, job, entry);
   page.list.add(job.id.value, entry);
   return true;
 }
@@ -338,6 +348,7 @@ void get_job(Context& context, CallPtr call) {
   listener::Goodput::show(**job, body);
   if (may_act(context.state(), call->caller, **job)) body["exec"] = exec_json(context, **job);
   show_session(context, *call, **job, body);
+  show_framework(context, **job, body);
   call->reply(200, body);
 }
 

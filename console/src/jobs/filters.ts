@@ -39,8 +39,8 @@ export function readFilters(search: URLSearchParams): Filters {
 export function jobsPath(filters: Filters, after?: string | null): string {
   const { text, ...exactly } = filters;
   if (text && /^\d+(_\d+)?(,\d+(_\d+)?)*$/.test(text))
-    return withQuery('/v1/jobs', { ...exactly, ids: text, limit: PAGE, after });
-  return withQuery('/v1/jobs', { ...exactly, text, order: 'newest', limit: PAGE, after });
+    return withQuery('/v1/jobs', { ...exactly, ids: text, limit: PAGE, after, framework: 1 });
+  return withQuery('/v1/jobs', { ...exactly, text, order: 'newest', limit: PAGE, after, framework: 1 });
 }
 
 // How the API names one job: an array's id would mean all its elements.
@@ -48,10 +48,17 @@ export function referenceOf(job: Pick<JobSummary, 'id' | 'array'>): string {
   return job.array ? `${job.array.id}_${job.array.index}` : String(job.id);
 }
 
-export function typeOf(job: Pick<JobSummary, 'launch' | 'request' | 'array'>): string {
-  const kind =
-    job.launch === 'batch' ? 'Batch script' : job.request.tasks > 1 ? `Gang of ${job.request.tasks}` : 'Single task';
-  return job.array ? `${kind}, array` : kind;
+function shapeOf({ launch, request, framework }: Pick<JobSummary, 'launch' | 'request' | 'framework'>): string {
+  const reach = request.tasks > 1 || request.nodes_min > 1 ? 'distributed' : 'single';
+  if (framework === 'mpi') return 'MPI';
+  if (framework === 'pytorch') return `PyTorch ${reach}`;
+  if (framework === 'tensorflow') return `TensorFlow ${reach}`;
+  if (launch === 'batch') return 'Batch script';
+  return request.tasks > 1 ? `Gang of ${request.tasks}` : 'Single task';
+}
+
+export function typeOf(job: Pick<JobSummary, 'launch' | 'request' | 'array' | 'framework'>): string {
+  return job.array ? `${shapeOf(job)}, array` : shapeOf(job);
 }
 
 export function resourcesOf(request: JobSummary['request']): string {
