@@ -42,7 +42,7 @@ void Draft::warn(const Place& place, std::string code, std::string message) {
 
 namespace {
 
-// One item of --export: "NAME" (the submitter's value) or "NAME=value".
+// One item of --export: "NAME" (the submitter's value) or "NAME=value", which wins over ALL.
 Result<void> export_item(Draft& draft, std::string_view item) {
   std::size_t equals = item.find('=');
   std::string name(item.substr(0, equals));
@@ -54,7 +54,7 @@ Result<void> export_item(Draft& draft, std::string_view item) {
   }
   std::map<std::string, std::string>& environment = draft.submission.exec.environment;
   if (equals != std::string_view::npos) {
-    environment.emplace(name, item.substr(equals + 1));
+    environment.insert_or_assign(name, std::string(item.substr(equals + 1)));
     return {};
   }
   auto found = draft.context->environment.find(name);

@@ -168,6 +168,8 @@ TEST(Sbatch, ExportChoosesTheEnvironment) {
   EXPECT_EQ(exported("NONE"), Map());
   EXPECT_EQ(exported("A,C=3"), (Map{{"A", "1"}, {"C", "3"}}));
   EXPECT_EQ(exported("ALL,C=3"), (Map{{"A", "1"}, {"B", "2"}, {"C", "3"}}));
+  EXPECT_EQ(exported("ALL,A=3"), (Map{{"A", "3"}, {"B", "2"}}));
+  EXPECT_EQ(exported("A=3,ALL"), (Map{{"A", "3"}, {"B", "2"}}));
   EXPECT_EQ(exported("C='x,y'"), (Map{{"C", "x,y"}}));
   EXPECT_FALSE(read("#SBATCH --export=1x=2", context).ok());
 }

@@ -21,6 +21,7 @@ from cluster import Cluster, cannot_run_containers, make_bare_image, until  # no
 from proxy_test import Proxied  # noqa: E402
 from session_test import Session, SessionBed, get, web_socket  # noqa: E402
 
+GLXINFO = "/usr/bin/glxinfo"
 NEEDED = ("/usr/bin/Xtigervnc", "/usr/share/novnc/vnc.html", "/usr/bin/openbox-session", "/usr/bin/xterm")
 ASK_FOR_PICTURE = b"\x03\x01\0\0\0\0\0\x10\0\x10"
 KEY = b"\x04\x01\0\0\0\0\xff\xe1"  # Shift
@@ -195,12 +196,30 @@ class DesktopTest(Proxied):
         self.assertIn("/usr/bin/xterm has ended", said)
         until(lambda: not processes(job), 20, "its X server to end")
 
+    @unittest.skipUnless(os.path.exists(GLXINFO), "there is no glxinfo (tools/setup peers)")
+    def test_opengl_is_drawn_by_the_processor(self):
+        said = self.cluster.folder + "/glxinfo"
+        job = self.start_app("--", "/bin/sh", "-c", f"{GLXINFO} -B >{said} 2>&1")
+        self.assertEqual(self.cluster.wait(job, limit_s=60)["state"], "completed")
+        with open(said) as file:
+            text = file.read()
+        self.assertRegex(text, r"OpenGL renderer string: (llvmpipe|softpipe)")
+        self.assertRegex(text, r"OpenGL core profile version string: [34]\.\d")
+
     def test_what_is_missing_is_named_with_its_packages(self):
         done = self.cluster.run("desktop", "--local", "--program=/usr/bin/python3", "-c", "1", "no-such-session", check=False,
                                 cwd=self.cluster.folder, DOVE_URL=self.cluster.url, DOVE_TOKEN=self.tokens["ada"])
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("there is no program 'no-such-session' on", done.stderr)
         self.assertIn("novnc tigervnc-standalone-server openbox xterm), or name an image that has it", done.stderr)
+        # Where nothing is found, neither its program nor what that needs: it ends, and says so.
+        for words, told in (([], "there is no Xtigervnc on"), (["--program=python3"], "python3")):
+            done = self.cluster.run("desktop", "--local", "--program=/usr/bin/python3", *words, "-c", "1", "--export=ALL,PATH=/nowhere",
+                                    check=False, cwd=self.cluster.folder, DOVE_URL=self.cluster.url,
+                                    DOVE_TOKEN=self.tokens["ada"])
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(told, done.stderr)
+            self.assertIn("apt-get install", done.stderr)
         program = next(app for app in self.cluster.api.call("GET", "/v1/apps")["apps"] if app["name"] == "desktop")["job"]["command"]
         done = subprocess.run(["/usr/bin/python3", *program[1:]], env={"PATH": "/nowhere", "DOVE_SOCKETS": self.cluster.folder},
                               capture_output=True, text=True, timeout=30)
