@@ -188,6 +188,23 @@ class Cluster:
         """Of the server's own authority; None without TLS."""
         return os.path.join(self.data, "ca.pem") if self.url.startswith("https:") else None
 
+    def trusts(self):
+        """What a command with a URL of its own needs besides."""
+        path = self.ca_file()
+        return {"DOVE_CA_FILE": path} if path and os.path.exists(path) else {}
+
+    def caller(self, token):
+        """Calls as whose token it is."""
+        return Api(self.url, token, ca_file=self.ca_file())
+
+    def connection(self, timeout=30, **more):
+        """A bare one to the server, as a browser's."""
+        where = urllib.parse.urlsplit(self.url)
+        if where.scheme == "http":
+            return http.client.HTTPConnection(where.hostname, where.port, timeout=timeout, **more)
+        return http.client.HTTPSConnection(where.hostname, where.port, timeout=timeout,
+                                           context=ssl.create_default_context(cafile=self.ca_file()), **more)
+
     def start_agent(self, name):
         folder = os.path.join(self.folder, "nodes", name)
         os.makedirs(folder, exist_ok=True)
@@ -242,7 +259,8 @@ class Cluster:
             if not os.path.lexists(program):
                 os.symlink(DOVE, program)
         done = subprocess.run([program, *arguments], input=input, capture_output=True, text=True, cwd=cwd,
-                              timeout=limit_s, env={**self.environment, "DOVE_DATA": self.data, **environment})
+                              timeout=limit_s,
+                              env={**self.environment, "DOVE_DATA": self.data, **self.trusts(), **environment})
         if check and done.returncode != 0:
             raise AssertionError(f"{[name or 'dove', *arguments]} exited {done.returncode}\n"
                                  f"{done.stdout}{done.stderr}")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from cluster import DOVE, ROOT, SKIP, Api, ApiError, Cluster, until
+from cluster import DOVE, ROOT, SKIP, ApiError, Cluster, until
 
 CONSOLE = os.path.join(ROOT, "console")
 TOOLS = os.path.join(ROOT, ".tools/node_modules/.bin")
@@ -28,15 +28,16 @@ class Identity(unittest.TestCase):
         cls.cluster.__exit__(None, None, None)
 
     def job(self, script):
-        api = Api(self.cluster.url, self.tokens["ada"])
+        api = self.cluster.caller(self.tokens["ada"])
         job = api.call("POST", "/v1/jobs", {"name": "reader", "project": "vision", "script": "#!/bin/sh\n" + script})["id"]
         self.addCleanup(api.close)
         return api, job
 
     def verify(self, token, audience):
         path = (TOOLS + ":" if os.path.exists(TOOLS + "/node") else "") + os.environ["PATH"]
+        trusts = {"NODE_EXTRA_CA_CERTS": self.cluster.ca_file()} if self.cluster.ca_file() else {}
         return subprocess.run(["node", "browser/verify_token.mjs", token, self.cluster.url, audience], cwd=CONSOLE, text=True,
-                              env={**os.environ, "PATH": path}, capture_output=True, timeout=30)
+                              env={**os.environ, **trusts, "PATH": path}, capture_output=True, timeout=30)
 
     def output(self, api, job):
         return api.raw("GET", f"/v1/jobs/{job}/logs")[2].decode().strip()
@@ -56,13 +57,13 @@ class Identity(unittest.TestCase):
         self.assertNotEqual(self.verify(f"{head}.{body[:-2]}AA.{signature}", "https://store.example.org").returncode, 0)
         # It opens nothing here.
         with self.assertRaises(ApiError) as refused:
-            Api(self.cluster.url, token).call("GET", "/v1/me")
+            self.cluster.caller(token).call("GET", "/v1/me")
         self.assertEqual(refused.exception.status, 401)
 
     def test_nobody_else_gets_one(self):
         api, job = self.job("sleep 600\n")
         until(lambda: api.call("GET", f"/v1/jobs/{job}")["state"] == "running", 20, "the job")
-        callers = [Api(self.cluster.url, token) for token in self.tokens.values()] + [self.cluster.api]
+        callers = [self.cluster.caller(token) for token in self.tokens.values()] + [self.cluster.api]
         for caller in callers:
             with self.assertRaises(ApiError) as refused:
                 caller.call("POST", f"/v1/jobs/{job}/identity-token", {"audience": "x"})

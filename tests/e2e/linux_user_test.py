@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from cluster import SKIP, Api, Cluster, until
+from cluster import SKIP, Cluster, until
 from forward_test import Forward, read_all
 
 ANN, BOB, DAN, SHARED = 61001, 61002, 61003, 61004
@@ -75,7 +75,7 @@ class LinuxUserTest(unittest.TestCase):
         cls.apis = {}
         for name in ("ann", "bob", "zoe", "eve", "nia", "dan"):
             token = cls.cluster.api.call("POST", f"/v1/users/{name}/token?create=1")["token"]
-            cls.apis[name] = Api(cls.cluster.url, token)
+            cls.apis[name] = cls.cluster.caller(token)
 
     @classmethod
     def tearDownClass(cls):
@@ -110,7 +110,7 @@ class LinuxUserTest(unittest.TestCase):
 
     def test_a_name_that_comes_from_elsewhere_is_nobodys_linux_user(self):
         token = self.cluster.api.call("POST", "/v1/users/lin-bob/token?create=1")["token"]
-        self.apis["lin-bob"] = Api(self.cluster.url, token)
+        self.apis["lin-bob"] = self.cluster.caller(token)
         self.assertEqual(self.lines("lin-bob", "people")[:1], [str(BOB)])
         self.cluster.api.call("PUT", "/v1/objects/user/lin-bob", {"identity": "https://id.example.org 17"})
         job = self.submit("lin-bob", "people")

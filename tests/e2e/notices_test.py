@@ -14,7 +14,7 @@ import tempfile
 import threading
 import unittest
 
-from cluster import DOVE, Api, ApiError, Cluster, until
+from cluster import DOVE, ApiError, Cluster, until
 from receivers import MailServer, SlackServer, WebServer
 
 
@@ -72,7 +72,7 @@ class Notices(unittest.TestCase):
     def user(self, name):
         token = self.cluster.api.call("POST", f"/v1/users/{name}/token?create=1")["token"]
         self.tokens[name] = token
-        api = Api(self.cluster.url, token)
+        api = self.cluster.caller(token)
         self.addCleanup(api.close)
         return api
 
@@ -143,7 +143,7 @@ class Notices(unittest.TestCase):
             self.assertEqual(json.loads(raw)["job"]["id"], job)
             # It opens nothing here.
             with self.assertRaises(ApiError) as refused:
-                Api(self.cluster.url, headers["Dove-Notice-Signature"]).call("GET", "/v1/me")
+                self.cluster.caller(headers["Dove-Notice-Signature"]).call("GET", "/v1/me")
             self.assertEqual(refused.exception.status, 401)
         self.assertIn(f"job {job} (train) ended: completed", self.posts("/bea/chat")[0][1]["text"])
         # Whoever knows the URL may post there: nobody is shown it again.
@@ -249,7 +249,7 @@ class Notices(unittest.TestCase):
     def test_a_name_is_judged_by_its_address(self):
         with Cluster(nodes=0) as cluster:
             token = cluster.api.call("POST", "/v1/users/ada/token?create=1")["token"]
-            api = Api(cluster.url, token)
+            api = cluster.caller(token)
             with self.assertRaises(ApiError) as refused:
                 self.choose(api, "ada", ("mail", "ada@example.org", ["job_ended"]))
             self.assertEqual(refused.exception.body["code"], "no_mail")

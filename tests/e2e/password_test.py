@@ -3,7 +3,6 @@
 on the command line as in a browser; they outlive a restart, and are found nowhere."""
 # limit_s: 120
 import glob
-import http.client
 import json
 import os
 import pty
@@ -11,7 +10,6 @@ import select
 import threading
 import time
 import unittest
-from urllib.parse import urlsplit
 
 from cluster import DOVE, Cluster
 
@@ -35,8 +33,7 @@ class Passwords(unittest.TestCase):
         return done
 
     def ask(self, method, path, body=None, cookie=None):
-        where = urlsplit(self.cluster.url)
-        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=30)
+        connection = self.cluster.connection()
         headers = {"Content-Type": "application/json", "Origin": self.cluster.url, **({"Cookie": cookie} if cookie else {})}
         connection.request(method, path, json.dumps(body) if body is not None else None, headers)
         answer = connection.getresponse()
@@ -88,7 +85,7 @@ class Passwords(unittest.TestCase):
         self.assertIn("at least 12", self.dove("passwd", who="ada", input=f"{OWN}\nshort\n", fails=True).stderr)
         self.assertIn("dove passwd bob", self.dove("passwd", who="bob", input=f"x\n{NEXT}\n", fails=True).stderr)
         self.assertIn("administrator", self.dove("passwd", "ada", "--generate", who="bob", fails=True).stderr)
-        shown, code = self.typed({"DOVE_URL": self.cluster.url, "DOVE_TOKEN": self.tokens["ada"]}, OWN, NEXT, NEXT)
+        shown, code = self.typed({"DOVE_URL": self.cluster.url, "DOVE_TOKEN": self.tokens["ada"], **self.cluster.trusts()}, OWN, NEXT, NEXT)
         self.assertEqual(code, 0, shown)
         self.assertIn("the password of ada is set", shown)
         self.assertNotIn("canary", shown)

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """People as they meet it: an administrator gives roles on the command line, a member looks on, a browser signs in with a
 link, an auditor reads who did what, and who is disabled is out. What a former log says of members becomes bindings."""
-import http.client
 import json
 import os
 import subprocess
 import sys
 import unittest
-from urllib.parse import urlsplit
 
-from cluster import DOVE, Api, Cluster, until
+from cluster import DOVE, Cluster, until
 
 
 class People(unittest.TestCase):
@@ -39,8 +37,7 @@ class People(unittest.TestCase):
         return done
 
     def browse(self, method, path, body=None, cookie="", origin=None):
-        where = urlsplit(self.cluster.url)
-        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=20)
+        connection = self.cluster.connection()
         headers = {"Content-Type": "application/json", "Origin": origin or self.cluster.url}
         if cookie:
             headers["Cookie"] = cookie
@@ -77,7 +74,7 @@ class People(unittest.TestCase):
         refused = self.browse("POST", "/v1/jobs", job, cookie, origin="https://evil.example.org")
         self.assertEqual((refused[0], refused[1]["code"]), (403, "cross_origin"))
         self.assertEqual(self.browse("POST", "/v1/jobs", job, cookie)[0], 201)
-        self.assertIn("session", json.dumps(Api(self.cluster.url, self.tokens["ada"]).call("GET", "/v1/keys")))
+        self.assertIn("session", json.dumps(self.cluster.caller(self.tokens["ada"]).call("GET", "/v1/keys")))
         self.assertEqual(self.browse("POST", "/v1/sign-out", cookie=cookie)[0], 204)
         self.assertEqual(self.browse("GET", "/v1/me", cookie=cookie)[1]["code"], "session_over")
 
@@ -98,7 +95,7 @@ class People(unittest.TestCase):
         self.addCleanup(self.dove, "cancel", job)
         self.cluster.wait_state(job, "running")
         key = json.loads(self.dove("key", "create", "gone", "-o", "json", who="ada").stdout)
-        mine = {**self.cluster.environment, "DOVE_URL": self.cluster.url, "DOVE_TOKEN": key["key"]}
+        mine = {**self.cluster.environment, **self.cluster.trusts(), "DOVE_URL": self.cluster.url, "DOVE_TOKEN": key["key"]}
         programs = []
         for words in (["logs", "-f", job], ["exec", job, "--", "sh", "-c", "echo here; exec sleep 300"]):
             program = subprocess.Popen([DOVE, *words], env=mine, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

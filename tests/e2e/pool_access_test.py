@@ -4,7 +4,7 @@ of the four sees, and may submit to, exactly these of the five pools."""
 import sys
 import unittest
 
-from cluster import Api, ApiError, Cluster
+from cluster import ApiError, Cluster
 
 POOLS = "ABCDE"
 # By principal: the user that acts, the project that they submit for, and the pools that are theirs.
@@ -26,7 +26,7 @@ class PoolAccess(unittest.TestCase):
         cls.api = {}
         for name, (user, _, _) in PRINCIPALS.items():
             token = cls.cluster.api.call("POST", f"/v1/users/{user}/token?create=1")["token"]
-            cls.api[name] = Api(cls.cluster.url, token)
+            cls.api[name] = cls.cluster.caller(token)
 
     @classmethod
     def tearDownClass(cls):

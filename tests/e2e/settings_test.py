@@ -4,7 +4,7 @@ import os
 import sys
 import unittest
 
-from cluster import Api, Cluster
+from cluster import Cluster
 
 OBJECTS = """\
 kind: Settings
@@ -51,7 +51,7 @@ class Settings(unittest.TestCase):
 
     def test_those_of_a_project_are_its_members_to_see(self):
         token = self.cluster.api.call("POST", "/v1/users/eve/token?create=1")["token"]
-        eve = Api(self.cluster.url, token)
+        eve = self.cluster.caller(token)
         self.addCleanup(eve.close)
         self.dove("apply", "-f", "-", input="kind: Binding\nname: v\nrole: member\nproject: vision\nusers: [ann]\n")
         seen = [each["name"] for each in eve.call("GET", "/v1/objects?kind=settings")["objects"]]

@@ -4,7 +4,6 @@ what it never does: hold others up, leave something behind, or bring a password 
 # limit_s: 120
 import fcntl
 import glob
-import http.client
 import itertools
 import json
 import os
@@ -14,7 +13,6 @@ import subprocess
 import threading
 import time
 import unittest
-from urllib.parse import urlsplit
 
 from cluster import DOVE, ROOT, Cluster, until
 from hooks import PASSWORD, HttpHook, Keystone, make_program, own_certificate
@@ -23,9 +21,7 @@ ADDRESSES = itertools.count(2)  # an address has few tries; each of ours has one
 
 
 def ask(cluster, method, path, body=None, cookie=None):
-    where = urlsplit(cluster.url)
-    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=30,
-                                            source_address=(f"127.0.9.{next(ADDRESSES)}", 0))
+    connection = cluster.connection(source_address=(f"127.0.9.{next(ADDRESSES)}", 0))
     headers = {"Content-Type": "application/json", "Origin": cluster.url, **({"Cookie": cookie} if cookie else {})}
     connection.request(method, path, json.dumps(body) if body is not None else None, headers)
     answer = connection.getresponse()
@@ -211,7 +207,8 @@ class Hooks(unittest.TestCase):
         home = os.path.join(self.folder, "home")
         environment = {**self.program.environment, "HOME": home, "XDG_CONFIG_HOME": home}
         cookie = ask(self.program, "POST", "/v1/sign-in", {"user": "linus", "password": PASSWORD})[2]
-        login = subprocess.Popen([DOVE, "login", self.program.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        trusts = ["--ca-file", self.program.ca_file()] if self.program.ca_file() else []
+        login = subprocess.Popen([DOVE, "login", self.program.url, *trusts], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                  env=environment)
         code = re.search(r"\?code=([A-Z-]+)$", login.stdout.readline().strip()).group(1)
         self.assertEqual(ask(self.program, "POST", "/v1/device-sign-ins/" + code, {"approve": True}, cookie)[0], 204)
