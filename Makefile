@@ -82,9 +82,10 @@ test-isolation: ## what a hostile task in a container tries, and a neighbour tha
 	@$(MAKE) --no-print-directory build
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/isolation_test.py
 
-test-security: build ## every operation with every credential that is not good for it, what a hostile task or client tries, and testssl.sh
+test-security: build ## every operation with every credential that is not good for it, what a hostile task, user of a node or client tries, and testssl.sh
 	@tools/setup run test peers
 	@tools/run_tests $(RELEASE) --only e2e --match credentials_
+	@tools/run_tests $(RELEASE) --only e2e --match root_agent_
 	@tools/run_tests $(RELEASE) --only e2e --match isolation_
 	@tools/run_tests $(RELEASE) --only e2e --match hostile_
 	@tools/run_tests $(RELEASE) --only e2e --match tls_

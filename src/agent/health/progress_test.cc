@@ -106,6 +106,18 @@ TEST_F(ProgressFiles, WhatStrangersPutThereGoesAndNothingGrows) {
   fs::remove_all(folder_ + ".precious");
 }
 
+// Where the kernel does not protect hard links, anybody can give anybody's file a name there.
+TEST_F(ProgressFiles, AnotherNameOfAFileElsewhereEmptiesNothing) {
+  const std::string elsewhere = folder_ + ".ledger";
+  std::ofstream(elsewhere) << std::string(1 << 20, 'x');
+  fs::create_hard_link(elsewhere, file("7.1.aa.0"));
+  ProgressFound found{{"7.1.aa", {}}};
+  read_progress(folder_, /*removes=*/true, found);
+  EXPECT_FALSE(fs::exists(file("7.1.aa.0")));
+  EXPECT_EQ(fs::file_size(elsewhere), 1u << 20);
+  fs::remove(elsewhere);
+}
+
 // A job may put there what it likes: nothing of it holds up the agent or is followed.
 TEST_F(ProgressFiles, OnlyPlainFilesAreRead) {
   write("aside", "step=7\n");

@@ -42,7 +42,8 @@ void bound_file(int directory, const char* name, std::int64_t bytes_max) {
   // Whoever has it open would keep its room.
   const int fd = ::openat(directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd >= 0) {
-    const bool is_plain = ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    // With another name it may be somebody else's file, which is not ours to empty.
+    const bool is_plain = ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1;
     if (is_plain) (void)!::ftruncate(fd, 0);
     ::close(fd);
   }

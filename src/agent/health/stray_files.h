@@ -10,7 +10,8 @@ namespace dove::agent {
 // Removes `name` in the open directory with all that is below it, as long as `entries` lasts.
 void remove_stray(int directory, const char* name, int& entries);
 
-// A plain file that is larger than `bytes_max` is emptied, and removed.
+// A plain file that is larger than `bytes_max` is emptied, and removed; one that has another name,
+// too, is only removed here.
 void bound_file(int directory, const char* name, std::int64_t bytes_max);
 
 }  // namespace dove::agent

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "files/descriptor.h"
+
 namespace dove::agent {
 namespace {
 
@@ -36,22 +38,25 @@ FileTail::~FileTail() {
 
 // False: there is no such file (yet).
 Result<bool> FileTail::open() {
-  fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd_ < 0) {
+  // A user chose the path: a device is not even opened, since that alone can do something to it.
+  const files::Descriptor found(::open(path_.c_str(), O_PATH | O_CLOEXEC));
+  struct stat facts {};
+  if (found.get() < 0 || ::fstat(found.get(), &facts) != 0) {
     if (errno == ENOENT) return false;
     return failed("open", path_);
   }
-  struct stat facts {};
-  if (::fstat(fd_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    ::close(std::exchange(fd_, -1));
+  if (!S_ISREG(facts.st_mode)) {
     errno = EINVAL;
     return failed("follow", path_);
   }
   if (owner_uid_ >= 0 && static_cast<std::int64_t>(facts.st_uid) != owner_uid_) {
-    ::close(std::exchange(fd_, -1));
     errno = EACCES;
     return failed("follow", path_);
   }
+  // Of this thread: it may have descriptors of its own.
+  const std::string same = fmt::format("/proc/thread-self/fd/{}", found.get());
+  fd_ = ::open(same.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd_ < 0) return failed("open", path_);
   if (offset_ < 0) offset_ = std::max<std::int64_t>(0, facts.st_size + offset_);
   return true;
 }

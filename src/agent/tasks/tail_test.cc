@@ -1,10 +1,15 @@
 #include "agent/tasks/tail.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 namespace dove::agent {
 namespace {
@@ -69,6 +74,23 @@ TEST_F(TailTest, BeginsAgainWhenTheFileIsTruncated) {
   EXPECT_EQ(next(tail), "long text");
   std::ofstream(path_) << "new";
   EXPECT_EQ(next(tail), "new");
+}
+
+// To open a device may do something to it: /dev/watchdog begins to count.
+TEST_F(TailTest, WhatIsNoFileIsNotOpened) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const std::string path = path_;
+  // Waits until anybody opens it for reading, however briefly.
+  auto opened = std::async(std::launch::async,
+                           [path] { ::close(::open(path.c_str(), O_WRONLY | O_CLOEXEC)); });
+  FileTail tail(path_, 0);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_NE(next(tail).find("cannot follow"), std::string::npos);
+    ASSERT_EQ(opened.wait_for(std::chrono::milliseconds(5)), std::future_status::timeout);
+  }
+  const int reader = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  opened.get();
+  ::close(reader);
 }
 
 TEST_F(TailTest, RefusesWhatIsNoFile) {
