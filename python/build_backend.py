@@ -51,7 +51,8 @@ def _write(directory, files):
         **files,
         f"{info}/METADATA": (f"Metadata-Version: 2.1\nName: {_PACKAGE}\nVersion: {version}\n"
                              f"Summary: {_field('description')}\n"
-                             f"Requires-Python: {_field('requires-python')}\n").encode(),
+                             f"Requires-Python: {_field('requires-python')}\n"
+                             f"License: {_field('license')}\n").encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: dove\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = io.StringIO()

@@ -22,11 +22,10 @@ Upstream-Name: Dovetail
 
 Files: *
 Copyright: the authors of Dovetail
-License: {licence}
+License: Apache-2.0
+ The text is in /usr/share/common-licenses/Apache-2.0.
 """
-UNLICENSED = """LicenseRef-Dovetail
- The source tree of this version has no licence file. Ask its authors what you may do with it.
-"""
+LICENCE = "Apache-2.0"  # the file LICENSE of the source tree, as SPDX names it
 
 
 class Package:
@@ -137,13 +136,10 @@ def maintainer_scripts(package):
 
 
 def packages(source):
-    licence = UNLICENSED
-    if os.path.exists(os.path.join(ROOT, "LICENSE")):
-        licence = "see-below\n" + "".join(f" {line or '.'}\n" for line in read("LICENSE").splitlines())
     found = [cli(source), server(source), agent(source), python(source)]
     for package in found:
         documents = f"usr/share/doc/{package.name}"
-        package.put_text(f"{documents}/copyright", COPYRIGHT.format(licence=licence))
+        package.put_text(f"{documents}/copyright", COPYRIGHT)
         package.put(f"{documents}/changelog.gz", ("packed", changelog(source).encode()))
         maintainer_scripts(package)
     return found

@@ -5,7 +5,7 @@ import os
 import re
 import time
 
-from packaging import seal
+from packaging import layout, seal
 from packaging.installed import Installed, names_of, paragraphs
 from packaging.source import ROOT, Refused, call
 
@@ -65,7 +65,7 @@ def document(source, debs):
     for name, (fields, path) in own.items():
         id_ = add(entry(spdx_id("Package", name), name, fields["Version"], "Organization: Dovetail",
                         f"pkg:deb/dovetail/{name}@{fields['Version'].replace('~', '%7E')}?arch={fields['Architecture']}",
-                        packageFileName=os.path.basename(path),
+                        layout.LICENCE, packageFileName=os.path.basename(path),
                         checksums=[{"algorithm": "SHA256", "checksumValue": seal.sha256(path)}]))
         relate("SPDXRef-DOCUMENT", "DESCRIBES", id_)
         for choices in names_of(fields.get("Depends", "")):
