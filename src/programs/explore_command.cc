@@ -16,6 +16,8 @@
 namespace dove::programs {
 namespace {
 
+constexpr std::int64_t kHour_us = 3'600'000'000;
+
 cli::CommandSpec explore_spec() {
   cli::CommandSpec spec;
   spec.name = "sim explore";
@@ -34,6 +36,7 @@ cli::CommandSpec explore_spec() {
       {"jobs", 0, "COUNT", "submitted a day (1000)", false},
       {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
       {"shared", 0, "COUNT", "nodes that a simulated Slurm schedules, too (0)", false},
+      {"outage", 0, "HOURS", "no fault but one: no controller for this long (0)", false},
       {"check-every", 0, "BATCHES", "check all node accounting this often (64)", false}};
   return spec;
 }
@@ -87,6 +90,13 @@ void print(const sim::ExploreOptions& options, const sim::ExploreReport& report)
         options.shared_nodes, report.foreign_jobs, report.gate_jobs, report.placeholders,
         report.calls);
   }
+  if (options.outage_us > 0) {
+    fmt::print(
+        "no controller for {} h: {} tasks ran when it began, {} were fenced, {} jobs lost; {} jobs "
+        "stopped by their time limit, at most {} ms late\n",
+        options.outage_us / kHour_us, report.outage_tasks, report.fenced_tasks, report.lost_jobs,
+        report.limits_met, report.limits_late_us / 1000);
+  }
   if (report.failure.empty()) {
     fmt::print("nothing contradicts anything\n");
   } else {
@@ -96,14 +106,17 @@ void print(const sim::ExploreOptions& options, const sim::ExploreReport& report)
 
 int run_explore(const cli::Invocation& invocation) {
   sim::ExploreOptions options;
+  std::int64_t outage_h = 0;
   const bool readable = read<std::uint64_t>(invocation, "seed", 0, options.seed) &&
                         read<std::int64_t>(invocation, "days", 1, options.days) &&
                         read<std::int32_t>(invocation, "nodes", 1, options.nodes) &&
                         read<std::int64_t>(invocation, "jobs", 1, options.jobs_per_day) &&
                         read<std::int64_t>(invocation, "faults", 0, options.faults_percent) &&
                         read<std::int32_t>(invocation, "shared", 0, options.shared_nodes) &&
+                        read<std::int64_t>(invocation, "outage", 0, outage_h) &&
                         read<std::uint64_t>(invocation, "check-every", 1, options.check_every);
   if (!readable) return cli::kExitUsage;
+  options.outage_us = outage_h * kHour_us;
   options.policies = &policies::standard_policies();
   options.directory = make_directory();
   if (options.directory.empty()) {

@@ -107,6 +107,7 @@ void ControlPlane::start() {
       server::ApiServer::make(life_->loop, std::move(api), life_->controller, life_->backend, log_);
   if (!made.ok()) return oracle_.fail("the server does not start: " + made.error().message);
   life_->api = std::move(made).value();
+  oracle_.controller_started();
   life_->controller.start_by_hand([this] {
     if (life_->wake_soon) return;
     life_->wake_soon = true;

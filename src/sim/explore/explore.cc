@@ -37,8 +37,9 @@ constexpr const char* kToken = "explored-administrator-token";
 constexpr std::int64_t kHeartbeat_us = 30 * kMinute_us;
 constexpr std::int64_t kSilence_us = 5 * kHeartbeat_us;
 
-ClusterSettings settings() {
+ClusterSettings settings(const ExploreOptions& options) {
   ClusterSettings made = new_cluster_settings();
+  if (options.outage_us > 0) return made;
   made.fence = Span{20 * kMinute_us};
   made.disconnect_grace = Span{3 * kHour_us};
   made.outage_grace = Span{12 * kHour_us};
@@ -105,14 +106,22 @@ class Exploration {
     adapter_.start();
     weather_.copies(
         [this](Machine& original, std::uint64_t number) { return copy_of(original, number); });
-    weather_.begin(options_.faults_percent);
+    if (options_.outage_us > 0) {
+      be_away();
+    } else {
+      weather_.begin(options_.faults_percent);
+    }
     watch();
-    run_until(options_.days * kDay_us);
+    run_until(options_.outage_us > 0 ? options_.outage_us + 2 * kHour_us : options_.days * kDay_us);
     clients_.stop();
     slurm_.stop();
     adapter_.stop();
     weather_.clear_up();
-    wind_down();
+    if (options_.outage_us == 0) {
+      wind_down();
+    } else if (!oracle_.broken().has_value()) {
+      control_.verify_log();
+    }
     telemetry::set_sink(nullptr);
     recording = {};
     return report();
@@ -123,7 +132,7 @@ class Exploration {
     ControlPlaneOptions made;
     made.policies = options_.policies;
     made.data_dir = options_.directory + "/controller";
-    made.heartbeat_us = kHeartbeat_us;
+    made.heartbeat_us = options_.outage_us == 0 ? kHeartbeat_us : 2 * kSecond_us;
     made.epoch_us = kBegin_us;
     return made;
   }
@@ -158,7 +167,7 @@ class Exploration {
     const Inventory each = inventory(options_);
     const auto shared = std::make_shared<const Inventory>(each);
     std::vector<StampedEvent> events;
-    events.push_back({ObjectApplied{Declared(settings())}, {}});
+    events.push_back({ObjectApplied{Declared(settings(options_))}, {}});
     for (std::int32_t i = 1; i <= options_.nodes; ++i) {
       MachineOptions machine;
       machine.node = static_cast<std::uint32_t>(i);
@@ -167,7 +176,7 @@ class Exploration {
       machine.agent_token = fmt::format("explored-agent-token-{}", i);
       machine.machine_id = machine.boots_as = machine.name;
       machine.inventory = each;
-      machine.stream_silence_us = kSilence_us;
+      if (options_.outage_us == 0) machine.stream_silence_us = kSilence_us;
       const std::string digest = wire::sha256_hex(machine.agent_token);
       machines_.push_back(std::make_unique<Machine>(agenda_, network_, oracle_, trace_,
                                                     std::move(machine), random_.next()));
@@ -196,6 +205,16 @@ class Exploration {
                                missing);
     return std::make_unique<Machine>(agenda_, network_, oracle_, trace_, std::move(copy),
                                      random_.next());
+  }
+
+  // One absence of the controller, and nothing else that goes wrong.
+  void be_away() {
+    network_.set_faults(MessageFaults{0, 0, 0, 0, 0, 0});
+    agenda_.in(kHour_us, [this] {
+      outage_tasks_ = oracle_.tasks_running();
+      control_.kill();
+      agenda_.in(options_.outage_us, [this] { control_.start(); });
+    });
   }
 
   void watch() {
@@ -253,6 +272,11 @@ class Exploration {
     made.batches = oracle_.batches();
     made.full_checks = oracle_.full_checks();
     weather_.count(made);
+    made.outage_tasks = outage_tasks_;
+    made.fenced_tasks = oracle_.tasks_fenced();
+    made.lost_jobs = oracle_.ended(Outcome::kNodeLost);
+    made.limits_met = oracle_.limits_met();
+    made.limits_late_us = oracle_.limits_late_us();
     made.foreign_jobs = slurm_.jobs_begun();
     made.gate_jobs = slurm_.gate_jobs_begun();
     made.placeholders = slurm_.placeholders_given();
@@ -287,6 +311,7 @@ class Exploration {
   SimulatedSlurm slurm_;
   AdapterProcess adapter_;
   std::uint64_t looks_ = 0;
+  std::uint64_t outage_tasks_ = 0;
 };
 
 }  // namespace

@@ -29,6 +29,9 @@ struct ExploreOptions {
   std::int64_t faults_percent = 100;  // of the usual number; 0: none but the published failures
   std::uint64_t check_every = 64;     // batches between two checks of all books
   std::int32_t shared_nodes = 0;      // so many of the nodes a simulated Slurm schedules, too
+  // No faults but one, in the times of a new cluster: after an hour, there is no controller for so
+  // long; an hour later it is over. 0: the faults above.
+  std::int64_t outage_us = 0;
   const core::Policies* policies = nullptr;
   std::string directory;  // exists, is empty and fast; agents keep their records there
 };
@@ -54,7 +57,12 @@ struct ExploreReport {
   std::uint64_t foreign_jobs = 0;  // that the simulated Slurm began
   std::uint64_t gate_jobs = 0;     // that waited there for the ledger
   std::uint64_t placeholders = 0;  // that it gave
-  std::uint64_t calls = 0;         // to jobs and nodes: cancel, hold, requeue, drain, and back
+  std::uint64_t outage_tasks = 0;  // that ran when the controller went away
+  std::uint64_t fenced_tasks = 0;  // that ended because their lease was over
+  std::uint64_t lost_jobs = 0;
+  std::uint64_t limits_met = 0;     // jobs that were stopped by their time limit
+  std::int64_t limits_late_us = 0;  // the latest of them, after limit or controller's return
+  std::uint64_t calls = 0;          // to jobs and nodes: cancel, hold, requeue, drain, and back
 };
 
 // The log is empty before. Takes telemetry's lines for its trace while it runs.

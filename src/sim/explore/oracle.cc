@@ -129,7 +129,16 @@ void Oracle::foreign_over(std::uint32_t node, std::int32_t device) {
   foreign_.erase({node, device});
 }
 
+std::uint64_t Oracle::tasks_running() const {
+  std::uint64_t running = 0;
+  for (const auto& [job, attempts] : live_) {
+    for (const auto& [attempt, tasks] : attempts) running += tasks;
+  }
+  return running;
+}
+
 void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {
+  if (exit.cause == "fenced") ++tasks_fenced_;
   if (task.foreign != 0) {
     for (const std::int32_t id : task.devices) foreign_over(task.node, id);
     if (foreign_tasks_.erase({task.job, task.attempt}) == 0) return;
@@ -221,9 +230,14 @@ void Oracle::stopped(const Stop& stop, const core::State& state) {
   const core::Job* job = state.find_job(stop.job);
   if (job == nullptr || stop.reason != StopReason::kTimeLimit) return;
   const Span limit = core::time_limit_of(state, *job->spec);
-  if (limit.us == 0 || job->attempts.back().started_at + limit > state.now) {
-    fail(fmt::format("job {} is stopped before its time limit", stop.job.value));
+  const Instant due = job->attempts.back().started_at + limit;
+  if (limit.us == 0 || due > state.now) {
+    return fail(fmt::format("job {} is stopped before its time limit", stop.job.value));
   }
+  ++limits_met_;
+  const std::int64_t late_us =
+      std::min(state.now.us - due.us, agenda_.now_us() - controller_since_us_);
+  limits_late_us_ = std::max(limits_late_us_, late_us);
 }
 
 void Oracle::job_ended(const EndJob& end, const core::State& state) {

@@ -56,6 +56,8 @@ class Oracle {
   void durable(const store::Batch& batch, const core::State& state);
   // A client was told that its submission under `key` is job `id`.
   void acknowledged(const std::string& key, std::uint64_t id);
+  // From now on there is a controller, which can stop what is over its limit.
+  void controller_started() { controller_since_us_ = agenda_.now_us(); }
   void cancel_asked(std::uint64_t job) { cancels_.insert(job); }
   // A controller has read its log back.
   void recovered(const core::State& state, std::uint64_t hash_before);
@@ -74,6 +76,10 @@ class Oracle {
   std::uint64_t fingerprint() const { return fingerprint_.value(); }
   std::uint64_t full_checks() const { return full_checks_; }
   std::uint64_t tasks_started() const { return tasks_started_; }
+  std::uint64_t tasks_fenced() const { return tasks_fenced_; }
+  std::uint64_t tasks_running() const;
+  std::uint64_t limits_met() const { return limits_met_; }
+  std::int64_t limits_late_us() const { return limits_late_us_; }
 
  private:
   struct Attempt {
@@ -128,6 +134,10 @@ class Oracle {
   std::uint64_t launches_ = 0;
   std::uint64_t full_checks_ = 0;
   std::uint64_t tasks_started_ = 0;
+  std::uint64_t tasks_fenced_ = 0;
+  std::uint64_t limits_met_ = 0;
+  std::int64_t limits_late_us_ = 0;
+  std::int64_t controller_since_us_ = 0;
 };
 
 }  // namespace dove::sim
