@@ -199,6 +199,9 @@ WorkPlan Adapter::look_at_works() {
   if (!steps.ok()) return {};
   Allocations allocations;
   allocations.begun = begun_placeholders(observed_, options_.cluster);
+  for (const JobSeen& job : observed_.jobs) {
+    if (job.phase != JobPhase::kEnded) allocations.living.insert(job.id);
+  }
   for (const PlaceholderReport& one : reports_) {
     if (one.state == PlaceholderState::kConfirmed) allocations.held[one.key] = one.id;
   }
@@ -256,6 +259,14 @@ bool Adapter::carry_out(const WorkPlan& plan) {
     telemetry::log(telemetry::Level::kWarning, "work_lost",
                    {{"slurm_job", id}, {"why_not", released.ok() ? "" : released.error().message}});
     changed = changed || released.ok();
+  }
+  for (const PlaceholderKey& key : plan.give_up) {
+    const Result<void> given_up = steps_->give_up(key);
+    telemetry::log(telemetry::Level::kWarning, "work_given_up",
+                   {{"job", key.job},
+                    {"node", key.node},
+                    {"why", "its allocation has ended"},
+                    {"why_not", given_up.ok() ? "" : given_up.error().message}});
   }
   for (const PlaceholderKey& key : plan.forget) steps_->forget(key);
   return changed;

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,6 +15,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <utility>
 
 namespace dove::slurm {
 namespace {
@@ -23,6 +26,12 @@ constexpr int kNotStarted = 127;
 Error failed(const char* what) {
   return Error{ErrorKind::kInternal, "cannot_start",
                fmt::format("{} fails: {}", what, std::strerror(errno)), ""};
+}
+
+std::int64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -122,14 +131,43 @@ class Said {
   std::array<char, 16 << 10> room_{};
 };
 
+// Readable with each change of the directory; not open where the kernel has none to give.
+files::Descriptor watch(const std::string& directory) {
+  files::Descriptor changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (changes.is_open()) {
+    ::inotify_add_watch(changes.get(), directory.c_str(), IN_CREATE | IN_MOVED_TO);
+  }
+  return changes;
+}
+
+// Whether srun has been given up. Reads what `changes` has to say.
+bool is_given_up(int changes, const std::string& directory) {
+  std::array<char, 4096> room{};
+  while (::read(changes, room.data(), room.size()) > 0) {
+  }
+  return ::access((directory + "/" + kGivenUp_file).c_str(), F_OK) == 0;
+}
+
 // Its wait status, once it has ended. What it leaves running may hold its standard error open.
-int listen_until_end(pid_t srun, int source, int file) {
+int listen_until_end(pid_t srun, int source, int file, const std::string& directory) {
   Said said(source, file);
   const files::Descriptor end(static_cast<int>(::syscall(SYS_pidfd_open, srun, 0)));
-  std::array<pollfd, 2> polls{{{source, POLLIN, 0}, {end.get(), POLLIN, 0}}};
+  const files::Descriptor changes = watch(directory);
+  std::array<pollfd, 3> polls{
+      {{source, POLLIN, 0}, {end.get(), POLLIN, 0}, {changes.get(), POLLIN, 0}}};
+  // It may have been before the watch was there.
+  bool look = true;
+  std::int64_t kill_at_ms = 0;
   while (end.is_open() && polls[1].revents == 0) {
-    if (::poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) break;
+    if (std::exchange(look, false) && is_given_up(polls[2].fd, directory) && kill_at_ms == 0) {
+      kill_at_ms = now_ms() + kGiveUp_s * 1000;
+    }
+    const std::int64_t left_ms = kill_at_ms - now_ms();
+    if (kill_at_ms > 0 && left_ms <= 0) ::kill(srun, SIGKILL);
+    const int wait_ms = kill_at_ms == 0 ? -1 : left_ms > 0 ? static_cast<int>(left_ms) : 1000;
+    if (::poll(polls.data(), polls.size(), wait_ms) < 0 && errno != EINTR) break;
     if (polls[0].revents != 0 && !said.take()) polls[0].fd = -1;
+    look = polls[2].revents != 0;
   }
   // Where a kernel or a sandbox has no such descriptors: until all have closed it. A full pipe
   // would stop srun.
@@ -184,7 +222,7 @@ void close_others(std::array<int, 4> open) {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, fd);
     ::close(input);
     ::close(pipe[1]);
-    if (srun > 0) status = listen_until_end(srun, pipe[0], file);
+    if (srun > 0) status = listen_until_end(srun, pipe[0], file, kept.directory);
   }
   write_end(directory, status);
   ::_exit(0);

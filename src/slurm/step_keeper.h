@@ -27,6 +27,11 @@ inline constexpr std::size_t kScriptMax = 8 << 20;
 // srun has ended, from the end, where srun names how tasks ended.
 inline constexpr std::size_t kSaidMax = 256 << 10;
 
+// Once there is a file of this name in the directory, srun is killed unless it ends by itself
+// within that time.
+inline constexpr const char kGivenUp_file[] = "given_up";
+inline constexpr int kGiveUp_s = 5;
+
 // Returns once srun is being started. REQUIRES: this process has one thread. Errors: kInternal
 // cannot_start.
 Result<void> keep_step(const Kept& kept);

@@ -28,7 +28,8 @@ namespace {
 constexpr std::size_t kNumberBytesMax = 64;
 constexpr std::size_t kPasswdBytesMax = 64 << 10;
 constexpr std::size_t kLoginDefsBytesMax = 64 << 10;
-constexpr std::array<const char*, 6> kFiles{"lock", "job", "said", "end", "stop", "end.new"};
+constexpr std::array<const char*, 7> kFiles{"lock", "job",     "said",       "end",
+                                            "stop", "end.new", kGivenUp_file};
 
 struct LinuxUser {
   uid_t uid = 0;
@@ -130,6 +131,7 @@ StepSeen look_at(const std::string& directory, const PlaceholderKey& key) {
   const auto [since, signals] = read_numbers<2>(directory + "/stop");
   seen.stop_since_s = since;
   seen.signals = static_cast<int>(signals);
+  seen.is_given_up = ::access((directory + "/" + kGivenUp_file).c_str(), F_OK) == 0;
   const files::Descriptor said(::open((directory + "/said").c_str(), O_RDONLY | O_CLOEXEC));
   if (!said.is_open()) return seen;
   seen.said.resize(kSaidMax);
@@ -227,6 +229,10 @@ Result<void> StepDirectory::signal(const StepSeen& step, int signal, int number,
   if (end.code == 0 || end.said.find("Invalid job id") != std::string::npos) return {};
   return Error{ErrorKind::kUnavailable, "slurm_command",
                fmt::format("scancel exits with {}: {}", end.code, end.said), ""};
+}
+
+Result<void> StepDirectory::give_up(const PlaceholderKey& key) {
+  return files::write_atomically(path_ + "/" + step_name(key) + "/" + kGivenUp_file, "", 0600);
 }
 
 void StepDirectory::forget(const PlaceholderKey& key) {

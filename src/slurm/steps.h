@@ -25,6 +25,7 @@ struct StepSeen {
   std::string said;               // srun's standard error, its first part
   std::int64_t stop_since_s = 0;  // since 1970 UTC: when it was first signalled to stop; 0: never
   int signals = 0;                // of those that were sent to stop it
+  bool is_given_up = false;
 };
 
 class Steps {
@@ -37,6 +38,9 @@ class Steps {
   virtual Result<void> begin(const StepWanted& step) = 0;
   // Sends it a signal, and keeps that it was the `number`th, from `at_s` on.
   virtual Result<void> signal(const StepSeen& step, int signal, int number, std::int64_t at_s) = 0;
+  // Its allocation has ended, and srun may not have noticed: it is killed unless it ends within
+  // kGiveUp_s.
+  virtual Result<void> give_up(const PlaceholderKey& key) = 0;
   // REQUIRES: it does not run.
   virtual void forget(const PlaceholderKey& key) = 0;
 };
@@ -50,6 +54,7 @@ class StepDirectory : public Steps {
   Result<std::vector<StepSeen>> all() override;
   Result<void> begin(const StepWanted& step) override;
   Result<void> signal(const StepSeen& step, int signal, int number, std::int64_t at_s) override;
+  Result<void> give_up(const PlaceholderKey& key) override;
   void forget(const PlaceholderKey& key) override;
 
  private:

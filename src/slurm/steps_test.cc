@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -130,6 +131,26 @@ TEST_F(StepsTest, WhatSrunLeavesRunningKeepsNobodyWaiting) {
   EXPECT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
   EXPECT_EQ(seen().code, 4);
   EXPECT_EQ(seen().said, "srun: said\n");
+}
+
+TEST_F(StepsTest, ASrunThatIsGivenUpIsKilled) {
+  srun("exec sleep 600\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  EXPECT_FALSE(seen().is_given_up);
+  ASSERT_TRUE(steps.give_up(key).ok());
+  EXPECT_TRUE(seen().is_given_up);
+  ASSERT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
+  EXPECT_EQ(seen().code, 128 + SIGKILL);
+  steps.forget(key);
+  EXPECT_TRUE(steps.all()->empty());
+}
+
+TEST_F(StepsTest, OneThatEndsInTimeIsNot) {
+  srun("sleep 1; exit 7\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  ASSERT_TRUE(steps.give_up(key).ok());
+  ASSERT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
+  EXPECT_EQ(seen().code, 7);
 }
 
 TEST_F(StepsTest, AnotherAdapterFindsItRunning) {

@@ -41,6 +41,7 @@ class Planner {
           std::int64_t now_s, WorkPlan& plan)
       : held_(allocations.held),
         begun_(allocations.begun),
+        living_(allocations.living),
         refused_(refused),
         now_s_(now_s),
         plan_(plan) {}
@@ -50,6 +51,7 @@ class Planner {
     switch (step->state) {
       case StepSeen::State::kRunning:
         report(work, false, ends_said(step->said, work.ranks));
+        if (is_over(*step)) return give_up(*step);
         if (work.stop) stop(work, *step);
         return;
       case StepSeen::State::kEnded:
@@ -59,7 +61,23 @@ class Planner {
     }
   }
 
+  // Nobody wants it any more.
+  void unwanted(const StepSeen& step) {
+    if (step.state != StepSeen::State::kRunning) return plan_.forget.push_back(step.key);
+    // It ends with its placeholder, which is not wanted either.
+    if (is_over(step)) give_up(step);
+  }
+
  private:
+  // Whether its allocation has ended. A later one of the same placement is another one.
+  bool is_over(const StepSeen& step) const {
+    return step.slurm_job != 0 && !living_.contains(step.slurm_job);
+  }
+
+  void give_up(const StepSeen& step) {
+    if (!step.is_given_up) plan_.give_up.push_back(step.key);
+  }
+
   void report(const WantedWork& work, bool has_ended, std::vector<TaskEnd> exits,
               std::string why = "") {
     plan_.reports.push_back({work.key, has_ended, std::move(exits), std::move(why)});
@@ -112,6 +130,7 @@ class Planner {
 
   const std::map<PlaceholderKey, std::int64_t>& held_;
   const std::set<PlaceholderKey>& begun_;
+  const std::set<std::int64_t>& living_;
   const std::map<PlaceholderKey, std::string>& refused_;
   const std::int64_t now_s_;
   WorkPlan& plan_;
@@ -133,9 +152,7 @@ WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<Ste
     planner.meet(work, step == by_key.end() ? nullptr : step->second);
   }
   for (const StepSeen& step : steps) {
-    if (named.contains(step.key)) continue;
-    // One that runs ends with its placeholder, which is not wanted either.
-    if (step.state != StepSeen::State::kRunning) plan.forget.push_back(step.key);
+    if (!named.contains(step.key)) planner.unwanted(step);
   }
   return plan;
 }

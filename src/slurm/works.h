@@ -24,7 +24,8 @@ struct StepSignal {
 struct WorkPlan {
   std::vector<const WantedWork*> begin;  // each has a placeholder
   std::vector<StepSignal> signals;
-  std::vector<std::int64_t> release;  // allocations in which nobody watches what runs
+  std::vector<std::int64_t> release;    // allocations in which nobody watches what runs
+  std::vector<PlaceholderKey> give_up;  // sruns whose allocations have ended
   std::vector<PlaceholderKey> forget;
   std::vector<WorkReport> reports;
 };
@@ -37,6 +38,7 @@ inline constexpr std::int64_t kEnding_job = 0;
 struct Allocations {
   std::map<PlaceholderKey, std::int64_t>
       held;                        // the Slurm jobs of those that hold what they are to
+  std::set<std::int64_t> living;   // the jobs that Slurm has not ended, whosever they are
   std::set<PlaceholderKey> begun;  // something was begun in them, here or by an adapter elsewhere
 };
 

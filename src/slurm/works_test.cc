@@ -18,6 +18,7 @@ class WorksTest : public testing::Test {
     work.grace_s = 10;
     work.program.emplace().command = {"true"};
     allocations.held[kKey] = 12;
+    allocations.living = {12};
   }
   StepSeen& step(StepSeen::State state) {
     steps = {StepSeen{}};
@@ -132,6 +133,25 @@ TEST_F(WorksTest, TheEndOfAKilledSrunIsNotTheEndOfItsTasks) {
 TEST_F(WorksTest, NothingBeginsInAPlaceholderThatIsEnding) {
   allocations.held[kKey] = kEnding_job;
   EXPECT_TRUE(plan().begin.empty());
+}
+
+TEST_F(WorksTest, ASrunWhoseAllocationHasEndedIsGivenUpOnce) {
+  StepSeen& one = step(StepSeen::State::kRunning);
+  EXPECT_TRUE(plan().give_up.empty());
+  allocations.held[kKey] = 13;  // it was asked for again
+  allocations.living = {13};
+  wanted[0].stop = true;
+  EXPECT_EQ(plan().give_up, std::vector<PlaceholderKey>{kKey});
+  EXPECT_TRUE(plan().signals.empty()) << "there is nothing that would get them";
+  one.is_given_up = true;
+  now_s += 3600;
+  EXPECT_TRUE(plan().give_up.empty());
+  EXPECT_TRUE(plan().release.empty());
+  wanted.clear();
+  one.is_given_up = false;
+  EXPECT_EQ(plan().give_up.size(), 1u);
+  allocations.living = {12};
+  EXPECT_TRUE(plan().give_up.empty());
 }
 
 TEST_F(WorksTest, ItIsStoppedWithItsGrace) {
