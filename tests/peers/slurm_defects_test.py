@@ -178,9 +178,9 @@ class Complaints(SharedNodes):
 class LastGpu(Told):
     def test_t18_the_last_gpu_has_one_winner_and_the_loser_is_told_who(self):
         """All GPUs but one are taken; a Slurm job and one of ours ask for it at the same instant."""
-        fill = self.sbatch(f"--gres=gpu:{GPUS}", "-w", "n1")
+        fill = self.sbatch(f"--gres=gpu:{GPUS}", "-w", "n1", seconds=86400)
         self.running(fill)
-        rest = self.sbatch(f"--gres=gpu:{GPUS - 1}", "-w", "n0")
+        rest = self.sbatch(f"--gres=gpu:{GPUS - 1}", "-w", "n0", seconds=86400)
         self.running(rest)
         self.known(fill, "n1")
         self.known(rest, "n0")
