@@ -56,7 +56,7 @@ class SlurmLab:
         self.nodes, self.cpus, self.accounting, self.gpus = nodes, cpus, accounting, gpus
         self.folder = tempfile.mkdtemp(prefix="dove-slurm.")
         os.chmod(self.folder, 0o755)
-        self.processes = []
+        self.processes, self.slurmds = [], {}
         self.munge = None
         self.environment = {**os.environ, "SLURM_CONF": self.folder + "/slurm.conf"}
         for name in list(self.environment):
@@ -75,7 +75,7 @@ class SlurmLab:
             self.start_controller("-c")
             for i in range(self.nodes):
                 os.makedirs(f"{self.folder}/spool/n{i}")
-                self.spawn("slurmd", "-D", "-N", f"n{i}", "-d", f"{self.folder}/slurmstepd")
+                self.start_node(f"n{i}")
             self.until("sinfo -h -t idle -o %D", lambda out: out.strip() == str(self.nodes))
         except BaseException:
             self.__exit__()
@@ -86,10 +86,19 @@ class SlurmLab:
         self.controller = self.spawn("slurmctld", "-D", *options)
         self.until("scontrol ping", lambda out: "UP" in out)
 
-    def kill_controller(self):
-        self.controller.kill()
-        self.controller.wait()
-        self.processes.remove(self.controller)
+    def start_node(self, name):
+        self.slurmds[name] = self.spawn("slurmd", "-D", "-N", name, "-d", f"{self.folder}/slurmstepd")
+
+    def kill_controller(self, how=signal.SIGKILL):
+        self.end(self.controller, how)
+
+    def kill_node(self, name):
+        self.end(self.slurmds.pop(name), signal.SIGKILL)
+
+    def end(self, process, how):
+        process.send_signal(how)
+        process.wait(30)
+        self.processes.remove(process)
 
     def save_jobs(self):
         """Has slurmctld write its jobs as they are now to its disk: killed before, it forgets what came since.

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# limit_s: 900
+"""slurmd, slurmctld, dove server, the agent and the adapter, each killed in each phase of a job at the gate and of a job of
+ours: within RECONCILED_S of its return both sides say the same of every job, and nothing is lost.
+
+Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
+"""
+import signal
+import sys
+import time
+import unittest
+
+import slurm_gate_test
+from gate_lab import LUA
+from shared_nodes import ENDED, GPUS, NODES, SKIP, available, until
+
+RECONCILED_S = 10
+VICTIMS = ["slurmd", "slurmctld", "server", "agent", "adapter"]
+
+
+slurm_gate_test.PEOPLE = []  # nobody takes part but nobody
+
+
+class Killed(slurm_gate_test.Gate):
+    """A job of ours and one at Slurm's gate are brought to a phase, and then the victim is killed and comes back."""
+
+    # -- the victims, all on n0 where they are of a node
+
+    def kill(self, victim):
+        if victim == "slurmd":
+            self.lab.kill_node("n0")
+        elif victim == "slurmctld":
+            self.lab.kill_controller()
+        elif victim == "server":
+            self.end(self.cluster.server)
+            self.cluster.api.close()
+        elif victim == "agent":
+            self.end(self.cluster.agents["n0"])
+        else:
+            self.end_adapter(signal.SIGKILL)
+
+    def come_back(self, victim):
+        {"slurmd": lambda: self.lab.start_node("n0"), "slurmctld": self.lab.start_controller,
+         "server": self.cluster.start_server, "agent": lambda: self.cluster.start_agent("n0"),
+         "adapter": self.start_adapter}[victim]()
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+
+    def fall_and_return(self, victim):
+        """When it was back."""
+        self.kill(victim)
+        time.sleep(1)
+        self.come_back(victim)
+        return time.monotonic()
+
+    # -- what both sides say
+
+    def differs(self, ours, theirs):
+        """Why the two sides do not say the same; "": they do."""
+        job = self.cluster.job(ours)
+        if job["state"] == "running" and self.placeholder(ours) != self.devices(ours):
+            return f"our job has {self.devices(ours)}, Slurm holds {self.placeholder(ours)} for it"
+        if job["state"] in ENDED and self.placeholder(ours) is not None:
+            return "our job has ended, and its placeholder is there"
+        known = self.ledger(theirs)
+        state = self.state(theirs)
+        if known is None:
+            return f"the ledger does not know Slurm job {theirs}, which is {state}"
+        if state == "RUNNING":
+            if known["state"] != "running":
+                return f"Slurm's job is RUNNING, and {known['state']} in the ledger"
+            if self.lab.indices(theirs) != self.devices(known["id"]):
+                return f"Slurm's job has {self.lab.indices(theirs)}, not {self.devices(known['id'])}"
+        elif state == "PENDING" and known["state"] in ("running", *ENDED):
+            return f"Slurm's job is PENDING, and {known['state']} in the ledger"
+        elif state not in ("PENDING", "RUNNING", "COMPLETING") and known["state"] not in ENDED:
+            return f"Slurm's job is {state}, and {known['state']} in the ledger"
+        if any(node["contact"] != "connected" for node in self.cluster.nodes()):
+            return "an agent is not connected"
+        executor = self.cluster.api.call("GET", "/v1/nodes/n0")["executors"][0]
+        return "" if (executor["contact"], executor["state"]) == ("answering", "up") else f"the executor is {executor}"
+
+    def reconciled(self, back, ours, theirs):
+        why = "nobody has looked"
+        while time.monotonic() - back < RECONCILED_S:
+            why = self.differs(ours, theirs)
+            if not why:
+                return time.monotonic() - back
+            time.sleep(0.05)
+        self.fail(f"not reconciled {RECONCILED_S} s after the return: {why}")
+
+    def each(self, phase, bring, then):
+        """bring() makes a job of ours and one of Slurm's, in that phase; then(ours, theirs) looks at what became of them."""
+        for victim in VICTIMS:
+            with self.subTest(phase=phase, victim=victim):
+                ours, theirs = bring()
+                if victim == "slurmctld":
+                    self.lab.save_jobs()  # killed before it has written them, it forgets them by itself
+                back = self.fall_and_return(victim)
+                took = self.reconciled(back, ours, theirs)
+                print(f"killed: {phase}, {victim}: reconciled {took:.1f} s after its return", flush=True)
+                then(ours, theirs)
+            self.clear()
+            self.all_open()
+
+    def all_open(self):
+        try:
+            until(lambda: all(node["state"] == "ready" for node in self.cluster.nodes()), 30, "the nodes to be open")
+        except TimeoutError:
+            said = [(node["name"], node["state"], self.cluster.api.call("GET", "/v1/nodes/" + node["name"])["executors"])
+                    for node in self.cluster.nodes()]
+            slurms = self.lab.run("sinfo -N -o '%N %T %E'; squeue; scontrol show node -d | grep GresUsed")
+            self.fail(f"{said}\n{slurms}")
+
+    def tearDown(self):
+        self.assertNotIn("dove-fence", self.lab.run("squeue -h -t R -o %j"))
+
+    # -- the phases
+
+    def test_while_both_wait(self):
+        def bring():
+            self.holders = [self.submit(GPUS, node=f"n{i}") for i in range(NODES)]
+            for job in self.holders:
+                self.started(job)
+            ours, theirs = self.submit(1), self.gated("--gres=gpu:1", script="sleep 1; exit 3")
+            self.known_as(theirs)
+            return ours, theirs
+
+        def then(ours, theirs):
+            for job in self.holders:
+                self.assertEqual((self.cluster.job(job)["state"], len(self.cluster.job(job)["attempts"])), ("running", 1))
+                self.cluster.run("cancel", str(job))
+            self.started(ours)
+            self.its_end(theirs, 3)
+
+        self.each("waiting", bring, then)
+
+    def test_while_both_start(self):
+        """Somewhere between the submission and the first instruction: placed, asked for, fenced, released."""
+        self.delays = iter([0.1, 0.2, 0.3, 0.5, 0.8])
+
+        def bring():
+            ours, theirs = self.submit(1, node="n0"), self.gated("--gres=gpu:1", "-w", "n0", script="sleep 2; exit 3")
+            time.sleep(next(self.delays))
+            return ours, theirs
+
+        def then(ours, theirs):
+            self.started(ours)
+            self.its_end(theirs, 3)
+
+        self.each("starting", bring, then)
+
+    def test_while_both_run(self):
+        def bring():
+            ours, theirs = self.submit(1, node="n0"), self.gated("--gres=gpu:1", "-w", "n0", script="sleep 300")
+            self.started(ours)
+            self.in_its_place(theirs)
+            self.held = self.devices(ours), self.lab.indices(theirs)
+            return ours, theirs
+
+        def then(ours, theirs):
+            self.assertEqual((self.devices(ours), self.lab.indices(theirs)), self.held)
+            self.assertEqual((self.cluster.job(ours)["state"], len(self.cluster.job(ours)["attempts"])), ("running", 1))
+            self.assertEqual((self.state(theirs), self.lab.fields(theirs)["Restarts"]), ("RUNNING", "0"))
+
+        self.each("running", bring, then)
+
+    def test_while_both_end(self):
+        """They end while the victim is away."""
+        def bring():
+            ours = self.submit(1, node="n0", command=("sh", "-c", "sleep 2; exit 5"))
+            theirs = self.gated("--gres=gpu:1", "-w", "n0", script="sleep 4; exit 3")
+            self.started(ours)
+            self.runs(theirs)
+            return ours, theirs
+
+        def then(ours, theirs):
+            found = self.cluster.wait(ours, 30)
+            self.assertEqual((found["exit_code"], len(found["attempts"])), (5, 1))
+            self.its_end(theirs, 3)
+
+        self.each("ending", bring, then)
+
+    def its_end(self, theirs, code):
+        found = self.cluster.wait(self.known_as(theirs), 60)
+        self.assertEqual((found["state"], found["exit_code"]), ("failed", code))
+
+
+for inherited in [name for name in dir(slurm_gate_test.Gate) if name.startswith("test_")]:
+    setattr(Killed, inherited, None)
+del inherited
+
+if __name__ == "__main__":
+    if not available() or LUA is None:
+        print("no Slurm with its Lua plug-in here: tools/setup peers installs it (as root)")
+        sys.exit(SKIP)
+    sys.exit(unittest.main(defaultTest="Killed"))
