@@ -1,4 +1,5 @@
 // The cluster as a whole, its log, and how the server itself does.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "accounts/access.h"
@@ -42,7 +43,7 @@ Totals totals_of(const core::State& state) {
     totals.gpus += static_cast<std::int64_t>(node.inventory->devices.size());
     for (const std::int32_t milli : node.device_free_milli) totals.gpus_free_milli += milli;
     totals.memory_bytes += node.inventory->memory_bytes;
-    totals.memory_free_bytes += node.memory_free_bytes;
+    totals.memory_free_bytes += std::max<std::int64_t>(node.memory_free_bytes, 0);
   }
   return totals;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -58,7 +59,8 @@ void put_amounts(Json& object, const core::Node& node) {
   object["cores_free"] = node.cores_free.size();
   object["cores_reserved"] = node.declared.cores_reserved;
   object["memory_bytes"] = inventory.memory_bytes;
-  object["memory_free_bytes"] = node.memory_free_bytes;
+  // An executor's own work may overlap with what was given here, until one of the two gives way.
+  object["memory_free_bytes"] = std::max<std::int64_t>(node.memory_free_bytes, 0);
   object["gpus"] = inventory.devices.size();
   std::int64_t free_milli = 0;
   std::size_t whole = 0;

@@ -117,6 +117,13 @@ TEST_F(ExecutorsTest, WhatItRunsIsShownAndTaken) {
   EXPECT_EQ(node().at("gpus_free"), 2);
 }
 
+TEST_F(ExecutorsTest, MemoryThatTwoHoldIsNotLessThanNone) {
+  Json more = running("1299");
+  more["memory_bytes"] = std::int64_t{1} << 50;
+  ASSERT_EQ(sync(said({{"allocations", {more}}})).status, 200);
+  EXPECT_EQ(node().at("memory_free_bytes"), 0);
+}
+
 TEST_F(ExecutorsTest, WhatIsSaidTwiceIsWrittenOnce) {
   sync(said({{"allocations", {running("7")}}}));
   const std::uint64_t before = head();
