@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-torch test-isolation test-security test-vm packages bundle test-packages gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-slurm-full test-torch test-isolation test-security test-vm packages bundle test-packages gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -67,9 +67,12 @@ peers: all ## tests and comparisons against a real Slurm
 	@tools/peer_tools
 	@tools/run_tests $(RELEASE) --only peers
 
-test-slurm: build ## Slurm and Dovetail on the same nodes, against a real Slurm (ROUNDS=300: races for the last GPU)
+test-slurm: build ## Slurm and Dovetail on the same nodes, against a real Slurm
 	@tools/setup run test peers
 	@tools/run_tests $(RELEASE) --only peers --jobs 1 --match slurm_
+
+test-slurm-full: ## the same with 2 000 random operations and 300 races for the last GPU (an hour)
+	@DOVE_TEST_LIMIT_S=7200 OPERATIONS=2000 ROUNDS=300 $(MAKE) --no-print-directory test-slurm
 
 test-torch: ## PyTorch from PyPI on two virtual nodes: torchrun and env://, on CPUs (fetches some 4 GB)
 	@tools/setup build run
