@@ -21,6 +21,8 @@
 #include "slurm/gate/gate_control.h"
 #include "slurm/gate/gate_folder.h"
 #include "slurm/gate/gate_keeper.h"
+#include "slurm/rest_cluster.h"
+#include "slurm/slurm_json.h"
 #include "slurm/steps.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -63,6 +65,14 @@ cli::CommandSpec spec() {
        "hold Slurm's own jobs until the ledger has a place for them: the folder of "
        "deploy/slurm/job_submit.lua",
        false},
+      {"rest", 0, "PLACE",
+       "look through slurmrestd, and not by sinfo and squeue: unix:/PATH, http://HOST:PORT or "
+       "https://HOST:PORT",
+       false},
+      {"rest-token-file", 0, "FILE",
+       "a token for slurmrestd (`scontrol token`); read at each look, so that it may be renewed",
+       false},
+      {"rest-user", 0, "NAME", "whose token that is (root)", false},
       {"interval", 0, "TIME", "between looks at Slurm (1s)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/slurm.yaml)", false},
   };
@@ -79,6 +89,9 @@ struct SlurmSettings {
   slurm::AdapterOptions adapter;
   std::string steps;  // a directory
   std::string gate;   // a directory; "": there is no gate
+  std::optional<slurm::RestPlace> rest;
+  std::string rest_token;  // a file; "": there is none
+  std::string rest_user;
 };
 
 Error bad_setting(const char* option, const std::string& why) {
@@ -102,6 +115,11 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   settings.adapter.cluster = given.text("cluster", "dove");
   settings.steps = given.text("state-dir", "/var/lib/dove-slurm") + "/" + settings.adapter.cluster;
   settings.gate = given.text("gate", "");
+  if (given.has("rest")) {
+    TRY_ASSIGN(settings.rest, slurm::read_rest_place(given.text("rest", "")));
+  }
+  settings.rest_token = given.text("rest-token-file", "");
+  settings.rest_user = given.text("rest-user", "root");
   settings.adapter.incarnation = wire::sha256_hex(wire::random_token(16)).substr(0, 16);
   settings.adapter.wait_s = static_cast<int>(settings.interval_us / 1'000'000);
   settings.client.timeout_ms = settings.adapter.wait_s * 1000 + kAnswerLimit_ms;
@@ -125,6 +143,28 @@ Result<std::vector<slurm::GateJob>> tell_waiting(wire::Client& client, const std
                          {{"Content-Type", "application/json"}}));
   if (answer.status >= 300) return cli::error_of_problem(answer.status, answer.body);
   return slurm::read_gate_answer(answer.body);
+}
+
+wire::Client rest_client(const slurm::RestPlace& place) {
+  wire::ClientOptions options;
+  options.unix_socket = place.socket;
+  options.timeout_ms = kAnswerLimit_ms;
+  options.response_bytes_max = slurm::kJsonBytesMax;
+  return wire::Client(place.url, options);
+}
+
+Result<slurm::RestAnswer> look(wire::Client& client, const SlurmSettings& settings,
+                               const std::string& target) {
+  wire::Pairs headers;
+  if (!settings.rest_token.empty()) {
+    TRY_ASSIGN(std::string token, read_small_file(settings.rest_token));
+    constexpr std::string_view kAs_printed = "SLURM_JWT=";
+    if (token.starts_with(kAs_printed)) token.erase(0, kAs_printed.size());
+    headers.emplace_back("X-SLURM-USER-NAME", settings.rest_user);
+    headers.emplace_back("X-SLURM-USER-TOKEN", std::move(token));
+  }
+  TRY_ASSIGN(wire::Response answer, client.call("GET", target, "", headers));
+  return slurm::RestAnswer{answer.status, std::move(answer.body)};
 }
 
 // Whether SIGTERM or SIGINT came within that time; both are blocked, and wait here for us. It
@@ -195,7 +235,15 @@ int run(const cli::Invocation& invocation) {
   }
   wire::Client client(settings->url, settings->client);
   const std::string path = "/v1/executors/" + wire::percent_encode(settings->executor);
-  slurm::CommandCluster cluster;
+  slurm::CommandCluster commands;
+  std::optional<wire::Client> rest;
+  std::optional<slurm::RestCluster> looks;
+  if (settings->rest) {
+    rest.emplace(rest_client(*settings->rest));
+    looks.emplace(commands,
+                  [&](const std::string& target) { return look(*rest, *settings, target); });
+  }
+  slurm::SlurmCluster& cluster = looks ? static_cast<slurm::SlurmCluster&>(*looks) : commands;
   slurm::StepDirectory steps(settings->steps);
   slurm::CommandGate control;
   slurm::GateKeeper gate(

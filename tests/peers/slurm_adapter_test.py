@@ -126,10 +126,14 @@ class Bed(unittest.TestCase):
         self.addCleanup(self.clear)
         self.start_adapter()
 
+    def adapter_options(self):
+        return []
+
     def start_adapter(self):
         self.log = open(f"{self.folder}/log/adapter", "ab")
         self.adapter = subprocess.Popen(
-            [DOVE, "slurm", "--url", self.controller.url, "--key-file", self.key, "--executor", "slurm"],
+            [DOVE, "slurm", "--url", self.controller.url, "--key-file", self.key, "--executor", "slurm",
+             *self.adapter_options()],
             env=self.lab.environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         self.log.close()
 

@@ -1,0 +1,70 @@
+#include "slurm/rest_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include "slurm/command_cluster.h"
+#include "slurm/recorded_for_test.h"
+
+namespace dove::slurm {
+namespace {
+
+class RestClusterTest : public testing::Test {
+ protected:
+  RestClusterTest()
+      : commands([this](const CommandWanted& wanted) {
+          ran.push_back(wanted.words[0]);
+          return Result<CommandEnd>(CommandEnd{});
+        }),
+        rest(commands, [this](const std::string& target) -> Result<RestAnswer> {
+          asked.push_back(target);
+          if (!trouble.body.empty()) return trouble;
+          return RestAnswer{200, target.ends_with("nodes") ? kRecordedNodes : kRecordedJobs};
+        }) {}
+
+  std::vector<std::string> ran;
+  std::vector<std::string> asked;
+  RestAnswer trouble;
+  CommandCluster commands;
+  RestCluster rest;
+};
+
+TEST_F(RestClusterTest, ALookStartsNoCommand) {
+  const auto seen = rest.observe();
+  ASSERT_TRUE(seen.ok()) << seen.error().message;
+  EXPECT_EQ(seen->nodes.size(), 2u);
+  EXPECT_EQ(seen->jobs.size(), 6u);
+  EXPECT_TRUE(ran.empty());
+  EXPECT_EQ(asked, (std::vector<std::string>{"/slurm/v0.0.38/nodes", "/slurm/v0.0.38/jobs"}));
+}
+
+TEST_F(RestClusterTest, ChangesAreTheCommands) {
+  EXPECT_TRUE(rest.release(7).ok());
+  EXPECT_TRUE(rest.mark(7, "dovetail").ok());
+  EXPECT_TRUE(rest.set_limit(7, 5).ok());
+  EXPECT_TRUE(rest.set_drain("n1", "hot").ok());
+  EXPECT_EQ(ran, (std::vector<std::string>{"scancel", "scontrol", "scontrol", "scontrol"}));
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(RestClusterTest, AnythingButAnAnswerIsNoEmptyCluster) {
+  trouble = {401, "Authentication failure"};
+  EXPECT_NE(rest.observe().error().message.find("scontrol token"), std::string::npos);
+  trouble = {404, "Unable find requested URL"};
+  EXPECT_NE(rest.observe().error().message.find("openapi/v0.0.38"), std::string::npos);
+  trouble = {500, R"({"errors": [{"error": "Unable to contact slurm controller"}]})"};
+  EXPECT_NE(rest.observe().error().message.find("Unable to contact"), std::string::npos);
+  trouble = {200, R"({"errors": [{"error": "no nodes"}], "nodes": []})"};
+  EXPECT_FALSE(rest.observe().ok());
+}
+
+TEST(RestPlace, IsASocketOrAUrl) {
+  EXPECT_EQ(read_rest_place("unix:/run/slurmrestd.sock")->socket, "/run/slurmrestd.sock");
+  EXPECT_EQ(read_rest_place("http://head:6820")->url, "http://head:6820");
+  EXPECT_EQ(read_rest_place("https://head")->socket, "");
+  for (const char* wrong : {"", "unix:", "unix:run/a", "head:6820", "http://", "ftp://head"}) {
+    EXPECT_EQ(read_rest_place(wrong).error().kind, ErrorKind::kInvalid) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace dove::slurm
