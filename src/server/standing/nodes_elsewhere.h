@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/node_backend.h"
+#include "base/result.h"
 #include "core/state/state.h"
 
 namespace dove::server {
