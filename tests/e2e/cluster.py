@@ -186,7 +186,7 @@ class Cluster:
 
     def ca_file(self):
         """Of the server's own authority; None without TLS."""
-        return os.path.join(self.data, "ca.pem") if self.url.startswith("https:") else None
+        return os.path.join(self.data, "ca.pem") if (self.url or "").startswith("https:") else None
 
     def trusts(self):
         """What a command with a URL of its own needs besides."""
