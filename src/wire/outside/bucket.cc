@@ -99,7 +99,8 @@ Result<Bucket::Answer> Bucket::call(const std::string& name, const std::string_v
   if (!access_.session_token.empty()) {
     headers.add("x-amz-security-token: " + access_.session_token);
   }
-  // A header that is left out would be signed all the same, so "Expect" stays, and is not waited for.
+  // A header that is left out would be signed all the same, so "Expect" stays, and nobody waits for
+  // its answer.
   curl.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
   if (sent != nullptr) {
     headers.add("Content-Type: application/octet-stream");
