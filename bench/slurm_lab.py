@@ -110,9 +110,13 @@ class SlurmLab:
         self.saved("job_state")
 
     def saved(self, what):
-        """Waits until slurmctld has written that file again."""
+        """Waits until slurmctld has written that file again. It does so some seconds after a change: where that takes longer, what
+        changed was written before this was asked."""
         began = time.time()
-        self.until(["stat", "-c", "%.Y", f"{self.folder}/state/{what}"], lambda out: out and float(out) > began)
+        while time.time() < began + 15:
+            if os.path.getmtime(f"{self.folder}/state/{what}") > began:
+                return
+            time.sleep(0.2)
 
     def start_munge(self):
         if subprocess.run("munge -n | unmunge", shell=True, capture_output=True).returncode == 0:
