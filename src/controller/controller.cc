@@ -60,8 +60,10 @@ struct Controller::Impl {
   Epoch epoch;
   Housekeeping housekeeping;
   bool has_followed = false;
-  Following following;         // what open() tells; both unset: nobody
-  bool tells_batches = false;  // `following` has the whole
+  struct Told {
+    Following calls;     // both unset: nobody
+    bool whole = false;  // and so each batch from now on
+  } told;                // by open()
   std::vector<std::function<void(std::shared_ptr<const CommittedBatch>)>> observers;
   std::thread thread;
   std::function<void()> by_hand;  // set in place of a thread
@@ -132,8 +134,8 @@ Result<void> Controller::open() {
   if (!begun.ok() && begun.error().code != "lease_held") return begun.error();
   TRY(self.follow());
   if (!begun.ok()) {  // the next try has less to fold
-    if (self.following.whole && !self.tells_batches)
-      self.tells_batches = self.following.whole(self.ledger.state());
+    Impl::Told& told = self.told;
+    if (told.calls.whole && !told.whole) told.whole = told.calls.whole(self.ledger.state());
     return begun.error();
   }
   self.epoch = *begun;
@@ -162,9 +164,7 @@ void Controller::subscribe(std::function<void(std::shared_ptr<const CommittedBat
   impl_->observers.push_back(std::move(observer));
 }
 
-void Controller::on_following(Following calls) {
-  impl_->following = std::move(calls), impl_->tells_batches = false;
-}
+void Controller::on_following(Following calls) { impl_->told = {std::move(calls)}; }
 
 void Controller::forget_observers() { impl_->observers.clear(); }
 
@@ -258,10 +258,10 @@ std::optional<Error> Controller::refusal() const {
 
 Result<void> Controller::Impl::follow() {
   if (has_followed) {
-    const Result<void> followed = ledger.follow(log, tells_batches ? following.batch : nullptr);
+    const Result<void> followed = ledger.follow(log, told.whole ? told.calls.batch : nullptr);
     if (followed.ok() || followed.error().code != "records_forgotten") return followed;
   }
-  has_followed = tells_batches = false;
+  has_followed = told.whole = false;
   TRY(ledger.recover(log, keeper));
   has_followed = true;
   return {};

@@ -82,9 +82,7 @@ Result<void> Ledger::follow(store::LogStore& log, const Observer& observer) {
     fold(batch);
     if (!batch.state_hash.has_value() || core::has_state_hash(state(), *batch.state_hash)) {
       if (observer) {
-        auto committed = std::make_shared<CommittedBatch>(CommittedBatch{batch});
-        committed->batch.blobs.clear();
-        observer(std::move(committed));
+        observer(std::make_shared<CommittedBatch>(CommittedBatch{batch}));
       }
       return true;
     }

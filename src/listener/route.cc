@@ -187,12 +187,13 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
   refuse_path(*call, allowed);
 }
 
-bool has_route(std::span<const Route> routes, const wire::Request& request) {
+const Route* find_route(std::span<const Route> routes, const wire::Request& request) {
   const std::string_view path = encoded_path(request);
   std::vector<std::string> parameters;
-  return std::ranges::any_of(routes, [&](const Route& route) {
+  const auto found = std::ranges::find_if(routes, [&](const Route& route) {
     return request.method == route.words.method && match(route.words.path, path, parameters);
   });
+  return found == routes.end() ? nullptr : &*found;
 }
 
 Result<std::size_t> admit(const Desk& desk, std::span<const Route> routes,

@@ -60,8 +60,8 @@ void run_guarded(const CallPtr& call, const std::function<void(CallPtr)>& handle
 void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,
               std::shared_ptr<wire::Responder> responder);
 
-// Whether one of the routes is for the request's method and path.
-bool has_route(std::span<const Route> routes, const wire::Request& request);
+// The one for the request's method and path; null: there is none.
+const Route* find_route(std::span<const Route> routes, const wire::Request& request);
 
 // Bytes that the body of a request may have, once its head has come. A body is taken only from a
 // caller whose token allows the call; for calls that nobody answers it is small. Errors: as

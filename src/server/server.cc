@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "codec/json.h"
 #include "notices/delivery.h"
+#include "server/console_files.h"
 #include "server/context.h"
 #include "server/former_members.h"
 #include "server/idle/idle_sweep.h"
@@ -23,7 +24,6 @@
 #include "server/streams/log_copies.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
-#include "webui/site.h"
 #include "wire/secret.h"
 #include "wire/server.h"
 
@@ -105,9 +105,7 @@ struct ApiServer::Impl {
     std::ranges::move(listener::bind_routes(copies, log_routes()), std::back_inserter(routes));
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
-    std::set<std::string, std::less<>> api;
-    for (const listener::Route& route : routes) api.emplace(webui::first_part(route.words.path));
-    site = std::make_unique<webui::Site>(webui::built_files(), std::move(api));
+    files.emplace(routes);
     seen->store(desk.state().head.value);
     desk.on_batch([this](const listener::RecentBatch& recent) {
       seen->store(desk.state().head.value);
@@ -136,8 +134,6 @@ struct ApiServer::Impl {
   }
   // Whether it was a request for /readyz, and there is something to note.
   bool noted(const wire::Request& request, wire::Responder& responder) const;
-  // Whether it was a request for the console's files, which anybody may have.
-  bool shown(const wire::Request& request, wire::Responder& responder) const;
 
   const std::shared_ptr<listener::NodeAuthority> nodes;
   const ApiOptions options;
@@ -150,7 +146,7 @@ struct ApiServer::Impl {
   LogCopies copies;
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
-  std::unique_ptr<const webui::Site> site;
+  std::optional<const ConsoleFiles> files;    // once the routes are known
   const std::shared_ptr<std::atomic<std::uint64_t>> seen =
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::unique_ptr<wire::Server> http;
@@ -179,7 +175,8 @@ std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener:
           answer.headers.emplace_back("Retry-After", "1");
           return responder->send(std::move(answer));
         }
-        if (&table == &routes && (noted(request, *responder) || shown(request, *responder))) {
+        if (&table == &routes &&
+            (noted(request, *responder) || files->answer(desk, request, *responder))) {
           return;
         }
         if (!request.path.starts_with("/v1/agents/")) {
@@ -196,15 +193,6 @@ bool ApiServer::Impl::noted(const wire::Request& request, wire::Responder& respo
   responder.send({200,
                   {{"Content-Type", "application/json"}},
                   codec::dump_json(nlohmann::json{{"status", "ready"}, {"warning", note}})});
-  return true;
-}
-
-bool ApiServer::Impl::shown(const wire::Request& request, wire::Responder& responder) const {
-  std::optional<wire::Response> answer = site->answer(request);
-  if (!answer.has_value()) return false;
-  const std::string who = fmt::format("address {}", listener::host_of_peer(request.peer_address));
-  const auto share = desk.throttle->begin(who, desk.loop.monotonic_us());
-  responder.send(share.ok() ? std::move(*answer) : wire::problem(share.error()));
   return true;
 }
 

@@ -176,6 +176,13 @@ class StandbyReadsTest(unittest.TestCase):
         self.assertEqual((headers["Dove-Leader"], headers["Retry-After"]), (self.first.url, "1"))
         self.assertTrue(1.5 < time.monotonic() - begun < 4)
         self.assertEqual(self.standby.raw("GET", "/v1/jobs", headers={HEAD: "soon"})[0], 400)
+        begun = time.monotonic()
+        for path, status in (("/v1/jobs", 401), ("/version", 200)):  # nothing waits for somebody without a token
+            connection = http.client.HTTPConnection("127.0.0.1", self.second.port, timeout=5)
+            connection.request("GET", path, headers={HEAD: "123456789"})
+            self.assertEqual(connection.getresponse().status, status, path)
+            connection.close()
+        self.assertLess(time.monotonic() - begun, 1.5)
 
     def test_what_stays_open_goes_on(self):
         lines, where = [], urllib.parse.urlsplit(self.second.url)

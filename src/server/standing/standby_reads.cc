@@ -6,17 +6,16 @@
 #include <array>
 #include <chrono>
 #include <list>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "listener/desk.h"
 #include "listener/route.h"
+#include "server/console_files.h"
 #include "server/context.h"
 #include "server/routes.h"
 #include "server/standing/log_head.h"
 #include "server/standing/nodes_elsewhere.h"
-#include "webui/site.h"
 #include "wire/server_limits.h"
 
 namespace dove::server {
@@ -91,9 +90,7 @@ struct StandbyReads::Impl {
     context.origins = text::SessionOrigins::parse(options->sessions_url);
     context.sessions_url = options->sessions_url;
     context.elsewhere = options->not_leader;
-    std::set<std::string, std::less<>> api;
-    for (const listener::Route& route : routes) api.emplace(webui::first_part(route.words.path));
-    site = std::make_unique<webui::Site>(webui::built_files(), std::move(api));
+    files.emplace(routes);
     std::erase_if(routes, [](const listener::Route& route) {
       return !is_standby_read(route.words.operation);
     });
@@ -121,7 +118,6 @@ struct StandbyReads::Impl {
   void wait(Seq wanted, wire::Request request, std::shared_ptr<wire::Responder> responder);
   void serve_waiting();
   Error behind(Seq wanted) const;
-  bool shown(const wire::Request& request, wire::Responder& responder);
 
   const std::shared_ptr<const StandbyOptions> options;
   listener::Desk desk;
@@ -129,7 +125,7 @@ struct StandbyReads::Impl {
   notices::Office office;  // never started: notices are the leader's to send
   Context context;
   std::vector<listener::Route> routes;
-  std::unique_ptr<const webui::Site> site;
+  std::optional<const ConsoleFiles> files;  // once the routes are known
   std::shared_ptr<std::atomic<std::uint64_t>> head =
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::list<Waiting> waiting;
@@ -170,15 +166,6 @@ void StandbyReads::Impl::serve_waiting() {
   }
 }
 
-bool StandbyReads::Impl::shown(const wire::Request& request, wire::Responder& responder) {
-  std::optional<wire::Response> answer = site->answer(request);
-  if (!answer.has_value()) return false;
-  const std::string who = fmt::format("address {}", listener::host_of_peer(request.peer_address));
-  const auto share = desk.throttle->begin(who, desk.loop.monotonic_us());
-  responder.send(share.ok() ? std::move(*answer) : wire::problem(share.error()));
-  return true;
-}
-
 Result<std::unique_ptr<StandbyReads>> StandbyReads::make(wire::Loop& loop, StandbyOptions options,
                                                          controller::Controller& controller,
                                                          store::LogStore& log, core::State folded) {
@@ -202,16 +189,19 @@ void StandbyReads::fold(std::shared_ptr<const controller::CommittedBatch> batch)
 
 bool StandbyReads::answer(wire::Request& request, std::shared_ptr<wire::Responder>& responder) {
   Impl& self = *impl_;
-  if (!listener::has_route(self.routes, request)) return self.shown(request, *responder);
+  const listener::Route* route = listener::find_route(self.routes, request);
+  if (route == nullptr) return self.files->answer(self.desk, request, *responder);
   auto headed = with_log_head(std::move(responder), self.head,
                               [options = self.options](auto& made) { add_leader(*options, made); });
   const Result<Seq> wanted = wanted_head(request);
   if (!wanted.ok()) {
     headed->send(wire::problem(wanted.error()));
-  } else if (*wanted > self.desk.state().head) {
-    self.wait(*wanted, std::move(request), std::move(headed));
-  } else {
+  } else if (*wanted <= self.desk.state().head || route->rule->who == accounts::Who::kAnyone) {
     self.dispatch(std::move(request), std::move(headed));
+  } else if (const auto may = listener::admit(self.desk, self.routes, request); !may.ok()) {
+    headed->send(wire::problem(may.error()));  // a stranger keeps nothing waiting
+  } else {
+    self.wait(*wanted, std::move(request), std::move(headed));
   }
   return true;
 }
