@@ -12,16 +12,22 @@ import unittest
 from cluster import DOVE, Cluster, until
 
 
+def sealing_pair(folder):
+    """(file of a key, file of the certificate that is sealed for)."""
+    key, certificate = folder + "/key.pem", folder + "/certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                    "/CN=backup", "-days", "30", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True, timeout=30)
+    return key, certificate
+
+
 class Backup(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster = Cluster(nodes=1).__enter__()
         cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
         cls.folder = cls.cluster.folder
-        cls.key, cls.certificate = cls.folder + "/key.pem", cls.folder + "/certificate.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                        "/CN=backup", "-days", "30", "-keyout", cls.key, "-out", cls.certificate],
-                       check=True, capture_output=True, timeout=30)
+        cls.key, cls.certificate = sealing_pair(cls.folder)
         cls.job = cls.cluster.submit({"name": "kept", "command": ["true"]})
         cls.cluster.wait(cls.job)
         cls.made = cls.folder + "/backup"

@@ -14,6 +14,7 @@ import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
+from backup_test import sealing_pair  # noqa: E402
 from cluster import DOVE, SKIP, Cluster, until  # noqa: E402
 from postgres import free_port  # noqa: E402
 
@@ -78,10 +79,7 @@ class Buckets(unittest.TestCase):
         cls.cluster = Cluster(nodes=1).__enter__()
         cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
         cls.folder = cls.cluster.folder
-        cls.key, cls.certificate = cls.folder + "/key.pem", cls.folder + "/certificate.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                        "/CN=backup", "-days", "30", "-keyout", cls.key, "-out", cls.certificate],
-                       check=True, capture_output=True, timeout=30)
+        cls.key, cls.certificate = sealing_pair(cls.folder)
         cls.store = Store(cls.folder)
         cls.addClassCleanup(cls.store.stop)
         made = subprocess.run([MOTO + "/python", "-c", SET_UP, cls.store.url], check=True, capture_output=True, text=True,

@@ -79,20 +79,26 @@ Result<std::map<std::string, std::string>> blobs_of(store::SqliteStore& log,
   return found;
 }
 
-Result<store::LogPage> next_page(store::SqliteStore& log, const KeptTo& kept) {
-  const Result<std::string> bytes = log.page(kept.head, kept.epoch, kSegmentBytes);
+// The rows that follow, as they are stored.
+Result<std::string> next_rows(store::SqliteStore& log, const KeptTo& kept) {
+  Result<std::string> bytes = log.page(kept.head, kept.epoch, kSegmentBytes);
   if (!bytes.ok()) {
     Error error = bytes.error();
     if (error.code == "records_forgotten") {
       error.message = fmt::format(
           "the server has dropped records after {} that no segment holds: make another backup, and "
-          "let --log-kept-records cover the time in which segments cannot be written",
+          "let --log-days and --log-records of the server cover the time in which segments cannot "
+          "be "
+          "written",
           kept.head.value);
     }
     return error;
   }
-  TRY_ASSIGN(store::LogPage page, store::decode_page(*bytes));
-  if (page.before.seq == kept.head && store::hex_of(page.before.chain) == kept.chain) return page;
+  return bytes;
+}
+
+Result<void> check_continues(const store::LogPage& page, const KeptTo& kept) {
+  if (page.before.seq == kept.head && store::hex_of(page.before.chain) == kept.chain) return {};
   return Error{ErrorKind::kConflict, "log_differs",
                fmt::format("the log is not the one that this backup holds up to record {}: it was "
                            "restored, or is another cluster's; make another backup",
@@ -124,11 +130,12 @@ Result<KeptTo> kept_to(BackupPlace& place, const KeptTo& base) {
 }
 
 Result<bool> keep_segment(store::SqliteStore& log, BackupPlace& place, KeptTo& kept) {
-  TRY_ASSIGN(store::LogPage page, next_page(log, kept));
+  Segment segment;
+  TRY_ASSIGN(segment.page, next_rows(log, kept));
+  TRY_ASSIGN(const store::LogPage page, store::decode_page(segment.page));
+  TRY(check_continues(page, kept));
   if (page.batches.empty()) return false;
   TRY_ASSIGN(const std::vector<store::Batch> batches, store::verified_batches(page));
-  Segment segment;
-  segment.page = store::encode(page);
   TRY_ASSIGN(segment.blobs, blobs_of(log, batches));
   TRY(place.put(name_of(kept.head), encode(segment)));
   kept.head = store::last_seq(page.batches.back().header);
