@@ -92,6 +92,7 @@ void ControlPlane::start() {
     oracle_.fail("the controller gave up: " + error.message);
   };
   life_ = std::make_unique<Life>(network_, host_, log_, keeper_, std::move(options));
+  oracle_.controller_started();  // its first decisions are made while it opens
   if (const Result<void> opened = life_->controller.open(); !opened.ok()) {
     // It ends with that message, and is started again.
     if (opened.error().kind == ErrorKind::kExhausted) throw ControllerKilled{};
@@ -107,7 +108,6 @@ void ControlPlane::start() {
       server::ApiServer::make(life_->loop, std::move(api), life_->controller, life_->backend, log_);
   if (!made.ok()) return oracle_.fail("the server does not start: " + made.error().message);
   life_->api = std::move(made).value();
-  oracle_.controller_started();
   life_->controller.start_by_hand([this] {
     if (life_->wake_soon) return;
     life_->wake_soon = true;
