@@ -2,8 +2,8 @@
 //
 // Ahead is a ready job of the same pool that would be tried before it as things are: in the same
 // user queue by the order's rank, then by submission; across queues by band, guarantee, share, then
-// rank (core/queue/queue_tree.h). Of a branch that is ahead by its share only one job counts: with
-// each launch the shares change. In a queue that lets nothing pass all of its jobs that are ahead
+// rank (core/queue/queue_tree.h). A branch that is ahead by its share counts as one job, since the
+// shares change with each launch. In a queue that lets nothing pass all of its jobs that are ahead
 // count, whatever their pool, and they keep the job waiting even where it has a place. In a long
 // queue some thousand jobs around it are looked at: `limit` says of how many `count` is.
 #pragma once
