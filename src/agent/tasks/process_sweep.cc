@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -23,9 +24,11 @@ namespace {
 
 constexpr std::size_t kMostEnvironmentBytes = 4 << 20;
 constexpr unsigned kKernelThread = 0x0020'0000;  // PF_KTHREAD
-// A process that executes something is looked at again this many times, and no longer than that:
-// one may pretend to for ever.
+// A process that may be executing something is looked at again this many times, and no longer than
+// that: one may pretend to for ever. A look at one asleep is worth more, as execve(2) hardly
+// sleeps.
 constexpr int kLooksAtExecuting = 5;
+constexpr int kWorthOfALookAtSleep = 3;
 constexpr std::chrono::milliseconds kExecutingMax{200};
 
 struct Process {
@@ -34,7 +37,7 @@ struct Process {
   pid_t session = 0;
   char state = 'X';
   bool marked = false;
-  bool executing = false;  // in the middle of execve(2): whether it is marked cannot be told
+  bool bare = false;  // shows no environment: it has none, or is in the middle of execve(2)
 };
 
 enum class Mark { kNone, kOurs, kUnknown };
@@ -73,14 +76,12 @@ std::optional<Process> read_process(pid_t pid) {
 }
 
 Mark mark_of(pid_t pid, const std::set<std::string>& marks) {
-  std::optional<std::string> text = read_proc_file(pid, "environ", kMostEnvironmentBytes);
-  if (text && text->empty()) {
-    const std::optional<std::string> arguments = read_proc_file(pid, "cmdline", 1);
-    if (arguments && arguments->empty()) return Mark::kUnknown;
-    // It may have come to have both since.
-    text = read_proc_file(pid, "environ", kMostEnvironmentBytes);
-  }
-  if (!text) return Mark::kNone;
+  const std::optional<std::string> text = read_proc_file(pid, "environ", kMostEnvironmentBytes);
+  // For an instant of execve(2) the file cannot be opened either: ESRCH, as if the process were
+  // gone.
+  if (!text) return errno == ESRCH ? Mark::kUnknown : Mark::kNone;
+  // Its arguments tell nothing: execve(2) shows the new ones first, and then counts the variables.
+  if (text->empty()) return Mark::kUnknown;
   const std::string prefix = std::string(shim::kMarkVariable) + "=";
   std::string_view rest = *text;
   while (!rest.empty()) {
@@ -109,7 +110,7 @@ std::optional<Table> read_table(const std::set<std::string>& marks) {
     if (!process) continue;
     const Mark mark = mark_of(pid, marks);
     process->marked = mark == Mark::kOurs;
-    process->executing = mark == Mark::kUnknown;
+    process->bare = mark == Mark::kUnknown;
     table.emplace(pid, *process);
   }
   ::closedir(proc);
@@ -151,7 +152,7 @@ std::int64_t cpu_ns(pid_t pid) {
   return ns;
 }
 
-// Those found in the middle of execve(2), which shows no environment.
+// Those that show no environment, as in the middle of execve(2).
 class Executing {
  public:
   // Whether one of them may still turn out to be marked. A look at one that has not been on a CPU
@@ -159,10 +160,14 @@ class Executing {
   bool may_be_marked(const Table& table) {
     bool may = false;
     for (const auto& [pid, process] : table) {
-      if (!process.executing) continue;
+      if (!process.bare) continue;
       Look& look = looks_[pid];
       const std::int64_t now_ns = cpu_ns(pid);
-      if (now_ns < 0 || now_ns != look.cpu_ns || process.state == 'S') ++look.times;
+      if (process.state == 'S') {
+        look.times += kWorthOfALookAtSleep;
+      } else if (now_ns < 0 || now_ns != look.cpu_ns) {
+        ++look.times;
+      }
       look.cpu_ns = now_ns;
       may = may || look.times <= kLooksAtExecuting;
     }
