@@ -5,8 +5,12 @@ ours: within RECONCILED_S of its return both sides say the same of every job, an
 
 Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
 """
+import os
+import pathlib
+import shutil
 import signal
 import sys
+import tempfile
 import time
 import unittest
 
@@ -23,6 +27,22 @@ slurm_gate_test.PEOPLE = []  # nobody takes part but nobody
 
 class Killed(slurm_gate_test.Gate):
     """A job of ours and one at Slurm's gate are brought to a phase, and then the victim is killed and comes back."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.mkdtemp(prefix="dove-end.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chmod(self.folder, 0o755)  # a job at the gate is nobody's
+
+    # -- jobs that end when they are told: slurmctld, killed, may forget what has ended before
+
+    def waits(self):
+        """Shell text that waits for let_end()."""
+        self.sign = f"{self.folder}/{time.monotonic_ns()}"
+        return f"until [ -e {self.sign} ]; do sleep 0.1; done"
+
+    def let_end(self):
+        pathlib.Path(self.sign).touch()
 
     # -- the victims, all on n0 where they are of a node
 
@@ -49,9 +69,10 @@ class Killed(slurm_gate_test.Gate):
         process.kill()
         process.wait()
 
-    def fall_and_return(self, victim):
-        """When it was back."""
+    def fall_and_return(self, victim, away):
+        """When it was back; away() is called in between."""
         self.kill(victim)
+        away()
         time.sleep(1)
         self.come_back(victim)
         return time.monotonic()
@@ -95,14 +116,15 @@ class Killed(slurm_gate_test.Gate):
             time.sleep(0.05)
         self.fail(f"not reconciled {RECONCILED_S} s after the return: {why}")
 
-    def each(self, phase, bring, then):
-        """bring() makes a job of ours and one of Slurm's, in that phase; then(ours, theirs) looks at what became of them."""
+    def each(self, phase, bring, then, away=lambda: None):
+        """bring() makes a job of ours and one of Slurm's, in that phase; away() happens while the victim is away;
+        then(ours, theirs) looks at what became of them."""
         for victim in VICTIMS:
             with self.subTest(phase=phase, victim=victim):
                 ours, theirs = bring()
                 if victim == "slurmctld":
                     self.lab.save_jobs()  # killed before it has written them, it forgets them by itself
-                back = self.fall_and_return(victim)
+                back = self.fall_and_return(victim, away)
                 took = self.reconciled(back, ours, theirs)
                 print(f"killed: {phase}, {victim}: reconciled {took:.1f} s after its return", flush=True)
                 then(ours, theirs)
@@ -147,11 +169,13 @@ class Killed(slurm_gate_test.Gate):
         self.delays = iter([0.1, 0.2, 0.3, 0.5, 0.8])
 
         def bring():
-            ours, theirs = self.submit(1, node="n0"), self.gated("--gres=gpu:1", "-w", "n0", script="sleep 2; exit 3")
+            ours, theirs = self.submit(1, node="n0"), self.gated(
+                "--gres=gpu:1", "-w", "n0", script=f"{self.waits()}; exit 3")
             time.sleep(next(self.delays))
             return ours, theirs
 
         def then(ours, theirs):
+            self.let_end()
             self.started(ours)
             self.its_end(theirs, 3)
 
@@ -176,8 +200,9 @@ class Killed(slurm_gate_test.Gate):
     def test_while_both_end(self):
         """They end while the victim is away."""
         def bring():
-            ours = self.submit(1, node="n0", command=("sh", "-c", "sleep 2; exit 5"))
-            theirs = self.gated("--gres=gpu:1", "-w", "n0", script="sleep 4; exit 3")
+            waits = self.waits()
+            ours = self.submit(1, node="n0", command=("sh", "-c", f"{waits}; exit 5"))
+            theirs = self.gated("--gres=gpu:1", "-w", "n0", script=f"{waits}; exit 3")
             self.started(ours)
             self.runs(theirs)
             return ours, theirs
@@ -187,7 +212,7 @@ class Killed(slurm_gate_test.Gate):
             self.assertEqual((found["exit_code"], len(found["attempts"])), (5, 1))
             self.its_end(theirs, 3)
 
-        self.each("ending", bring, then)
+        self.each("ending", bring, then, self.let_end)
 
     def its_end(self, theirs, code):
         found = self.cluster.wait(self.known_as(theirs), 60)
