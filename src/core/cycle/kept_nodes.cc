@@ -123,7 +123,7 @@ std::vector<Draining> drained_soonest(const State& state, const Indexes& indexes
   std::vector<Draining> nodes;
   for (const NodeId id : ids) {
     const Node& node = state.nodes[id];
-    if (!allows(*waits.of->spec, node) || indexes.plan.reserved.contains(id)) continue;
+    if (!allows(*waits.of->spec, node) || indexes.plan.is_reserved(id)) continue;
     nodes.push_back({-oldest_start(state, node).us, id});
   }
   std::sort(nodes.begin(), nodes.end());

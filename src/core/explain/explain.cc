@@ -12,6 +12,7 @@
 #include "core/explain/explain_plan.h"
 #include "core/place/limits.h"
 #include "core/preempt/victim_explain.h"
+#include "core/state/books.h"
 #include "core/state/dependency.h"
 #include "core/state/restored/restored.h"
 
@@ -128,7 +129,11 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
   // left.
   auto limits = broken_limits(state, spec, least_amount(spec), false);
   std::vector<Reason> places;
-  add_places(state, policies, job, limits, places);
+  const Pool* pool = pool_of(state, spec);
+  const PoolNodes nodes =
+      pool == nullptr ? PoolNodes{} : nodes_of(state, *policies.placement, *pool);
+  const WhatIf as_is(state, *policies.placement, nodes);
+  if (pool != nullptr) add_places(state, policies, as_is, job, limits, places);
   add_foreign(state, job, places);
   // An executor that takes nothing outweighs what its nodes have free.
   if (const auto closed = executor_reason(state, job)) places.assign(1, *closed);
@@ -141,12 +146,16 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
     for (Reason& one : declared_obstacles(state, spec)) out.push_back(std::move(one));
   }
   add_ahead(state, policies, job, has_no_place, out);
+  if (pool == nullptr) return out;
+  const WhatIf available(as_is, WhatIf::Nodes::kAvailable);
   // Nobody is stopped for a job that only waits for an instant or for another job.
   if (has_no_place || over_limit) {
-    if (auto preemption = explain_victims(state, policies, job)) out.push_back(*preemption);
+    if (auto preemption = explain_victims(state, policies, available.ranked(), job)) {
+      out.push_back(*preemption);
+    }
   }
   // Last: it reads what was found, to tell "no place" from "a place that is promised to others".
-  explain_plan(state, policies, job, out);
+  explain_plan(state, policies, as_is, available, job, out);
   return out;
 }
 

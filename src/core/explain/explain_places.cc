@@ -13,13 +13,13 @@ namespace {
 
 class Explainer {
  public:
-  Explainer(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job,
+  Explainer(const State& state, const PlacementPolicy& policy, const WhatIf& as_is, const Job& job,
             std::vector<Reason>& told, std::vector<Reason>& out)
       : state_(state),
         policy_(policy),
         job_(job),
         spec_(*job.spec),
-        causes_(state, policy, pool, job),
+        causes_(state, policy, as_is, job),
         told_(told),
         out_(out) {}
 
@@ -213,11 +213,9 @@ void Explainer::tell_limits(Causes found) {
 
 }  // namespace
 
-void add_places(const State& state, const Policies& policies, const Job& job,
+void add_places(const State& state, const Policies& policies, const WhatIf& as_is, const Job& job,
                 std::vector<Reason>& told, std::vector<Reason>& out) {
-  const Pool* pool = pool_of(state, *job.spec);
-  if (pool == nullptr) return;
-  Explainer(state, *policies.placement, *pool, job, told, out).run();
+  Explainer(state, *policies.placement, as_is, job, told, out).run();
 }
 
 }  // namespace dove::core

@@ -7,87 +7,80 @@
 #include "core/plan/plan.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
-#include "core/state/findings.h"
-#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
 
-// The job's nodes as they would be if it were to start now.
+// Whether the job would find places if it were to start now.
 // The same search that kPlace makes, with and without promises: what fits without and not with them
 // is kept from the job by a promise, verified by running it.
 class Now {
  public:
-  // `told`: the other reasons; limits among them do not count. `without`: but for these nodes.
-  Now(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job,
-      const std::vector<Reason>& told, const std::vector<NodeId>& without = {})
+  // On these nodes, which must stay. `told`: the other reasons; limits among them do not count.
+  Now(const State& state, const PlacementPolicy& policy, const WhatIf& nodes, const Job& job,
+      const std::vector<Reason>& told)
       : state_(state),
         policy_(policy),
+        nodes_(nodes),
         job_(job),
-        // Promises that would give way to it are no reason to wait.
         ignored_(promises_behind(state, job)),
         told_(told) {
-    for (const Node& node : state.nodes) {
-      if (!is_available(node) || !text::any_hostlist_holds(pool.nodes, node.name)) continue;
-      if (std::binary_search(without.begin(), without.end(), node.id)) continue;
-      ranked_.insert({policy.rank(free_of(node)), node.id});
-      if (allows(*job.spec, node)) nodes_.push_back(&node);
-    }
+    note_reservations(state, nodes.pool_nodes().windows, plan_);
   }
 
-  const std::vector<const Node*>& nodes() const { return nodes_; }
-
-  bool fits(bool with_promises) const {
-    Plan plan;
-    note_reservations(state_, plan);
-    if (with_promises) note_promises(state_, plan);
-    const Stay stay = stay_of(state_, *job_.spec);
-    PlannedBooks planned(state_, plan,
-                         {job_.spec.get(), guest_of(job_).restart_nodes, job_.id, state_.now,
-                          stay.end(state_.now), kNever, &ignored_});
-    Candidates candidates;
-    candidates.ranked = &ranked_;
-    candidates.nodes = &state_.nodes;
-    candidates.jobs = &state_.jobs;
-    candidates.executors = &state_.executors;
-    candidates.free = &planned;
-    candidates.spares_last = planned.takes_spares();
-    // Where it goes matters only if that decides how much counts towards limits.
-    candidates.only_whether = !amount_hangs_on_places(state_, *job_.spec);
-    if (candidates.only_whether) {
-      return find_places(candidates, policy_, *job_.spec, {}).has_value();
-    }
-    LimitedSearch search{state_, *job_.spec, job_.nodes_avoided};
-    search.find = [&](std::span<const NodeId> avoided) {
-      return find_places(candidates, policy_, *job_.spec, avoided);
-    };
-    search.excused = told_;
-    return places_within_limits(search).has_value();
+  // From here on they count.
+  void keep_promises() {
+    plan_.nodes.clear();
+    note_promises(state_, plan_);
   }
+
+  bool fits();
 
  private:
   const State& state_;
   const PlacementPolicy& policy_;
+  const WhatIf& nodes_;
   const Job& job_;
-  std::set<JobId> ignored_;
-  std::vector<Reason> told_;
-  RankedNodes ranked_;
-  std::vector<const Node*> nodes_;
+  const std::set<JobId> ignored_;  // promises that would give way to it: no reason to wait
+  const std::vector<Reason>& told_;
+  Plan plan_;
 };
 
+bool Now::fits() {
+  const Stay stay = stay_of(state_, *job_.spec);
+  PlannedBooks planned(state_, plan_,
+                       {job_.spec.get(), guest_of(job_).restart_nodes, job_.id, state_.now,
+                        stay.end(state_.now), kNever, &ignored_});
+  Candidates candidates = nodes_.candidates();
+  if (!job_.spec->domain.empty()) candidates.domains = &nodes_.domains();
+  candidates.free = &planned;
+  candidates.spares_last = planned.takes_spares();
+  // Where it goes matters only if that decides how much counts towards limits.
+  candidates.only_whether = !amount_hangs_on_places(state_, *job_.spec);
+  if (candidates.only_whether) {
+    return find_places(candidates, policy_, *job_.spec, {}).has_value();
+  }
+  LimitedSearch search{state_, *job_.spec, job_.nodes_avoided};
+  search.find = [&](std::span<const NodeId> avoided) {
+    return find_places(candidates, policy_, *job_.spec, avoided);
+  };
+  search.excused = told_;
+  return places_within_limits(search).has_value();
+}
+
 // The first promise to somebody else on the nodes that the job could use.
-void add_promised(const State& state, const Job& job, const Now& now, std::vector<Reason>& out) {
+void add_promised(const State& state, const PoolNodes& nodes, const Job& job,
+                  std::vector<Reason>& out) {
+  const auto could_use = [&](const Placement& placement) {
+    const NodeId id = placement.node;
+    return nodes.are_available[id] && allows(*job.spec, state.nodes[id]);
+  };
   Reason reason;
   reason.kind = ReasonKind::kPromised;
   for (const auto& [id, promise] : state.promises) {
     // The one that falls due first: until then at least its places are kept.
     if (id == job.id || (reason.other && reason.until <= promise.start_at)) continue;
-    const bool hits = std::any_of(
-        promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
-          return std::any_of(now.nodes().begin(), now.nodes().end(),
-                             [&](const Node* node) { return node->id == placement.node; });
-        });
-    if (!hits) continue;
+    if (!std::any_of(promise.placements.begin(), promise.placements.end(), could_use)) continue;
     reason.other = id;
     reason.until = promise.start_at;
   }
@@ -121,16 +114,21 @@ void add_without_plan(const State& state, const Job& job, std::vector<Reason>& o
 }
 
 // Nodes that are kept for a gang that has waited too long.
-void add_kept(const State& state, const Policies& policies, const Pool& pool, const Job& job,
-              std::vector<Reason>& out) {
+void add_kept(const State& state, const Policies& policies, const WhatIf& as_is,
+              const WhatIf& available, const Job& job, std::vector<Reason>& out) {
   const KeptNodes kept = kept_nodes(state, policies);
   const std::vector<NodeId> nodes = nodes_kept_from(state, kept, job);
   if (nodes.empty()) return;
-  const Now with(state, *policies.placement, pool, job, out);
-  const Now without(state, *policies.placement, pool, job, out, nodes);
+  WhatIf::Closed closed(state.nodes.size());
+  for (const NodeId id : nodes) closed[id] = true;
+  const WhatIf others(as_is, WhatIf::Nodes::kAvailable, closed);
+  Now with(state, *policies.placement, available, job, out);
+  Now without(state, *policies.placement, others, job, out);
+  with.keep_promises();
+  without.keep_promises();
   // Kept nodes are the cause only where they decide: with them it would fit, without them it does
   // not.
-  if (!with.fits(true) || without.fits(true)) return;
+  if (!with.fits() || without.fits()) return;
   Reason reason;
   reason.kind = ReasonKind::kPromised;
   for (const auto& [id, its] : kept) {
@@ -141,18 +139,24 @@ void add_kept(const State& state, const Policies& policies, const Pool& pool, co
   out.push_back(std::move(reason));
 }
 
+// Places that it would find now, and that are promised to others.
+void add_kept_by_promises(const State& state, const Policies& policies, const WhatIf& available,
+                          const Job& job, std::vector<Reason>& out) {
+  if (state.promises.empty()) return;
+  Now now(state, *policies.placement, available, job, out);
+  if (!now.fits()) return;
+  now.keep_promises();
+  if (!now.fits()) add_promised(state, available.pool_nodes(), job, out);
+}
+
 }  // namespace
 
-void explain_plan(const State& state, const Policies& policies, const Job& job,
-                  std::vector<Reason>& out) {
-  // Before the search below: its reason stands beside "no resources", and needs no search.
+void explain_plan(const State& state, const Policies& policies, const WhatIf& as_is,
+                  const WhatIf& available, const Job& job, std::vector<Reason>& out) {
+  // Before the searches: its reason stands beside "no resources", and needs none.
   add_without_plan(state, job, out);
-  const Pool* pool = pool_of(state, *job.spec);
-  if (pool == nullptr) return;
-  add_kept(state, policies, *pool, job, out);
-  if (state.promises.empty()) return;
-  const Now now(state, *policies.placement, *pool, job, out);
-  if (now.fits(false) && !now.fits(true)) add_promised(state, job, now, out);
+  add_kept(state, policies, as_is, available, job, out);
+  add_kept_by_promises(state, policies, available, job, out);
 }
 
 }  // namespace dove::core

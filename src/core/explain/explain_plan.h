@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/explain/what_if.h"
 #include "core/queue/policy.h"
 #include "core/state/state.h"
 #include "model/reason.h"
@@ -11,7 +12,8 @@ namespace dove::core {
 
 // Adds to the causes why a waiting job is not started what promises have to do with it: that what
 // is free is kept, or that nothing can be promised to it.
-void explain_plan(const State& state, const Policies& policies, const Job& job,
-                  std::vector<Reason>& out);
+// `as_is`: all nodes of its pool; `available`: those of them that jobs can be started on.
+void explain_plan(const State& state, const Policies& policies, const WhatIf& as_is,
+                  const WhatIf& available, const Job& job, std::vector<Reason>& out);
 
 }  // namespace dove::core

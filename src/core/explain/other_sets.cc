@@ -89,7 +89,9 @@ class OtherSetsSearch {
 OtherSets other_sets(const State& state, const Policies& policies, const Job& job) {
   const Pool* pool = pool_of(state, *job.spec);
   if (pool == nullptr || job.phase != JobPhase::kWaiting) return {};
-  const PlaceCauses causes(state, *policies.placement, *pool, job);
+  const PoolNodes nodes = nodes_of(state, *policies.placement, *pool);
+  const WhatIf as_is(state, *policies.placement, nodes);
+  const PlaceCauses causes(state, *policies.placement, as_is, job);
   // The same function that names the causes, so that the named set is the one that is left out
   // here.
   const Causes named = smallest_causes(causes, *job.spec);

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "core/place/fit.h"
-#include "core/place/node_windows.h"
 #include "core/state/books.h"
 
 namespace dove::core {
@@ -154,11 +153,12 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
   return kinds;
 }
 
-PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, const Pool& pool,
+PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, const WhatIf& as_is,
                          const Job& job)
     : state_(state),
       policy_(policy),
-      pool_nodes_(nodes_of(state, pool)),
+      as_is_(as_is),
+      pool_nodes_(as_is.pool_nodes()),
       spec_(*job.spec),
       restart_nodes_(guest_of(job).restart_nodes),
       kinds_(kinds_of(spec_)) {
@@ -167,10 +167,7 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
     // Causes that cannot apply are not tried: each one more doubles the sets that could be.
     if (reservation.ends_at > state.now) reservations_.push_back(&reservation);
   }
-  if (!reservations_.empty()) {
-    applicable_ |= kReservedCause;
-    windows_ = windows_by_node(state);
-  }
+  if (!reservations_.empty()) applicable_ |= kReservedCause;
   // One that it cannot use is told of elsewhere.
   const bool confined = !spec.reservation.empty() && reservation_obstacles(state, spec).empty();
   if (confined) applicable_ |= kInsideCause;
@@ -221,19 +218,24 @@ JobSpec PlaceCauses::lighten(JobSpec spec, Causes gone) const {
 WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) const {
   WhatIf::Closed closed;
   // No reservation: nobody is kept off. An empty list closes no node.
-  if (windows_.empty()) return closed;
+  if (pool_nodes_.windows.empty()) return closed;
   JobSpec spec = spec_;
   // With that cause gone, it may run outside its reservation.
   if ((applicable_ & ~gone & kInsideCause) == 0) spec.reservation.clear();
   const Instant end = stay_of(state_, spec).end(state_.now);
-  for (std::vector<Window> windows : windows_) {
-    std::erase_if(windows, [&](const Window& window) {
-      const bool is_ignored = std::find(ignored.begin(), ignored.end(), window.of) != ignored.end();
-      // The job's own reservation is no obstacle to be thought away: without its window the job
-      // would be outside.
-      return is_ignored && window.of->name != spec.reservation;
-    });
-    closed.push_back(!is_open(state_, {spec, restart_nodes_}, windows, state_.now, end));
+  const auto is_left_out = [&](const Window& window) {
+    const bool is_ignored = std::find(ignored.begin(), ignored.end(), window.of) != ignored.end();
+    // The job's own reservation is no obstacle to be thought away: without its window the job
+    // would be outside.
+    return is_ignored && window.of->name != spec.reservation;
+  };
+  closed.assign(pool_nodes_.windows.size(),
+                !is_open(state_, {spec, restart_nodes_}, {}, state_.now, end));
+  for (const NodeId id : pool_nodes_.ids) {
+    if (pool_nodes_.windows[id].empty()) continue;
+    std::vector<Window> windows = pool_nodes_.windows[id];
+    std::erase_if(windows, is_left_out);
+    closed[id] = !is_open(state_, {spec, restart_nodes_}, windows, state_.now, end);
   }
   return closed;
 }
@@ -256,6 +258,7 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
   // Which nodes and which books depends on these causes alone, so the many trials share a few of
   // them. Making one visits every node; a search over it does not.
   const Causes which = gone & (kNodeCauses | all_held());
+  if (which == kClosedCauses) return as_is_;
   for (const auto& [causes, nodes] : made_) {
     if (causes == which) return *nodes;
   }
@@ -265,12 +268,6 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
       (which & kClosedCauses) == kClosedCauses
           ? make_all_nodes(which)
           : make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
-  for (const auto& [causes, others] : made_) {
-    // Which nodes there are is the same, so their units can be shared too.
-    if ((causes & kClosedCauses) != (which & kClosedCauses)) continue;
-    nodes->has_nodes_of(*others);
-    break;
-  }
   made_.emplace_back(which, std::move(nodes));
   return *made_.back().second;
 }
@@ -284,22 +281,18 @@ std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Clos
 }
 
 std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
-  // Only some resources are given back, to see which of them the job lacks.
-  if ((which & all_held()) != 0 && (which & kOccupiedCause) == 0) {
-    Freed freed;
-    for (std::size_t i = 0; i < kinds_.size(); ++i) {
-      if ((which & held_cause(i)) == 0) continue;
-      const Kind::What what = kinds_[i].what;
-      freed.cores = freed.cores || what == Kind::What::kCores;
-      freed.memory = freed.memory || what == Kind::What::kMemory;
-      freed.devices = freed.devices || what == Kind::What::kDevices;
-      if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
-    }
-    return std::make_unique<WhatIf>(state_, policy_, pool_nodes_, freed);
+  Freed freed;
+  freed.all = (which & kOccupiedCause) != 0;
+  // Else only some resources are given back, to see which of them the job lacks.
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if ((which & held_cause(i)) == 0) continue;
+    const Kind::What what = kinds_[i].what;
+    freed.cores = freed.cores || what == Kind::What::kCores;
+    freed.memory = freed.memory || what == Kind::What::kMemory;
+    freed.devices = freed.devices || what == Kind::What::kDevices;
+    if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
   }
-  const auto books =
-      (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
-  return std::make_unique<WhatIf>(state_, policy_, pool_nodes_, books);
+  return std::make_unique<WhatIf>(as_is_, freed);
 }
 
 bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {

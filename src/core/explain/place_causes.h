@@ -50,7 +50,9 @@ constexpr Causes scarce_cause(std::size_t kind) { return Causes{1} << (8 + kKind
 
 class PlaceCauses {
  public:
-  PlaceCauses(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job);
+  // `as_is`: all nodes of the job's pool, with their books. They and the job must stay.
+  PlaceCauses(const State& state, const PlacementPolicy& policy, const WhatIf& as_is,
+              const Job& job);
 
   const std::vector<Kind>& kinds() const { return kinds_; }
   // Those that could matter to this job in this pool, kinds of resources left out.
@@ -79,11 +81,11 @@ class PlaceCauses {
 
   const State& state_;
   const PlacementPolicy& policy_;
-  const PoolNodes pool_nodes_;
+  const WhatIf& as_is_;
+  const PoolNodes& pool_nodes_;
   const JobSpec& spec_;
   const std::int32_t restart_nodes_;
-  Ignored reservations_;                       // that may close nodes to it
-  ById<NodeId, std::vector<Window>> windows_;  // none without reservations
+  Ignored reservations_;  // that may close nodes to it
   std::vector<Kind> kinds_;
   Causes applicable_ = 0;
   mutable std::vector<std::pair<Causes, std::unique_ptr<WhatIf>>> made_;

@@ -5,8 +5,6 @@
 #include "base/check.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
-#include "core/state/findings.h"
-#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -22,31 +20,33 @@ bool same_kind(const Node& a, const Node& b) {
 
 }  // namespace
 
-PoolNodes nodes_of(const State& state, const Pool& pool) {
-  PoolNodes found;
-  found.are_available.resize(state.nodes.size());
-  // Removed nodes come back under another registration, if at all: not even "all nodes" has them.
-  for (const Node& node : state.nodes) {
-    if (node.removed || node.inventory == nullptr) continue;
-    if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
-    found.ids.push_back(node.id);
-    found.are_available[node.id] = is_available(node);
+WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes)
+    : state_(state),
+      policy_(policy),
+      nodes_(nodes),
+      empty_(false),
+      ranked_(nodes.ranked.begin(), nodes.ranked.end()) {}
+
+WhatIf::WhatIf(const WhatIf& as_is, const Freed& freed)
+    : state_(as_is.state_),
+      policy_(as_is.policy_),
+      nodes_(as_is.nodes_),
+      empty_(freed.all),
+      as_is_(&as_is) {
+  views_.resize(state_.nodes.size());
+  std::vector<NodeEntry> entries;
+  entries.reserve(nodes_.ids.size());
+  for (const NodeId id : nodes_.ids) {
+    const Node& node = state_.nodes[id];
+    views_[id] = freed.all ? empty_books(node).view() : freed_view(node, freed);
+    // Ranked by the books that are asked about, not by those of now: the policy's order has to be
+    // that of a launch on such nodes.
+    entries.push_back({policy_.rank(free(id)), id});
   }
-  return found;
-}
-
-WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes,
-               Books books)
-    : state_(state), policy_(policy), nodes_(nodes), empty_(books == Books::kEmpty) {
-  if (empty_) views_.resize(state.nodes.size());
-  add_nodes(nullptr);
-}
-
-WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes,
-               const Freed& freed)
-    : state_(state), policy_(policy), nodes_(nodes), empty_(false) {
-  views_.resize(state.nodes.size());
-  add_nodes(&freed);
+  // Nodes mostly come in the order of their ranks on an idle cluster, so it is worth a look before
+  // the sort.
+  if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
+  ranked_ = {entries.begin(), entries.end()};
 }
 
 // A node's rank depends on its books alone, so a part of ranked nodes needs no sort.
@@ -56,7 +56,7 @@ WhatIf::WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed)
       nodes_(base.nodes_),
       empty_(base.empty_),
       base_(&base) {
-  CHECK(base.base_ == nullptr, "the base has views of its own");
+  CHECK(base.base_ == nullptr, "the base has all of the nodes");
   std::vector<NodeEntry> entries;
   entries.reserve(base.size());
   for (const NodeEntry& entry : base.ranked_) {
@@ -64,23 +64,6 @@ WhatIf::WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed)
     if (closed.holds(entry.node) && closed[entry.node]) continue;
     entries.push_back(entry);
   }
-  ranked_ = {entries.begin(), entries.end()};
-}
-
-void WhatIf::add_nodes(const Freed* freed) {
-  std::vector<NodeEntry> entries;
-  entries.reserve(nodes_.ids.size());
-  for (const NodeId id : nodes_.ids) {
-    const Node& node = state_.nodes[id];
-    if (empty_) views_[id] = empty_books(node).view();
-    if (freed != nullptr) views_[id] = freed_view(node, *freed);
-    // Ranked by the books that are asked about, not by those of now: the policy's order has to be
-    // that of a launch on such nodes.
-    entries.push_back({policy_.rank(free(id)), id});
-  }
-  // Nodes mostly come in the order of their ranks on an idle cluster, so it is worth a look before
-  // the sort.
-  if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
   ranked_ = {entries.begin(), entries.end()};
 }
 
@@ -143,17 +126,31 @@ Candidates WhatIf::candidates() const {
   return all;
 }
 
+// Made on the first job that asks for a unit: to sum up all nodes costs more than most searches,
+// and a copy of others' sums costs less.
 const Domains& WhatIf::domains() const {
-  // Made on the first job that asks for a unit: to sum up all nodes costs more than most searches.
-  if (!domains_) {
-    domains_ = alike_ == nullptr ? Domains() : alike_->domains();
-    std::vector<NodeEntry> entries(ranked_.begin(), ranked_.end());
-    // By id: neighbours share their units, which Domains remembers.
-    std::sort(entries.begin(), entries.end(),
-              [](const NodeEntry& a, const NodeEntry& b) { return a.node < b.node; });
-    for (const NodeEntry& entry : entries) {
-      domains_->put(node(entry.node), entry.rank, free(entry.node));
+  if (domains_) return *domains_;
+  if (base_ != nullptr) {
+    domains_ = base_->domains();
+    auto mine = ranked_.begin();
+    for (const NodeEntry& entry : base_->ranked_) {
+      if (mine != ranked_.end() && *mine == entry) {
+        ++mine;
+      } else {
+        domains_->drop(entry.node);
+      }
     }
+  } else if (as_is_ != nullptr) {
+    domains_ = as_is_->domains();
+    for (const NodeEntry& entry : ranked_) {
+      domains_->update(entry.node, entry.rank, free(entry.node));
+    }
+  } else {
+    domains_.emplace();
+    ById<NodeId, NodeRank> ranks(state_.nodes.size());
+    for (const NodeEntry& entry : ranked_) ranks[entry.node] = entry.rank;
+    // By id: neighbours share their units, which Domains remembers.
+    for (const NodeId id : nodes_.ids) domains_->put(node(id), ranks[id], free(id));
   }
   return *domains_;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/explain/pool_nodes.h"
 #include "core/place/place.h"
 #include "core/queue/policy.h"
 #include "core/state/state.h"
@@ -18,40 +19,33 @@ namespace dove::core {
 
 // Resources of which every node has free what it has when nothing runs there.
 struct Freed {
+  bool all = false;  // and nobody is on the nodes either
   bool cores = false;
   bool memory = false;
   bool devices = false;
-  std::vector<std::string> countables;  // names, ascending
+  std::vector<std::string> countables = {};  // names, ascending
   bool operator==(const Freed&) const = default;
 };
 
-// The nodes of a pool, found once for all that is asked about them.
-struct PoolNodes {
-  std::vector<NodeId> ids;  // without the removed ones, and those of which nothing is known
-  ById<NodeId, bool> are_available;  // of all nodes of the state
-};
-PoolNodes nodes_of(const State& state, const Pool& pool);
-
 class WhatIf {
  public:
-  enum class Books { kAsTheyAre, kEmpty };
   enum class Nodes { kAvailable, kAll };  // all: but not the removed ones
 
   // Those that are not to be used; short ones leave out none of the rest.
   using Closed = ById<NodeId, bool>;
 
-  // All of the nodes, which must stay. On empty books nobody is on them either.
-  WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes, Books books);
-  WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes,
-         const Freed& freed);
+  // All of the nodes, which must stay, with the books that they have.
+  WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes);
+  // The same with other books. `as_is` stays alive.
+  WhatIf(const WhatIf& as_is, const Freed& freed);
   // Some of the nodes of `base`, with its books. `base` stays alive.
   WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed = {});
-  // The same nodes with other books: saves looking for their units again. `other` stays alive.
-  void has_nodes_of(const WhatIf& other) { alike_ = &other; }
   WhatIf(const WhatIf&) = delete;
   WhatIf& operator=(const WhatIf&) = delete;
 
-  std::size_t size() const { return ranked_.size(); }  // nodes to choose from
+  const PoolNodes& pool_nodes() const { return nodes_; }
+  const RankedNodes& ranked() const { return ranked_; }  // nodes to choose from
+  std::size_t size() const { return ranked_.size(); }
   bool fits(const JobSpec& spec) const;
   // Where it would go.
   std::optional<std::vector<Placement>> places(const JobSpec& spec,
@@ -70,7 +64,6 @@ class WhatIf {
   const Domains& domains() const;
 
  private:
-  void add_nodes(const Freed* freed);
   const FreeBooks& empty_books(const Node& node);
   FreeView freed_view(const Node& node, const Freed& freed);
   const ById<NodeId, FreeView>& views() const { return base_ == nullptr ? views_ : base_->views_; }
@@ -82,9 +75,9 @@ class WhatIf {
   std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
   std::deque<std::vector<Countable>> countables_;        // that views_ look at
   ById<NodeId, FreeView> views_;                         // empty: as the nodes say
-  const WhatIf* base_ = nullptr;                         // whose views these are; may be null
+  const WhatIf* as_is_ = nullptr;  // has the same nodes with other books; may be null
+  const WhatIf* base_ = nullptr;   // has more nodes, with these books; may be null
   RankedNodes ranked_;
-  const WhatIf* alike_ = nullptr;           // may be null
   mutable std::optional<Domains> domains_;  // made when it is first asked for
 };
 

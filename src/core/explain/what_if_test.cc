@@ -12,7 +12,7 @@ class WhatIfTest : public testing::Test {
  protected:
   WhatIfTest() { cluster.submit_and_start({.cores = 8, .gpus = 1}, {1}); }
   const PoolNodes& pool() {
-    nodes = nodes_of(cluster.state, cluster.state.pools.at("default"));
+    nodes = nodes_of(cluster.state, first_fit, cluster.state.pools.at("default"));
     return nodes;
   }
 
@@ -22,14 +22,15 @@ class WhatIfTest : public testing::Test {
 };
 
 TEST_F(WhatIfTest, AsTheyAreNodesHaveWhatIsFree) {
-  const WhatIf now(cluster.state, first_fit, pool(), WhatIf::Books::kAsTheyAre);
+  const WhatIf now(cluster.state, first_fit, pool());
   EXPECT_EQ(now.size(), 2u);
   EXPECT_FALSE(now.fits(spec_of({.gpus = 1, .tasks = 3})));
   EXPECT_EQ(now.count_with_room(spec_of({.gpus = 1})), 1);
 }
 
 TEST_F(WhatIfTest, EmptyNodesHaveAll) {
-  const WhatIf empty(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty);
+  const WhatIf now(cluster.state, first_fit, pool());
+  const WhatIf empty(now, Freed{.all = true});
   EXPECT_TRUE(empty.fits(spec_of({.gpus = 1, .tasks = 4})));
   EXPECT_FALSE(empty.fits(spec_of({.gpus = 1, .tasks = 5})));
 }
@@ -37,20 +38,38 @@ TEST_F(WhatIfTest, EmptyNodesHaveAll) {
 TEST_F(WhatIfTest, OneResourceMayBeFreedAlone) {
   Freed cores;
   cores.cores = true;
-  const WhatIf freed(cluster.state, first_fit, pool(), cores);
+  const WhatIf now(cluster.state, first_fit, pool());
+  const WhatIf freed(now, cores);
   EXPECT_TRUE(freed.fits(spec_of({.gpus = 1, .tasks = 3})));
   EXPECT_FALSE(freed.fits(spec_of({.gpus = 1, .tasks = 4})));
 }
 
 TEST_F(WhatIfTest, SilentNodesCountWhereAllDo) {
   cluster.tell(NodeDisconnected{NodeId(2), true});
-  const WhatIf all(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty);
+  const WhatIf now(cluster.state, first_fit, pool());
+  const WhatIf all(now, Freed{.all = true});
   const WhatIf available(all, WhatIf::Nodes::kAvailable);
   WhatIf::Closed closed;
   closed.push_back(true);
   EXPECT_EQ(WhatIf(all, WhatIf::Nodes::kAll, closed).size(), 1u);
   EXPECT_EQ(available.size(), 1u);
   EXPECT_EQ(all.size(), 2u);
+}
+
+// A part and other books copy the units of all nodes instead of summing them up again.
+TEST_F(WhatIfTest, UnitsAreThoseOfItsNodesWithItsBooks) {
+  for (Node& node : cluster.state.nodes) node.declared.topology = {{"rack", "r1"}};
+  const WhatIf now(cluster.state, first_fit, pool());
+  const WhatIf all(now, Freed{.all = true});
+  WhatIf::Closed closed;
+  closed.push_back(true);
+  const WhatIf part(all, WhatIf::Nodes::kAll, closed);
+  const auto gpus_milli = [](const WhatIf& those) {
+    return those.domains().unit(those.domains().tightest_first("rack").front()).free.gpus_milli;
+  };
+  EXPECT_EQ(gpus_milli(part), 2000);
+  EXPECT_EQ(gpus_milli(all), 4000);
+  EXPECT_EQ(gpus_milli(now), 3000);
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ ById<NodeId, std::vector<Window>> windows_by_node(const State& state) {
     }
   }
   ById<NodeId, std::vector<Window>> all;
+  if (by_name.empty() && by_list.empty()) return all;
   for (const Node& node : state.nodes) {
     std::vector<Window>& windows = all.emplace_back();
     const auto add = [&](const Reservation* one) {

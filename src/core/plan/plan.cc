@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "core/place/node_windows.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
@@ -80,7 +81,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   plan = NodePlan{};
   plan.listed = is_listed;
   plan.stale = false;
-  if (all.reserved.contains(id)) plan.windows = windows_of(state, node);
+  if (all.is_reserved(id)) plan.windows = all.windows[id];
   plan.steps.push_back({state.now, free_of(node)});
   add_running(state, node, plan);
   // Two holds may end at one instant; step_at then finds the step of the first, so that `steps`
@@ -321,13 +322,19 @@ bool note_changes(const State& state, Plan& plan, const Touched& touched) {
 }
 
 void note_reserved(const State& state, Plan& plan, const Node& node) {
-  if (plan.reserves && !windows_of(state, node).empty()) plan.reserved.insert(node.id);
+  if (!plan.reserves || plan.windows.holds(node.id)) return;
+  plan.windows.reach(node.id);
+  plan.windows[node.id] = windows_of(state, node);
 }
 
 void note_reservations(const State& state, Plan& plan) {
+  note_reservations(state, windows_by_node(state), plan);
+}
+
+void note_reservations(const State& state, ById<NodeId, std::vector<Window>> windows, Plan& plan) {
   plan.boundary = next_boundary(state);
   plan.reserves = reserves(state);
-  for (const Node& node : state.nodes) note_reserved(state, plan, node);
+  plan.windows = std::move(windows);
 }
 
 void note_promises(const State& state, Plan& plan) {

@@ -60,11 +60,11 @@ struct Plan {
   ById<NodeId, NodePlan> nodes;
   std::map<NodeId, std::set<JobId>> promised;
   std::map<JobId, PlannedPromise> promises;
-  std::set<JobId> to_check;              // promises that may be void, or kept earlier
-  std::set<JobId> over_limits;           // of jobs over a limit: looked at again whatever changes
-  Instant boundary = kNever;             // of a reservation: everything is derived anew
-  bool reserves = false;                 // some reservation is not over ...
-  std::set<NodeId> reserved;             // ... and these nodes are in one
+  std::set<JobId> to_check;     // promises that may be void, or kept earlier
+  std::set<JobId> over_limits;  // of jobs over a limit: looked at again whatever changes
+  Instant boundary = kNever;    // of a reservation: everything is derived anew
+  bool reserves = false;        // some reservation is not over ...
+  ById<NodeId, std::vector<Window>> windows;  // ... and these nodes are in one; may be short
   std::int64_t ends = 0;                 // so many active jobs are known to end at some instant
   Generation freed;                      // something was freed that a job may start on
   Generation sooner;                     // a hold may have come to end sooner
@@ -87,6 +87,7 @@ struct Plan {
   // Whether something may be free at some instant that is not free now.
   bool has_future() const { return ends > 0 || !is_empty(); }
   bool is_empty() const { return promises.empty() && !reserves; }
+  bool is_reserved(NodeId node) const { return windows.holds(node) && !windows[node].empty(); }
 };
 
 // -- kept up to date by sync ---------------------------------------------------------------------
@@ -121,6 +122,8 @@ void note_promises(const State& state, Plan& plan);
 
 // Notes the reservations of the state, and that of one of its nodes.
 void note_reservations(const State& state, Plan& plan);
+// The same with the windows by node, where they are known.
+void note_reservations(const State& state, ById<NodeId, std::vector<Window>> windows, Plan& plan);
 void note_reserved(const State& state, Plan& plan, const Node& node);
 
 // Adds what a promise will hold on a node.
@@ -163,7 +166,7 @@ class PlannedBooks final : public FreeNodes {
   bool is_open(NodeId node) override;
   bool is_spare(NodeId node) override;
   // Whether nodes may be spare ones to this job: then Candidates::spares_last is to be set.
-  bool takes_spares() const { return claim_.restart_nodes > 0 && !plan_.reserved.empty(); }
+  bool takes_spares() const { return claim_.restart_nodes > 0 && plan_.reserves; }
 
  private:
   struct Entry {

@@ -9,8 +9,8 @@ namespace dove::core {
 // Most nodes, most of the time: nothing is promised there, so the node's own books are right. No
 // copy is made, and nothing is remembered: a search looks at thousands of such nodes.
 bool PlannedBooks::is_plain(NodeId id) const {
-  return claim_.from <= state_.now && claim_.spec->reservation.empty() &&
-         !plan_.promised.contains(id) && !plan_.reserved.contains(id);
+  return claim_.from <= state_.now && claim_.spec->reservation.empty() && !plan_.is_reserved(id) &&
+         !plan_.promised.contains(id);
 }
 
 const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
@@ -34,6 +34,11 @@ const FreeBooks* PlannedBooks::books(NodeId node) {
 
 bool PlannedBooks::is_open(NodeId node) {
   if (is_plain(node)) return !claim_.spec->exclusive || is_idle(state_.nodes[node]);
+  // Most nodes that somebody has reserved are closed to most jobs, whatever is free on them.
+  if (plan_.is_reserved(node) && !core::is_open(state_, {*claim_.spec, claim_.restart_nodes},
+                                                plan_.windows[node], claim_.from, claim_.to)) {
+    return false;
+  }
   return entry(node).open;
 }
 

@@ -8,8 +8,6 @@
 #include "core/preempt/victims.h"
 #include "core/queue/queue_order.h"
 #include "core/state/books.h"
-#include "core/state/findings.h"
-#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -34,21 +32,11 @@ Running running_jobs(const State& state) {
   return found;
 }
 
-RankedNodes nodes_of(const State& state, const PlacementPolicy& policy, const Pool& pool) {
-  RankedNodes ranked;
-  for (const Node& node : state.nodes) {
-    if (!is_available(node) || !text::any_hostlist_holds(pool.nodes, node.name)) continue;
-    ranked.insert({policy.rank(free_of(node)), node.id});
-  }
-  return ranked;
-}
-
 }  // namespace
 
 std::optional<Reason> explain_victims(const State& state, const Policies& policies,
-                                      const Job& job) {
-  const Pool* pool = pool_of(state, *job.spec);
-  if (!state.settings.preemption || pool == nullptr) return {};
+                                      const RankedNodes& available, const Job& job) {
+  if (!state.settings.preemption) return {};
   const Running running = running_jobs(state);
   if (running.preemptible.empty()) return {};
   VictimRules rules;
@@ -57,9 +45,8 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   rules.rotation = true;
   rules.soon = true;
   rules.takes_over = order_of(state, policies, job.spec->queue).head() == Head::kTakesOver;
-  const RankedNodes all = nodes_of(state, *policies.placement, *pool);
   const std::vector<Victim> victims =
-      find_victims(state, job, all, running.preemptible, running.stopping, rules);
+      find_victims(state, job, available, running.preemptible, running.stopping, rules);
   Reason reason;
   reason.kind = ReasonKind::kPreemption;
   reason.used = static_cast<std::int64_t>(running.preemptible.size());
@@ -67,7 +54,7 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   // answer.
   reason.total = static_cast<std::int64_t>(victims.size());
   if (victims.empty()) return reason;
-  const RankedNodes ranked = open_nodes(state, job, all);
+  const RankedNodes ranked = open_nodes(state, job, available);
   VictimSearch search(state, *policies.placement, job, ranked, running.stopping, victims);
   auto found = search.find();
   if (!found || !keep_limits(state, job, running.stopping, victims, *found)) return reason;
