@@ -44,7 +44,9 @@ void AppLink::send(std::string_view bytes) {
 void AppLink::took(std::size_t bytes) {
   if (bytes == 0 || over_) return;
   received_.take(static_cast<std::int64_t>(bytes));
-  socket_->send_text(fmt::format(R"({{"took":{}}})", bytes));
+  if (const std::size_t said = passed_.add(bytes); said > 0) {
+    socket_->send_text(fmt::format(R"({{"took":{}}})", said));
+  }
 }
 
 void AppLink::hear_piece(std::string_view message) {

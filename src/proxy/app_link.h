@@ -50,6 +50,7 @@ class AppLink {
   bool over_ = false;
   wire::Window sent_;
   wire::Window received_;
+  wire::Passed passed_;
   std::unique_ptr<wire::WebSocket> socket_;
 };
 

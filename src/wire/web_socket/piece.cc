@@ -1,6 +1,13 @@
 #include "wire/web_socket/piece.h"
 
+#include <utility>
+
 namespace dove::wire {
+namespace {
+
+constexpr std::size_t kPortion_bytes = kWindow_bytes / 4;
+
+}  // namespace
 
 std::string piece_bytes(Channel channel, std::string_view bytes) {
   std::string out;
@@ -30,5 +37,12 @@ bool Window::take(std::int64_t bytes) {
   under_way_ -= static_cast<std::size_t>(bytes);
   return true;
 }
+
+std::size_t Passed::add(std::size_t bytes) {
+  unsaid_ += bytes;
+  return unsaid_ < kPortion_bytes ? 0 : rest();
+}
+
+std::size_t Passed::rest() { return std::exchange(unsaid_, 0); }
 
 }  // namespace dove::wire

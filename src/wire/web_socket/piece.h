@@ -41,4 +41,18 @@ class Window {
   std::size_t under_way_ = 0;
 };
 
+// Bytes that were passed on and not yet acknowledged with `took`. An acknowledgement for each small
+// piece would cost as much as the piece, so they go out in portions, long before the sender's window
+// is used up.
+class Passed {
+ public:
+  // The bytes to acknowledge now; 0: none yet.
+  std::size_t add(std::size_t bytes);
+  // All others: a peer that sends no more waits for them.
+  std::size_t rest();
+
+ private:
+  std::size_t unsaid_ = 0;
+};
+
 }  // namespace dove::wire

@@ -38,5 +38,15 @@ TEST(Window, lets_no_more_under_way_than_it_holds) {
   EXPECT_EQ(window.left(), 1000u);
 }
 
+// The sender's window never runs out unsaid: what is withheld is less than half of it.
+TEST(Passed, is_said_in_portions_and_at_last_whole) {
+  Passed passed;
+  EXPECT_EQ(passed.add(1000), 0u);
+  EXPECT_EQ(passed.add(kWindow_bytes / 2), 1000 + kWindow_bytes / 2);
+  EXPECT_EQ(passed.add(10), 0u);
+  EXPECT_EQ(passed.rest(), 10u);
+  EXPECT_EQ(passed.rest(), 0u);
+}
+
 }  // namespace
 }  // namespace dove::wire

@@ -116,15 +116,20 @@ void Splice::write_some() {
     written_ = shut_ ? piece.size() : written_ + static_cast<std::size_t>(count);
     if (written_ < piece.size()) continue;
     received_.take(static_cast<std::int64_t>(piece.size()));
-    if (!peer_over_) peer_.send_text(fmt::format(R"({{"took":{}}})", piece.size()));
+    say_took(passed_.add(piece.size()));
     written_ = 0;
     waiting_.pop_front();
   }
+  if (peer_ended_) say_took(passed_.rest());
   if (peer_ended_ && !shut_) {
     shut_ = true;
     ::shutdown(write_fd_, SHUT_WR);
   }
   look_over();
+}
+
+void Splice::say_took(std::size_t bytes) {
+  if (bytes > 0 && !peer_over_) peer_.send_text(fmt::format(R"({{"took":{}}})", bytes));
 }
 
 void Splice::drop_output() {

@@ -42,6 +42,7 @@ class Splice {
   void end_output();
   void write_some();
   void drop_output();
+  void say_took(std::size_t bytes);
   void look_over();
 
   Loop& loop_;
@@ -55,6 +56,7 @@ class Splice {
   bool watching_ = false;
   FdWatch read_watch_;
   Window received_;  // from the peer
+  Passed passed_;
   std::deque<std::string> waiting_;
   std::size_t written_ = 0;  // of the first
   bool peer_ended_ = false;

@@ -25,6 +25,7 @@ class SpliceTest : public testing::Test {
     int fd = -1;  // the socket's other end
     bool over = false;
     bool broken = false;
+    int told = 0;  // words that it heard
   };
 
   void SetUp() override {
@@ -52,6 +53,7 @@ class SpliceTest : public testing::Test {
   WebSocketCallbacks callbacks_of(End& end) {
     WebSocketCallbacks callbacks;
     callbacks.on_text = [&end](std::string_view text) {
+      ++end.told;
       if (end.splice == nullptr) return;
       if (text == R"({"end":true})") return end.splice->hear_end();
       constexpr std::string_view kTook = R"({"took":)";
@@ -103,6 +105,18 @@ TEST_F(SpliceTest, one_direction_ends_before_the_other) {
       until([&] { return (heard += read_some(near.fd)) == "answer" && is_at_end(near.fd); }));
   EXPECT_TRUE(until([&] { return near.over && far.over; }));
   EXPECT_FALSE(near.broken || far.broken);
+}
+
+TEST_F(SpliceTest, small_pieces_are_not_acknowledged_one_by_one) {
+  std::string heard;
+  for (std::size_t i = 1; i <= 100; ++i) {
+    ASSERT_EQ(::write(near.fd, "x", 1), 1);
+    ASSERT_TRUE(until([&] { return (heard += read_some(far.fd)).size() == i; }));
+  }
+  ::shutdown(near.fd, SHUT_WR);
+  ::shutdown(far.fd, SHUT_WR);
+  EXPECT_TRUE(until([&] { return near.over && far.over; }));
+  EXPECT_EQ(near.told, 2);  // the end, and all 100 bytes at once
 }
 
 TEST_F(SpliceTest, who_is_not_read_holds_up_the_writer_and_loses_nothing) {
