@@ -1,5 +1,6 @@
 #include "proxy/browser_sessions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "wire/secret.h"
@@ -17,6 +18,18 @@ void end(BrowserSession& session) {
 void tell(BrowserSession& session, Api& api, std::int64_t now_us) {
   session.told_input_us = now_us;
   api.note_input(session.entry.job, session.entry.token, (now_us - session.last_input_us) / 1000);
+}
+
+// Of links that all lay idle since the last sweep, the oldest go.
+void drop_idle(BrowserSession& session) {
+  auto& idle = session.idle;
+  std::erase_if(idle, [](const auto& link) { return !link->is_open(); });
+  const std::size_t unneeded = std::min(session.idle_least, idle.size());
+  if (unneeded > BrowserSessions::kIdleLinksKept) {
+    idle.erase(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(
+                                                unneeded - BrowserSessions::kIdleLinksKept));
+  }
+  session.idle_least = idle.size();
 }
 
 }  // namespace
@@ -70,7 +83,7 @@ void BrowserSessions::sweep(Api& api, std::int64_t now_us, std::int64_t wall_us)
     BrowserSession& session = *each.second;
     const bool over = session.over || session.entry.ends_us <= wall_us;
     if (over) end(session);
-    std::erase_if(session.idle, [](const auto& link) { return !link->is_open(); });
+    drop_idle(session);
     const bool is_news = session.last_input_us > session.told_input_us;
     if (!over && is_news && now_us - session.told_input_us >= kTellEvery_us) {
       tell(session, api, now_us);

@@ -23,6 +23,7 @@ struct BrowserSession {
   std::uint16_t port = 0;  // that it came in at
   // Links that carry nothing now; each belongs to this session alone, as its token opened it.
   std::vector<std::unique_ptr<AppLink>> idle;
+  std::size_t idle_least = 0;      // of them, at any time since the last sweep
   std::int64_t last_input_us = 0;  // monotonic; 0: none yet
   std::int64_t told_input_us = 0;
   bool over = false;
@@ -33,7 +34,9 @@ using BrowserSessionPtr = std::shared_ptr<BrowserSession>;
 class BrowserSessions {
  public:
   static constexpr std::size_t kMost = 20'000;
-  static constexpr std::size_t kIdleLinksMost = 16;
+  // A job has 256 connections, for all that look at it.
+  static constexpr std::size_t kIdleLinksMost = 128;
+  static constexpr std::size_t kIdleLinksKept = 16;  // though nobody has needed them for a while
 
   // The secret for the cookie; "": there are too many.
   std::string add(Entry entry, std::uint16_t port, std::int64_t wall_us);

@@ -10,7 +10,7 @@
 namespace dove::proxy {
 namespace {
 
-constexpr std::size_t kReadLeast = 4 << 10;
+constexpr std::size_t kReadLeast = 1 << 10;
 constexpr std::size_t kReadMost = 64 << 10;
 constexpr std::size_t kInMax = 128 << 10;   // of a browser, not yet passed on
 constexpr std::size_t kOutMax = 256 << 10;  // to one: the next request waits until less is left
@@ -74,11 +74,19 @@ void Front::read() {
                        if (self->phase_ == Phase::kClosed) return;
                        if (error != 0) return self->drop();
                        self->in_.append(self->scratch_.data(), bytes);
-                       if (bytes == self->scratch_.size() && bytes < kReadMost) {
-                         self->scratch_.resize(bytes * 4);
-                       }
+                       self->make_room(bytes);
                        self->work();
                      });
+}
+
+// For the next read: most connections carry little most of the time.
+void Front::make_room(std::size_t came) {
+  if (came == scratch_.size() && came < kReadMost) {
+    scratch_.resize(came * 4);
+  } else if (came * 16 < scratch_.size() && scratch_.size() > kReadLeast) {
+    scratch_.resize(kReadLeast);
+    scratch_.shrink_to_fit();
+  }
 }
 
 void Front::work() {

@@ -54,6 +54,7 @@ class Front final : public LinkUser, public std::enable_shared_from_this<Front> 
 
   // -- the browser's side
   void read();
+  void make_room(std::size_t came);
   void work();
   void take_head();
   void act_on(Verdict verdict);

@@ -1,6 +1,7 @@
 // The app's side of a Front: its link, what goes to the app, and what becomes of the answer.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/front.h"
@@ -38,6 +39,7 @@ void Front::open_link(bool may_reuse) {
   while (may_reuse && !idle.empty()) {
     link_ = std::move(idle.back());
     idle.pop_back();
+    session_->idle_least = std::min(session_->idle_least, idle.size());
     if (!link_->is_open() || link_->room() < kHeadBytesMax * 2) continue;
     is_reused_ = true;
     link_->use_for(this);
