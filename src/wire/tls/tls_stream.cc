@@ -15,6 +15,7 @@
 namespace dove::wire {
 namespace {
 
+constexpr std::size_t kReadLeast = 2 * 1024;         // most connections say little
 constexpr std::size_t kReadBytes = 16 * 1024 + 512;  // a record
 constexpr std::size_t kGreetingBytes = 64;           // of a peer that has said nothing yet
 constexpr std::size_t kWriteBytes = 64 * 1024;       // taken at a time
@@ -89,6 +90,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool spoke_plainly(std::string_view first) const;
   void answer_plainly();
   void receive(std::function<void(int error)> then);
+  void make_room(std::size_t came);
   void send_pending();
   void write_on();
   void try_read();
@@ -302,9 +304,19 @@ void Session::receive(std::function<void(int)> then) {
                       }
                       if (self->ssl_ == nullptr) self->open();
                       BIO_write(self->in_, bytes.data(), static_cast<int>(bytes.size()));
-                      self->incoming_.resize(kReadBytes);
+                      self->make_room(n);
                       then(0);
                     });
+}
+
+// For the next read, after one of so many bytes.
+void Session::make_room(std::size_t came) {
+  const std::size_t wanted = came == incoming_.size() ? kReadBytes
+                             : came < kReadLeast      ? kReadLeast
+                                                      : incoming_.size();
+  if (wanted == incoming_.size()) return;
+  incoming_.resize(wanted);
+  incoming_.shrink_to_fit();
 }
 
 // One write at a time; what OpenSSL adds meanwhile follows.

@@ -14,7 +14,7 @@
 namespace dove::wire {
 
 // Thousands are open that say little; one that is sent much soon reads in larger pieces.
-inline constexpr std::size_t kScratchLeast_bytes = 4 << 10;
+inline constexpr std::size_t kScratchLeast_bytes = 1 << 10;
 inline constexpr std::size_t kScratchMost_bytes = 64 << 10;
 
 struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
@@ -37,6 +37,7 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
   void write_more();
   void on_written();
   void read_more();
+  void make_room(std::size_t came);
   void on_read(int error, std::size_t bytes);
   void take(std::string_view bytes);
   bool hear(Opcode opcode, std::string_view payload);
