@@ -93,6 +93,7 @@ test-security: build ## every operation with every credential that is not good f
 	@tools/run_tests $(RELEASE) --only e2e --match hostile_
 	@tools/run_tests $(RELEASE) --only e2e --match tls_
 	@tools/run_tests $(RELEASE) --only peers --match testssl_
+	@bench/authz
 
 test-vm: ## what depends on the kernel, in a machine with systemd and cgroup v2 (root, qemu; SUITES="isolation-crun exec")
 	@tools/setup build vm
