@@ -113,22 +113,19 @@ void add_without_plan(const State& state, const Job& job, std::vector<Reason>& o
   if (reason.count > 0) out.push_back(std::move(reason));
 }
 
-// Nodes that are kept for a gang that has waited too long.
-void add_kept(const State& state, const Policies& policies, const WhatIf& as_is,
-              const WhatIf& available, const Job& job, std::vector<Reason>& out) {
+// Nodes that are kept for a gang that has waited too long. REQUIRES: it fits on the available ones.
+void add_kept(const State& state, const Policies& policies, const WhatIf& as_is, const Job& job,
+              std::vector<Reason>& out) {
   const KeptNodes kept = kept_nodes(state, policies);
   const std::vector<NodeId> nodes = nodes_kept_from(state, kept, job);
   if (nodes.empty()) return;
   WhatIf::Closed closed(state.nodes.size());
   for (const NodeId id : nodes) closed[id] = true;
   const WhatIf others(as_is, WhatIf::Nodes::kAvailable, closed);
-  Now with(state, *policies.placement, available, job, out);
   Now without(state, *policies.placement, others, job, out);
-  with.keep_promises();
   without.keep_promises();
-  // Kept nodes are the cause only where they decide: with them it would fit, without them it does
-  // not.
-  if (!with.fits() || without.fits()) return;
+  // Kept nodes are the cause only where they decide: without them it does not fit.
+  if (without.fits()) return;
   Reason reason;
   reason.kind = ReasonKind::kPromised;
   for (const auto& [id, its] : kept) {
@@ -139,24 +136,20 @@ void add_kept(const State& state, const Policies& policies, const WhatIf& as_is,
   out.push_back(std::move(reason));
 }
 
-// Places that it would find now, and that are promised to others.
-void add_kept_by_promises(const State& state, const Policies& policies, const WhatIf& available,
-                          const Job& job, std::vector<Reason>& out) {
-  if (state.promises.empty()) return;
-  Now now(state, *policies.placement, available, job, out);
-  if (!now.fits()) return;
-  now.keep_promises();
-  if (!now.fits()) add_promised(state, available.pool_nodes(), job, out);
-}
-
 }  // namespace
 
 void explain_plan(const State& state, const Policies& policies, const WhatIf& as_is,
                   const WhatIf& available, const Job& job, std::vector<Reason>& out) {
   // Before the searches: its reason stands beside "no resources", and needs none.
   add_without_plan(state, job, out);
-  add_kept(state, policies, as_is, available, job, out);
-  add_kept_by_promises(state, policies, available, job, out);
+  Now now(state, *policies.placement, available, job, out);
+  const bool fits = now.fits();
+  // Most jobs that wait: nothing is kept from them, as there is nothing.
+  if (!fits && search_is_monotone(*job.spec)) return;
+  now.keep_promises();
+  // To say what is kept costs most, so it is asked last.
+  if (now.fits()) return add_kept(state, policies, as_is, job, out);
+  if (fits) add_promised(state, available.pool_nodes(), job, out);
 }
 
 }  // namespace dove::core
