@@ -217,6 +217,26 @@ class Hooks(unittest.TestCase):
         done = subprocess.run([DOVE, "whoami"], env=environment, capture_output=True, text=True, timeout=30)
         self.assertIn("linus", done.stdout)
 
+    def test_dove_login_believes_the_authority_that_the_environment_names(self):
+        home = os.path.join(self.folder, "home-tls")
+        os.mkdir(home)
+        with Cluster(nodes=0, tls=True, server_options=["--sign-in-hook", os.path.join(self.folder, "hook")]) as cluster:
+            environment = {**cluster.environment, "HOME": home, "XDG_CONFIG_HOME": home}
+
+            def login(**more):
+                return subprocess.Popen([DOVE, "login", cluster.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env={**environment, **more}, cwd=cluster.data)
+            self.assertIn("DOVE_CA_FILE", login().communicate(timeout=30)[1])
+            self.assertIn("named by DOVE_CA_FILE", login(DOVE_CA_FILE="nowhere.pem").communicate(timeout=30)[1])
+            let_in = login(DOVE_CA_FILE="ca.pem")
+            code = re.search(r"\?code=([A-Z-]+)$", let_in.stdout.readline().strip()).group(1)
+            cookie = ask(cluster, "POST", "/v1/sign-in", {"user": "linus", "password": PASSWORD})[2]
+            self.assertEqual(ask(cluster, "POST", "/v1/device-sign-ins/" + code, {"approve": True}, cookie)[0], 204)
+            self.assertIn("signed in as linus", let_in.communicate(timeout=30)[1])
+            # The file is kept with the URL: the next command needs neither a variable nor the directory.
+            done = subprocess.run([DOVE, "whoami"], env=environment, capture_output=True, text=True, timeout=30)
+            self.assertIn("linus", done.stdout, done.stderr)
+
     def test_passwords_are_found_nowhere(self):
         for user in ("ada", "breaks", "floods", "locked"):
             sign_in(self.program, user)

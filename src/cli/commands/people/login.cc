@@ -38,13 +38,27 @@ std::string who_asks() {
   return fmt::format("dove on {}", host.data()).substr(0, 64);
 }
 
+// What names the authorities, and the file that it names.
+struct Named {
+  std::string by;
+  std::string path;
+};
+
+Named authorities_named(const Invocation& invocation, const Endpoint& known) {
+  if (invocation.has("ca-file")) return {"--ca-file", invocation.get("ca-file")};
+  const std::string given = environment_value("DOVE_CA_FILE");
+  if (!given.empty()) return {"DOVE_CA_FILE", given};
+  return {"ca_file of the configuration", known.ca_file};
+}
+
 // An absolute path, so that the configuration is good in any directory.
 Result<std::string> authority_file(const Invocation& invocation, const Endpoint& known) {
-  const std::string given = invocation.get("ca-file", known.ca_file);
-  if (given.empty()) return given;
-  char* found = ::realpath(given.c_str(), nullptr);
+  const Named named = authorities_named(invocation, known);
+  if (named.path.empty()) return named.path;
+  char* found = ::realpath(named.path.c_str(), nullptr);
   if (found == nullptr) {
-    return Error{ErrorKind::kNotFound, "cannot_read", given + ": cannot be read", "--ca-file"};
+    return Error{ErrorKind::kNotFound, "cannot_read",
+                 fmt::format("{}: cannot be read (named by {})", named.path, named.by), named.by};
   }
   std::string path(found);
   std::free(found);
@@ -153,7 +167,7 @@ std::vector<Command> login_commands() {
       "key of 30 days is kept in the configuration directory, with the URL, for later commands.\n"
       "Without URL it is the server that is known already.";
   login.options = {
-      {"ca-file", 0, "FILE", "the authorities of an https:// server (PEM)", false},
+      {"ca-file", 0, "FILE", "the authorities of an https:// server in PEM (DOVE_CA_FILE)", false},
   };
   CommandSpec logout;
   logout.name = "logout";
