@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-slurm-full test-torch test-isolation test-security test-vm packages bundle test-packages gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-slurm-full test-torch test-isolation test-security test-vm packages bundle image test-packages gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -109,9 +109,14 @@ bundle: build ## the same, and one file that installs them on a bare Debian 12 w
 	@tools/setup package
 	@tools/packages bundle
 
-test-packages: build ## on a bare Debian 12: install, upgrade under tasks, remove, offline; twice the same bytes (root)
+image: build ## the same packages, and a container image of the controller: an OCI archive (root)
+	@tools/setup package
+	@tools/packages image
+
+test-packages: build ## on a bare Debian 12: install, upgrade under tasks, remove, offline; the image under runc; twice the same bytes (root)
 	@tools/setup package
 	@tests/packages/packages_test.py
+	@tests/packages/image_test.py
 
 gpu: ## what a real GPU of this machine does under dove, added to docs/operate/gpu-runs.md; skips without one
 	@! tools/gpu --probe || { tools/setup build run test && $(MAKE) --no-print-directory build && \

@@ -1,7 +1,8 @@
-"""What dpkg knows about this machine: which package of Debian in which version, what it needs, under which licence."""
+"""What dpkg knows about this machine, or a root in a folder: which package of Debian in which version, what it needs, under which licence."""
+import os
 import re
 
-STATUS = "/var/lib/dpkg/status"
+STATUS = "var/lib/dpkg/status"
 # As copyright files of Debian name licences, and as SPDX does. Others stay NOASSERTION.
 SPDX_NAMES = {
     "apache-2.0": "Apache-2.0", "artistic": "Artistic-1.0-Perl", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause",
@@ -35,8 +36,9 @@ def names_of(relation):
 
 
 class Installed:
-    def __init__(self, status=STATUS):
-        with open(status, encoding="utf-8") as file:
+    def __init__(self, root="/"):
+        self.root = root
+        with open(os.path.join(root, STATUS), encoding="utf-8") as file:
             self.packages = {fields["Package"]: fields for fields in paragraphs(file.read())
                              if fields.get("Status", "").endswith(" installed")}
         self.providers = {}
@@ -61,7 +63,7 @@ class Installed:
     def licence(self, name):
         """(SPDX expression or "NOASSERTION", Debian's names) of the package's copyright file, where a machine can read it."""
         try:
-            with open(f"/usr/share/doc/{name}/copyright", encoding="utf-8", errors="replace") as file:
+            with open(os.path.join(self.root, f"usr/share/doc/{name}/copyright"), encoding="utf-8", errors="replace") as file:
                 text = file.read()
         except OSError:
             return "NOASSERTION", []

@@ -1,4 +1,5 @@
-"""The bill of materials: an SPDX 2.3 document of our packages, what is compiled into them and what they need of Debian."""
+"""The bill of materials, in SPDX 2.3: a document of our packages, what is compiled into them and what they need of Debian; and one
+of the container image."""
 import hashlib
 import json
 import os
@@ -35,6 +36,16 @@ def of_debian(name, installed):
                  f"{purl}?arch={fields['Architecture']}&distro=debian-12", licence, **more)
 
 
+def of_ours(fields, **more):
+    name, version = fields["Package"], fields["Version"]
+    return entry(spdx_id("Package", name), name, version, "Organization: Dovetail",
+                 f"pkg:deb/dovetail/{name}@{version.replace('~', '%7E')}?arch={fields['Architecture']}", layout.LICENCE, **more)
+
+
+def file_of(path):
+    return {"packageFileName": os.path.basename(path), "checksums": [{"algorithm": "SHA256", "checksumValue": seal.sha256(path)}]}
+
+
 def of_console():
     """The JavaScript packages whose code is in the console, from its lock file."""
     with open(os.path.join(ROOT, "console/package-lock.json"), encoding="utf-8") as file:
@@ -63,10 +74,7 @@ def document(source, debs):
         (fields,) = paragraphs(call(["dpkg-deb", "--field", path]))
         own[fields["Package"]] = (fields, path)
     for name, (fields, path) in own.items():
-        id_ = add(entry(spdx_id("Package", name), name, fields["Version"], "Organization: Dovetail",
-                        f"pkg:deb/dovetail/{name}@{fields['Version'].replace('~', '%7E')}?arch={fields['Architecture']}",
-                        layout.LICENCE, packageFileName=os.path.basename(path),
-                        checksums=[{"algorithm": "SHA256", "checksumValue": seal.sha256(path)}]))
+        id_ = add(of_ours(fields, **file_of(path)))
         relate("SPDXRef-DOCUMENT", "DESCRIBES", id_)
         for choices in names_of(fields.get("Depends", "")):
             if choices[0] in own:
@@ -94,11 +102,30 @@ def document(source, debs):
             relate(spdx_id("Package", holder), "CONTAINS", add(of_debian(name, installed)))
     for package in of_console():
         relate(spdx_id("Package", "dovetail-cli"), "CONTAINS", add(package))
+    return written(source, f"dovetail-{source.version}", packages, relations)
+
+
+def document_of_image(source, path, digest, root):
+    """What the image of that archive holds; `root` has its dpkg's records and the copyright files. The digest is its manifest's."""
+    installed = Installed(root)
+    image = entry(spdx_id("Image", "dovetail"), "dovetail", source.version, "Organization: Dovetail",
+                  f"pkg:oci/dovetail@{digest.replace(':', '%3A')}?arch={source.architecture}", layout.LICENCE,
+                  primaryPackagePurpose="CONTAINER", **file_of(path))
+    packages = {image["SPDXID"]: image}
+    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": image["SPDXID"]}]
+    for name, fields in installed.packages.items():
+        package = of_ours(fields) if fields.get("Source", "").split(" ")[0] == "dovetail" else of_debian(name, installed)
+        packages[package["SPDXID"]] = package
+        relations.append({"spdxElementId": image["SPDXID"], "relationshipType": "CONTAINS", "relatedSpdxElement": package["SPDXID"]})
+    return written(source, f"dovetail-image-{source.version}", packages, relations)
+
+
+def written(source, name, packages, relations):
     relations.sort(key=lambda relation: tuple(relation.values()))
     body = {"packages": [packages[id_] for id_ in sorted(packages)], "relationships": relations}
     mark = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(source.epoch))
     return json.dumps({
-        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"dovetail-{source.version}",
-        "documentNamespace": f"https://spdx.org/spdxdocs/dovetail-{source.version}-{mark[:32]}",
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": name,
+        "documentNamespace": f"https://spdx.org/spdxdocs/{name}-{mark[:32]}",
         "creationInfo": {"created": created, "creators": ["Tool: tools/packages"]}, **body}, indent=1) + "\n"
