@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "store/chain/chain.h"
+#include "store/lease.h"
 #include "store/log_auditor.h"
 #include "store/log_store.h"
 
@@ -37,31 +38,17 @@ struct PostgresOptions {
   std::string version = {};
 };
 
-// Whose term it is, as of one instant of the database.
-struct LeaderSeen {
-  Epoch epoch;  // 0: nobody has led
-  std::string holder;
-  std::string url;
-  std::int64_t left_us;  // of the lease; 0: it is over, and this controller may begin a term
-  Seq head;              // of the log
-};
-
-// A controller that stands by, as it last said.
-struct ControllerSeen {
-  std::string name;
-  std::string url;
-  std::string version;
-  Seq folded;
-  std::int64_t ago_us;
-};
-
 // `bad_store`, unless it is a URL of PostgreSQL.
 Result<void> check_store_url(const std::string& url);
 // As leader() and standbys() below, on a connection of the caller's.
 Result<LeaderSeen> leader_of(Connection& line, const std::string& own_name);
 Result<std::vector<ControllerSeen>> standbys_of(Connection& line, const std::string& own_name);
 
-class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
+class PostgresStore : public LogStore,
+                      public LogKeeper,
+                      public LogAuditor,
+                      public Lease,
+                      public Standbys {
  public:
   // Creates the tables of an empty database. Errors: `bad_store` (the URL), `store_unreachable`,
   // `store_denied`, `data_newer`.
@@ -86,17 +73,12 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   Result<void> set_aside(const std::string& sha256) override;
 
   // -- terms
-  Result<LeaderSeen> leader();
-  // The lease lasts from now on again; false: another term has begun. REQUIRES: begin_epoch().
-  Result<bool> renew();
-  // Others need not wait for its end. What cannot be reached is left: it ends by itself. `to`: that
-  // controller alone, for as long as a lease lasts.
-  void release(const std::string& to = "");
-  // This controller stands by, and has folded the log up to there.
-  Result<void> stands_by(Seq folded);
-  // Those that said so in the last minute, the most recent first.
-  Result<std::vector<ControllerSeen>> standbys();
-  bool leads() const { return epoch().value != 0; }
+  Result<LeaderSeen> leader() override;
+  Result<bool> renew() override;
+  void release(const std::string& to = "") override;
+  bool leads() const override { return epoch().value != 0; }
+  Result<void> stands_by(Seq folded) override;
+  Result<std::vector<ControllerSeen>> standbys() override;
   // Something that all controllers of a log have in common: what the first one gave; with `mine`
   // that is kept where there is none yet. "": nobody gave any.
   Result<std::string> agreed_keys(const std::string& mine);

@@ -1,0 +1,58 @@
+// Lease: whose turn it is to write a log that several controllers share, and who waits for theirs.
+//
+// Whoever leads has a lease, by one clock that all of them ask. LogKeeper::begin_epoch() takes it:
+// kConflict `lease_held` while another's lasts. Implementations: store/postgres, and the simulated
+// store of sim/explore; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/ids.h"
+
+namespace dove::store {
+
+// Whose term it is, as of one instant of the store's clock.
+struct LeaderSeen {
+  Epoch epoch;  // 0: nobody has led
+  std::string holder;
+  std::string url;
+  std::int64_t left_us;  // of the lease; 0: it is over, and this controller may begin a term
+  Seq head;              // of the log
+};
+
+// A controller that stands by, as it last said.
+struct ControllerSeen {
+  std::string name;
+  std::string url;
+  std::string version;
+  Seq folded;
+  std::int64_t ago_us;
+};
+
+class Lease {
+ public:
+  virtual ~Lease() = default;
+  virtual Result<LeaderSeen> leader() = 0;
+  // The lease lasts from now on again; false: another term has begun. An error may come although it
+  // was renewed. REQUIRES: begin_epoch().
+  virtual Result<bool> renew() = 0;
+  // Others need not wait for its end. What cannot be reached is left: it ends by itself. `to`: that
+  // controller alone, for as long as a lease lasts.
+  virtual void release(const std::string& to = "") = 0;
+  // A term of this process has begun, and was not released.
+  virtual bool leads() const = 0;
+};
+
+class Standbys {
+ public:
+  virtual ~Standbys() = default;
+  // This controller stands by, and has folded the log up to there.
+  virtual Result<void> stands_by(Seq folded) = 0;
+  // The others that said so in the last minute, the most recent first.
+  virtual Result<std::vector<ControllerSeen>> standbys() = 0;
+};
+
+}  // namespace dove::store
