@@ -26,8 +26,11 @@ cli::CommandSpec explore_spec() {
   spec.description =
       "The real controller, API server and agents run a simulated cluster for a year, with lost,\n"
       "doubled and late messages, cut links, crashes at any point, reboots, and component\n"
-      "failures at the rates of Llama 3's training. What happens to tasks and devices is compared\n"
-      "with what the system reports. Stops at the first contradiction and prints what led to it;\n"
+      "failures at the rates of Llama 3's training. With --controllers several share a log: they\n"
+      "stand still, are cut off it or off agents, and hand over. What happens to tasks and "
+      "devices\n"
+      "is compared with what the system reports. Stops at the first contradiction and prints what "
+      "led to it;\n"
       "the same options reproduce it.";
   spec.options = {
       {"seed", 0, "N", "which course of events (1)", false},
@@ -35,6 +38,7 @@ cli::CommandSpec explore_spec() {
       {"nodes", 0, "COUNT", "of 8 GPUs (100)", false},
       {"jobs", 0, "COUNT", "submitted a day (1000)", false},
       {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
+      {"controllers", 0, "COUNT", "that share a log and take over from each other (1)", false},
       {"shared", 0, "COUNT", "nodes that a simulated Slurm schedules, too (0)", false},
       {"outage", 0, "HOURS", "no fault but one: no controller for this long (0)", false},
       {"check-every", 0, "BATCHES", "check all node accounting this often (64)", false}};
@@ -83,6 +87,13 @@ void print(const sim::ExploreOptions& options, const sim::ExploreReport& report)
       report.completed, report.launches, report.tasks, report.controllers_killed,
       report.agents_killed, report.machines_rebooted, report.links_cut, report.component_failures,
       report.steps, report.batches, report.full_checks, report.fingerprint);
+  if (options.controllers > 1) {
+    fmt::print(
+        "{} controllers: {} terms, {} handed over, stood still {} times, {} cuts off the store, "
+        "all agents or one, {} failovers of the store, {} appends without an answer\n",
+        options.controllers, report.terms, report.handed_over, report.stood_still,
+        report.controllers_cut, report.store_failovers, report.appends_unanswered);
+  }
   if (options.shared_nodes > 0) {
     fmt::print(
         "beside a Slurm on {} nodes: {} jobs of its own, {} at its gate, {} placeholders and "
@@ -112,11 +123,17 @@ int run_explore(const cli::Invocation& invocation) {
                         read<std::int32_t>(invocation, "nodes", 1, options.nodes) &&
                         read<std::int64_t>(invocation, "jobs", 1, options.jobs_per_day) &&
                         read<std::int64_t>(invocation, "faults", 0, options.faults_percent) &&
+                        read<std::int32_t>(invocation, "controllers", 1, options.controllers) &&
                         read<std::int32_t>(invocation, "shared", 0, options.shared_nodes) &&
                         read<std::int64_t>(invocation, "outage", 0, outage_h) &&
                         read<std::uint64_t>(invocation, "check-every", 1, options.check_every);
   if (!readable) return cli::kExitUsage;
   options.outage_us = outage_h * kHour_us;
+  if (options.controllers > 1 && outage_h > 0) {
+    fmt::print(stderr,
+               "dove sim explore: --outage is about one controller: leave --controllers out\n");
+    return cli::kExitUsage;
+  }
   options.policies = &policies::standard_policies();
   options.directory = make_directory();
   if (options.directory.empty()) {

@@ -21,14 +21,22 @@ Clients::Clients(Agenda& agenda, Network& network, Oracle& oracle, ClientOptions
       options_(std::move(options)),
       random_(seed),
       process_(network, host_),
-      loop_(process_),
-      client_(loop_, "controller", 1) {
+      loop_(process_) {
   host_.name = "clients";
+  for (const std::string& name : options_.controllers) {
+    lines_.push_back(std::make_unique<wire::AsyncClient>(loop_, name, 1));
+  }
 }
 
 void Clients::start() {
   stopped_ = false;
   submit_next();
+}
+
+bool Clients::is_answer(const Result<wire::Response>& answer) {
+  if (answer.ok() && answer->status < 500) return true;
+  at_ = (at_ + 1) % lines_.size();
+  return false;
 }
 
 void Clients::submit_next() {
@@ -105,14 +113,14 @@ wire::Request Clients::request(const std::string& method, const std::string& tar
 void Clients::submit(const std::shared_ptr<const Submission>& submission) {
   wire::Request message = request("POST", "/v1/jobs", submission->body);
   message.headers.emplace_back("Idempotency-Key", submission->key);
-  client_.call(std::move(message), [this, submission](const Result<wire::Response>& answer) {
+  line().call(std::move(message), [this, submission](const Result<wire::Response>& answer) {
     answered(submission, answer);
   });
 }
 
 void Clients::answered(const std::shared_ptr<const Submission>& submission,
                        const Result<wire::Response>& answer) {
-  if (!answer.ok() || answer->status >= 500) {
+  if (!is_answer(answer)) {
     const auto wait_us = static_cast<std::int64_t>(1'000'000 + random_.below(60'000'000));
     return agenda_.in(wait_us, [this, submission] { submit(submission); });
   }
@@ -157,12 +165,12 @@ void Clients::change_mind(std::uint64_t job) {
 
 void Clients::call(const std::string& method, const std::string& target, std::string body) {
   ++calls_;
-  client_.call(request(method, target, body),
-               [this, method, target, body](const Result<wire::Response>& answer) {
-                 if (answer.ok() && answer->status < 500) return;
-                 agenda_.in(static_cast<std::int64_t>(1'000'000 + random_.below(60'000'000)),
-                            [this, method, target, body] { call(method, target, body); });
-               });
+  line().call(request(method, target, body),
+              [this, method, target, body](const Result<wire::Response>& answer) {
+                if (is_answer(answer)) return;
+                agenda_.in(static_cast<std::int64_t>(1'000'000 + random_.below(60'000'000)),
+                           [this, method, target, body] { call(method, target, body); });
+              });
 }
 
 }  // namespace dove::sim

@@ -21,6 +21,7 @@ namespace dove::sim {
 
 struct ClientOptions {
   std::string token;
+  std::vector<std::string> controllers = {"controller"};  // by their machines; all are tried
   std::int64_t jobs_per_day = 0;
   std::int64_t mean_run_us = 0;
   std::int32_t gpus_per_node = 0;
@@ -48,6 +49,9 @@ class Clients {
     std::string key;
     std::string body;
   };
+  wire::AsyncClient& line() { return *lines_[at_]; }
+  // Whether that was an answer; if not, the next controller is asked from now on.
+  bool is_answer(const Result<wire::Response>& answer);
   void submit_next();
   std::string next_body();
   std::string shape();
@@ -65,7 +69,8 @@ class Clients {
   Host host_;
   Process process_;
   wire::Loop loop_;
-  wire::AsyncClient client_;
+  std::vector<std::unique_ptr<wire::AsyncClient>> lines_;  // to each controller
+  std::size_t at_ = 0;                                     // the one that is asked
   bool stopped_ = false;
   std::uint64_t submissions_ = 0;
   std::uint64_t acknowledged_ = 0;

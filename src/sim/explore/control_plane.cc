@@ -6,7 +6,6 @@
 
 #include "backends/native/native_backend.h"
 #include "controller/ledger.h"
-#include "controller/replay.h"
 #include "core/cycle/cycle.h"
 #include "core/state/hash.h"
 #include "server/server.h"
@@ -60,7 +59,8 @@ ControlPlane::ControlPlane(Agenda& agenda, Network& network, Oracle& oracle, Tra
       keeper_(keeper),
       options_(std::move(options)),
       random_(seed),
-      log_(log) {
+      log_(log),
+      replay_(*options_.policies) {
   host_.name = "controller";
   std::filesystem::create_directories(options_.data_dir);
   log_.on_durable(
@@ -150,15 +150,8 @@ void ControlPlane::submit(std::vector<StampedEvent> events) {
 }
 
 void ControlPlane::verify_log() {
-  controller::ReplayOptions options;
-  options.policies = options_.policies;
-  options.policy_digest = core::policy_digest(*options_.policies);
-  const auto report = controller::replay_verify(log_, verified_, options);
-  if (!report.ok()) return oracle_.fail("replay: " + report.error().message);
-  if (!report->clean()) return oracle_.fail("replay: " + *report->first_difference);
-  if (report->unverified_batches > 0) return oracle_.fail("replay: batches were not verified");
-  const auto latest = keeper_.latest_snapshot();
-  if (latest.ok() && latest->has_value()) verified_ = *latest;
+  const std::string difference = replay_.difference(log_, keeper_);
+  if (!difference.empty()) oracle_.fail(difference);
 }
 
 }  // namespace dove::sim

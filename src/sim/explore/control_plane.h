@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "controller/controller.h"
 #include "sim/explore/agenda.h"
+#include "sim/explore/log_replay.h"
 #include "sim/explore/network.h"
 #include "sim/explore/oracle.h"
 #include "sim/explore/trace.h"
@@ -90,7 +91,7 @@ class ControlPlane {
   Host host_;
   FaultyLog log_;
   std::uint64_t hash_before_ = 0;  // when it was killed between two turns; 0: not known
-  std::optional<store::Snapshot> verified_;
+  LogReplay replay_;
   std::unique_ptr<Life> life_;
 };
 

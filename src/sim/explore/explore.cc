@@ -16,6 +16,7 @@
 #include "sim/explore/machine.h"
 #include "sim/explore/network.h"
 #include "sim/explore/oracle.h"
+#include "sim/explore/seats.h"
 #include "sim/explore/simulated_slurm.h"
 #include "sim/explore/trace.h"
 #include "sim/explore/weather.h"
@@ -90,8 +91,12 @@ class Exploration {
                  MessageFaults().times(static_cast<std::uint64_t>(options.faults_percent))),
         control_(agenda_, network_, oracle_, trace_, log, keeper, control_options(),
                  random_.next()),
+        seats_(has_several() ? std::make_unique<Seats>(agenda_, network_, oracle_, trace_, log,
+                                                       keeper, seats_options(), options.seed + 2)
+                             : nullptr),
         clients_(agenda_, network_, oracle_, client_options(), random_.next()),
-        weather_(agenda_, network_, control_, machines_, clients_, random_.next()),
+        weather_(agenda_, network_, has_several() ? nullptr : &control_, machines_, clients_,
+                 random_.next()),
         // Its draws are its own, so that runs without it are as they were.
         slurm_(agenda_, oracle_, slurm_options()),
         adapter_(agenda_, network_, slurm_, slurm_options()) {}
@@ -110,6 +115,12 @@ class Exploration {
       be_away();
     } else {
       weather_.begin(options_.faults_percent);
+      if (seats_ != nullptr) {
+        const auto recur = [this](std::int64_t mean_us, std::function<void()> fault) {
+          weather_.recur(mean_us, std::move(fault));
+        };
+        seats_->begin_faults(recur, machines_, clients_);
+      }
     }
     watch();
     run_until(options_.outage_us > 0 ? options_.outage_us + 2 * kHour_us : options_.days * kDay_us);
@@ -117,10 +128,11 @@ class Exploration {
     slurm_.stop();
     adapter_.stop();
     weather_.clear_up();
+    if (seats_ != nullptr) seats_->clear_up();
     if (options_.outage_us == 0) {
       wind_down();
     } else if (!oracle_.broken().has_value()) {
-      control_.verify_log();
+      verify_log();
     }
     telemetry::set_sink(nullptr);
     recording = {};
@@ -136,9 +148,32 @@ class Exploration {
     made.epoch_us = kBegin_us;
     return made;
   }
+  bool has_several() const { return options_.controllers > 1; }
+  SeatsOptions seats_options() const {
+    SeatsOptions made;
+    made.count = options_.controllers;
+    made.policies = options_.policies;
+    made.directory = options_.directory;
+    made.token = kToken;
+    made.heartbeat_us = kHeartbeat_us;
+    made.epoch_us = kBegin_us;
+    return made;
+  }
+  std::vector<std::string> controllers() const {
+    return has_several() ? Seats::names(options_.controllers)
+                         : std::vector<std::string>{"controller"};
+  }
+  // Of whoever leads; null: nobody does.
+  const core::State* state() {
+    if (!has_several()) return control_.runs() ? &control_.state() : nullptr;
+    Seat* const leader = seats_->leader();
+    return leader == nullptr ? nullptr : &leader->state();
+  }
+  void verify_log() { seats_ != nullptr ? seats_->verify_log() : control_.verify_log(); }
   ClientOptions client_options() const {
     ClientOptions made;
     made.token = kToken;
+    made.controllers = controllers();
     made.jobs_per_day = options_.jobs_per_day;
     // Seven tenths of the devices are in use.
     made.mean_run_us = 8 * kHour_us * 10 * options_.nodes / options_.jobs_per_day;
@@ -176,6 +211,7 @@ class Exploration {
       machine.agent_token = fmt::format("explored-agent-token-{}", i);
       machine.machine_id = machine.boots_as = machine.name;
       machine.inventory = each;
+      machine.controllers = controllers();
       if (options_.outage_us == 0) machine.stream_silence_us = kSilence_us;
       const std::string digest = wire::sha256_hex(machine.agent_token);
       machines_.push_back(std::make_unique<Machine>(agenda_, network_, oracle_, trace_,
@@ -188,9 +224,21 @@ class Exploration {
       agenda_.in(static_cast<std::int64_t>(random_.below(kMinute_us)),
                  [&made] { made.start_agent(); });
     }
+    if (has_several()) return begin_with_several(std::move(events));
     control_.start();
     control_.submit(std::move(events));
     for (auto& declared : adapter_.declared()) control_.submit(std::move(declared));
+  }
+
+  void begin_with_several(std::vector<StampedEvent> events) {
+    bool leads = false;
+    seats_->start([&](Seat& seat) {
+      seat.submit(std::move(events));
+      for (auto& declared : adapter_.declared()) seat.submit(std::move(declared));
+      leads = true;
+    });
+    while (!leads && agenda_.step()) {
+    }
   }
 
   // As a disk's image is copied: with the agent's directory.
@@ -220,8 +268,8 @@ class Exploration {
   void watch() {
     agenda_.in(6 * kHour_us, [this] {
       watch();
-      if (control_.runs()) oracle_.look_around(control_.state(), *options_.policies);
-      if (++looks_ % 40 == 0) control_.verify_log();
+      if (const core::State* now = state()) oracle_.look_around(*now, *options_.policies);
+      if (++looks_ % 40 == 0) verify_log();
     });
   }
 
@@ -239,6 +287,9 @@ class Exploration {
     } catch (const ControllerKilled&) {
       control_.kill();
       weather_.controller_was_killed();
+    } catch (const SeatKilled& killed) {
+      killed.seat->kill();
+      seats_->was_killed(*killed.seat);
     }
   }
 
@@ -248,15 +299,14 @@ class Exploration {
     const std::int64_t longest_us = client_options().mean_run_us * 10;
     for (int round = 0; round < 12 && !oracle_.broken().has_value(); ++round) {
       run_until(agenda_.now_us() + longest_us);
-      if (control_.runs() && control_.state().usage.jobs_running == 0 &&
-          control_.state().usage.jobs_waiting == 0) {
-        break;
-      }
+      const core::State* now = state();
+      if (now != nullptr && now->usage.jobs_running == 0 && now->usage.jobs_waiting == 0) break;
     }
     if (oracle_.broken().has_value()) return;
-    if (!control_.runs()) return oracle_.fail("the controller is not there in the end");
-    oracle_.finished(control_.state(), *options_.policies);
-    control_.verify_log();
+    const core::State* const now = state();
+    if (now == nullptr) return oracle_.fail("no controller leads in the end");
+    oracle_.finished(*now, *options_.policies);
+    verify_log();
   }
 
   ExploreReport report() const {
@@ -272,6 +322,7 @@ class Exploration {
     made.batches = oracle_.batches();
     made.full_checks = oracle_.full_checks();
     weather_.count(made);
+    if (seats_ != nullptr) count_seats(made);
     made.outage_tasks = outage_tasks_;
     made.fenced_tasks = oracle_.tasks_fenced();
     made.lost_jobs = oracle_.ended(Outcome::kNodeLost);
@@ -286,6 +337,17 @@ class Exploration {
     constexpr std::size_t kLines = 60;
     made.trace = trace_.text_about(first_job_in(*oracle_.broken()), kLines);
     return made;
+  }
+
+  void count_seats(ExploreReport& report) const {
+    const SeatCounts counts = seats_->counts();
+    report.controllers_killed += counts.killed;
+    report.terms = counts.terms;
+    report.handed_over = counts.handed_over;
+    report.stood_still = counts.stood_still;
+    report.controllers_cut = counts.cut;
+    report.store_failovers = counts.store_failovers;
+    report.appends_unanswered = counts.appends_unanswered;
   }
 
   // "... job 17 ...": 17; 0 when no job is named.
@@ -304,7 +366,8 @@ class Exploration {
   Trace trace_;
   Oracle oracle_;
   Network network_;
-  ControlPlane control_;
+  ControlPlane control_;          // where there is one
+  std::unique_ptr<Seats> seats_;  // where there are several
   Clients clients_;
   std::vector<std::unique_ptr<Machine>> machines_;
   Weather weather_;

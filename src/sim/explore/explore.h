@@ -28,7 +28,9 @@ struct ExploreOptions {
   std::int64_t jobs_per_day = 1000;
   std::int64_t faults_percent = 100;  // of the usual number; 0: none but the published failures
   std::uint64_t check_every = 64;     // batches between two checks of all books
-  std::int32_t shared_nodes = 0;      // so many of the nodes a simulated Slurm schedules, too
+  // That share a log and its lease, where there are more than one. REQUIRES: outage_us == 0 then.
+  std::int32_t controllers = 1;
+  std::int32_t shared_nodes = 0;  // so many of the nodes a simulated Slurm schedules, too
   // No faults but one, in the times of a new cluster: after an hour, there is no controller for so
   // long; an hour later it is over. 0: the faults above.
   std::int64_t outage_us = 0;
@@ -50,6 +52,12 @@ struct ExploreReport {
   std::uint64_t batches = 0;
   std::uint64_t full_checks = 0;
   std::uint64_t controllers_killed = 0;
+  std::uint64_t terms = 0;  // of several controllers, as are the next five
+  std::uint64_t handed_over = 0;
+  std::uint64_t stood_still = 0;
+  std::uint64_t controllers_cut = 0;  // off the store or agents; single agents, too
+  std::uint64_t store_failovers = 0;
+  std::uint64_t appends_unanswered = 0;
   std::uint64_t agents_killed = 0;
   std::uint64_t machines_rebooted = 0;
   std::uint64_t links_cut = 0;
@@ -65,7 +73,8 @@ struct ExploreReport {
   std::uint64_t calls = 0;          // to jobs and nodes: cancel, hold, requeue, drain, and back
 };
 
-// The log is empty before. Takes telemetry's lines for its trace while it runs.
+// The log is empty before. Takes telemetry's lines for
+// its trace while it runs.
 ExploreReport explore(store::LogStore& log, store::LogKeeper& keeper,
                       const ExploreOptions& options);
 

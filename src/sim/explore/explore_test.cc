@@ -13,7 +13,7 @@ namespace dove::sim {
 namespace {
 
 ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t faults = 300,
-                       std::int32_t shared_nodes = 0) {
+                       std::int32_t shared_nodes = 0, std::int32_t controllers = 1) {
   // In memory where possible: agents write small files all the time.
   std::string directory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
   directory += "/explore-test.XXXXXX";
@@ -26,6 +26,7 @@ ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t f
   options.faults_percent = faults;
   options.check_every = 1;
   options.shared_nodes = shared_nodes;
+  options.controllers = controllers;
   options.policies = &policies::standard_policies();
   options.directory = directory;
   store::MemoryStore log;
@@ -85,6 +86,39 @@ TEST(Explore, NothingContradictsAnythingBesideASlurm) {
   EXPECT_GT(all.gate_jobs * 3, 100 * seeds.count);
   EXPECT_GT(all.placeholders * 3, 100 * seeds.count);
   EXPECT_GT(all.completed * 3, 100 * seeds.count);
+}
+
+// Whoever leads, and however often that changes.
+TEST(Explore, NothingContradictsAnythingUnderSeveralControllers) {
+  const Seeds seeds = seeds_for_test(2);
+  ExploreReport all;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    const ExploreReport report = explored(seed, 4, 300, 0, 2 + static_cast<std::int32_t>(seed % 2));
+    EXPECT_EQ(report.failure, "") << "seed " << seed << "\n" << report.trace;
+    EXPECT_GE(report.jobs, report.acknowledged);
+    all.completed += report.completed;
+    all.terms += report.terms;
+    all.stood_still += report.stood_still;
+    all.controllers_cut += report.controllers_cut;
+    all.store_failovers += report.store_failovers;
+    all.appends_unanswered += report.appends_unanswered;
+    all.handed_over += report.handed_over;
+  }
+  EXPECT_GT(all.completed * 2, 300 * seeds.count);
+  EXPECT_GT(all.terms * 2, 20 * seeds.count);
+  EXPECT_GT(all.stood_still * 2, 3 * seeds.count);
+  EXPECT_GT(all.controllers_cut * 2, 5 * seeds.count);
+  EXPECT_GT(all.store_failovers * 2, 1 * seeds.count);
+  EXPECT_GT(all.appends_unanswered * 2, 3 * seeds.count);
+  EXPECT_GT(all.handed_over * 2, 1 * seeds.count);
+}
+
+TEST(Explore, SeveralControllersGiveTheSameRunFromTheSameSeed) {
+  const ExploreReport one = explored(7, 1, 300, 0, 3);
+  const ExploreReport same = explored(7, 1, 300, 0, 3);
+  EXPECT_EQ(one.fingerprint, same.fingerprint);
+  EXPECT_EQ(one.steps, same.steps);
+  EXPECT_EQ(one.trace, same.trace);
 }
 
 TEST(Explore, WithoutFaultsEverythingIsDoneAtTheFirstAttempt) {

@@ -14,14 +14,14 @@ struct Line::State : std::enable_shared_from_this<Line::State> {
     std::function<void(Result<wire::Response>)> done;
   };
 
-  State(Network& of, Host& at, const wire::AsyncClientOptions& with)
-      : network(of), host(at), options(with) {}
+  State(Network& of, Host& at, std::string server, const wire::AsyncClientOptions& with)
+      : network(of), host(at), to(std::move(server)), options(with) {}
 
   void advance() {
     if (busy || calls.empty()) return;
     busy = true;
     Call& front = calls.front();
-    network.request(host, std::move(front.request),
+    network.request(host, to, std::move(front.request),
                     [weak = weak_from_this(), id = front.id](Result<wire::Response> answer) {
                       if (const auto self = weak.lock()) self->over(id, std::move(answer));
                     });
@@ -40,14 +40,15 @@ struct Line::State : std::enable_shared_from_this<Line::State> {
 
   Network& network;
   Host& host;
+  const std::string to;
   const wire::AsyncClientOptions options;
   std::deque<Call> calls;  // the front one is under way when `busy`
   std::uint64_t last_id = 0;
   bool busy = false;
 };
 
-Line::Line(Network& network, Host& host, const wire::AsyncClientOptions& options)
-    : state_(std::make_shared<State>(network, host, options)) {}
+Line::Line(Network& network, Host& host, std::string to, const wire::AsyncClientOptions& options)
+    : state_(std::make_shared<State>(network, host, std::move(to), options)) {}
 
 Line::~Line() { state_->calls.clear(); }
 
@@ -65,12 +66,12 @@ void Line::call(wire::Request request, std::function<void(Result<wire::Response>
 
 std::unique_ptr<wire::InStream> Line::open_stream(wire::Request request,
                                                   wire::StreamCallbacks callbacks) {
-  auto stream = std::make_shared<StreamState>(state_->network, state_->host);
+  auto stream = std::make_shared<StreamState>(state_->network, state_->host, state_->to);
   stream->callbacks = std::move(callbacks);
   stream->silence_us = state_->options.silence_timeout.count();
   stream->heard_us = state_->network.agenda().now_us();
   stream->watch_silence();
-  state_->network.open_stream(state_->host, std::move(request), stream);
+  state_->network.open_stream(std::move(request), stream);
   return client_end(std::move(stream));
 }
 

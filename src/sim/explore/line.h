@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "sim/explore/network.h"
 #include "wire/world.h"
@@ -15,7 +16,7 @@ namespace dove::sim {
 
 class Line : public wire::ClientLine {
  public:
-  Line(Network& network, Host& host, const wire::AsyncClientOptions& options);
+  Line(Network& network, Host& host, std::string to, const wire::AsyncClientOptions& options);
   ~Line() override;
   void call(wire::Request request, std::function<void(Result<wire::Response>)> done,
             std::chrono::microseconds timeout) override;

@@ -119,7 +119,11 @@ void Machine::start_agent() {
   options.boot_id = boot_id();
   options.machine_id = options_.machine_id;
   options.data_dir = options_.data_dir;
+  options.host = options_.controllers.front();
   options.port = 1;
+  for (std::size_t i = 1; i < options_.controllers.size(); ++i) {
+    options.other_controllers.push_back({false, options_.controllers[i], 1, ""});
+  }
   options.mapped_users = false;
   options.progress_every = {};  // tasks are none, and say nothing
   options.stream_silence_us = options_.stream_silence_us;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "agent/agent.h"
 #include "agent/tasks/task.h"
@@ -36,6 +37,7 @@ struct MachineOptions {
   std::string boots_as;    // boot ids begin with it
   Inventory inventory;
   std::int64_t stream_silence_us = 0;
+  std::vector<std::string> controllers = {"controller"};  // by their machines
 };
 
 class Machine {

@@ -11,6 +11,7 @@ constexpr std::int64_t kReset_us = 400'000;
 constexpr std::int64_t kSlow_us = 30'000'000;
 constexpr std::int64_t kLate_us = 120'000'000;
 constexpr std::int64_t kStray_us = 20'000;  // after its sender is back
+constexpr std::int64_t kThread_us = 5'000;  // between threads that go on
 
 Error broken() {
   return Error{ErrorKind::kUnavailable, "connection_broken", "the connection broke", ""};
@@ -24,8 +25,12 @@ Error refused() {
 // it.
 class Reply : public wire::Responder {
  public:
-  Reply(Network& network, Host& to, Network::Answer answer, std::weak_ptr<bool> server)
-      : network_(network), to_(to), answer_(std::move(answer)), server_(std::move(server)) {}
+  Reply(Network& network, Host& from, Host& to, Network::Answer answer, std::weak_ptr<bool> server)
+      : network_(network),
+        from_(from),
+        to_(to),
+        answer_(std::move(answer)),
+        server_(std::move(server)) {}
   ~Reply() override {
     if (answered_) return;
     if (server_.expired()) {
@@ -45,10 +50,12 @@ class Reply : public wire::Responder {
 
  private:
   void give(Result<wire::Response> response) {
-    network_.carry(to_, [answer = answer_, response = std::move(response)] { answer(response); });
+    network_.carry(from_, to_,
+                   [answer = answer_, response = std::move(response)] { answer(response); });
   }
 
   Network& network_;
+  Host& from_;
   Host& to_;
   Network::Answer answer_;
   std::weak_ptr<bool> server_;
@@ -73,110 +80,183 @@ std::int64_t Network::delay_us() {
   return 50'000 + static_cast<std::int64_t>(random_.below(2'000'000));
 }
 
-void Network::carry(Host& host, std::function<void()> arrive) {
-  if (closed_ || !host.powered) return;
-  agenda_.in(delay_us(), [&host, arrive = std::move(arrive)]() mutable {
-    if (host.cut) {
-      host.held.push_back(std::move(arrive));
-    } else {
-      arrive();
-    }
+Host& Network::find(const std::string& name, Host& if_none) {
+  const auto found = hosts_.find(name);
+  return found == hosts_.end() ? if_none : *found->second;
+}
+
+std::shared_ptr<Network::Server> Network::server_at(const std::string& name) const {
+  const auto found = servers_.find(name);
+  return found == servers_.end() ? nullptr : found->second;
+}
+
+// Null: a message gets through.
+Host* Network::held_at(Host& from, Host& to) {
+  if (from.cut || from.apart.count(&to) != 0) return &from;
+  const bool is_held = to.cut || to.stopped || to.apart.count(&from) != 0;
+  return is_held ? &to : nullptr;
+}
+
+void Network::pass(Host& from, Host& to, std::function<void()> arrive) {
+  Host* const at = held_at(from, to);
+  if (at == nullptr) return arrive();
+  at->held.push_back({&from, &to, std::move(arrive)});
+}
+
+void Network::carry(Host& from, Host& to, std::function<void()> arrive) {
+  if (closed_ || !from.powered || !to.powered) return;
+  agenda_.in(delay_us(), [&from, &to, arrive = std::move(arrive)]() mutable {
+    pass(from, to, std::move(arrive));
   });
 }
 
-void Network::request(Host& host, wire::Request request, const Answer& answer) {
-  if (hits(faults_.lost_request)) return carry(host, [answer] { answer(broken()); });
+void Network::request(Host& host, const std::string& to, wire::Request request,
+                      const Answer& answer) {
+  Host& there = find(to, host);
+  if (hits(faults_.lost_request)) {
+    return carry(there, host, [answer] { answer(broken()); });
+  }
   if (hits(faults_.late_request)) {
-    carry(host, [answer] { answer(broken()); });
-    return carry_late(host, std::move(request));
+    carry(there, host, [answer] { answer(broken()); });
+    return carry_late(host, to, std::move(request));
   }
   if (hits(faults_.lost_answer)) {
-    return carry(host, [this, &host, answer, request = std::move(request)] {
-      arrive(host, request, [answer](const Result<wire::Response>&) { answer(broken()); });
+    return carry(host, there, [this, &host, to, answer, request = std::move(request)] {
+      arrive(host, to, request, [answer](const Result<wire::Response>&) { answer(broken()); });
     });
   }
-  if (hits(faults_.doubled)) carry_late(host, request);
+  if (hits(faults_.doubled)) carry_late(host, to, request);
   const std::int64_t slow_us =
       hits(faults_.slow) ? static_cast<std::int64_t>(random_.below(kSlow_us)) : 0;
-  auto pass = [this, &host, answer, request = std::move(request)] {
-    arrive(host, request, answer);
+  auto pass = [this, &host, to, answer, request = std::move(request)] {
+    arrive(host, to, request, answer);
   };
-  if (slow_us == 0) return carry(host, std::move(pass));
-  agenda_.in(slow_us, [this, &host, pass = std::move(pass)] { carry(host, pass); });
+  if (slow_us == 0) return carry(host, there, std::move(pass));
+  agenda_.in(slow_us, [this, &host, &there, pass = std::move(pass)] { carry(host, there, pass); });
 }
 
 // A message that nobody waits for arrives: soon, any time later, or just when its sender is back
 // and has said something else.
-void Network::carry_late(Host& host, wire::Request request) {
+void Network::carry_late(Host& host, const std::string& to, wire::Request request) {
   const std::uint64_t kind = random_.below(3);
   if (kind == 0) {
-    host.strays.push_back({agenda_.now_us() + kLate_us, std::move(request)});
+    host.strays.push_back({agenda_.now_us() + kLate_us, to, std::move(request)});
     return;
   }
   const std::int64_t longest_us = kind == 1 ? kLate_us : kStray_us;
   agenda_.in(static_cast<std::int64_t>(random_.below(longest_us)),
-             [this, &host, request = std::move(request)] { arrive_late(host, request); });
+             [this, &host, to, request = std::move(request)] { arrive_late(host, to, request); });
 }
 
-void Network::arrive_late(Host& host, const wire::Request& request) {
-  if (!host.cut) arrive(host, request, [](const Result<wire::Response>&) {});
+void Network::arrive_late(Host& host, const std::string& to, const wire::Request& request) {
+  if (held_at(host, find(to, host)) != nullptr) return;
+  arrive(host, to, request, [](const Result<wire::Response>&) {});
 }
 
-void Network::arrive(Host& from, wire::Request request, const Answer& answer) {
-  if (server_ == nullptr) {
-    return carry(from, [answer] { answer(refused()); });
+void Network::arrive(Host& from, const std::string& to, wire::Request request,
+                     const Answer& answer) {
+  Host& there = find(to, from);
+  const std::shared_ptr<Server> server = server_at(to);
+  if (server == nullptr) {
+    return carry(there, from, [answer] { answer(refused()); });
   }
   if (!wire::split_target(request).ok()) return;
-  const std::shared_ptr<Server> server = server_;
-  server->handler(std::move(request), std::make_shared<Reply>(*this, from, answer, server->alive));
+  server->handler(std::move(request),
+                  std::make_shared<Reply>(*this, there, from, answer, server->alive));
 }
 
-void Network::open_stream(Host& host, wire::Request request,
-                          const std::shared_ptr<StreamState>& stream) {
-  std::erase_if(host.streams, [](const auto& weak) { return weak.expired(); });
-  host.streams.push_back(stream);
+void Network::open_stream(wire::Request request, const std::shared_ptr<StreamState>& stream) {
+  Host& host = stream->host;
+  for (Host* end : {&host, &stream->server}) {
+    std::erase_if(end->streams, [](const auto& weak) { return weak.expired(); });
+    end->streams.push_back(stream);
+  }
   for (Stray& stray : std::exchange(host.strays, {})) {
     if (stray.until_us < agenda_.now_us()) continue;
     agenda_.in(static_cast<std::int64_t>(random_.below(kStray_us)),
-               [this, &host, request = std::move(stray.request)] { arrive_late(host, request); });
+               [this, &host, to = std::move(stray.to), request = std::move(stray.request)] {
+                 arrive_late(host, to, request);
+               });
   }
-  carry(host, [this, stream, request = std::move(request)]() mutable {
-    if (server_ == nullptr) {
-      return carry(stream->host, [stream] { stream->client_closed(refused()); });
+  carry(host, stream->server, [this, stream, request = std::move(request)]() mutable {
+    const std::shared_ptr<Server> server = server_at(stream->to);
+    if (server == nullptr) {
+      return carry(stream->server, stream->host, [stream] { stream->client_closed(refused()); });
     }
     if (!wire::split_target(request).ok()) return;
-    const std::shared_ptr<Server> server = server_;
     server->handler(std::move(request), stream_responder(stream));
   });
 }
 
 void Network::cut(Host& host) { host.cut = true; }
 
-void Network::heal(Host& host, bool reset) {
-  host.cut = false;
-  std::deque<std::function<void()>> held = std::exchange(host.held, {});
-  if (reset) return reset_streams(host);
-  for (auto& arrive : held) {
-    agenda_.in(500, [&host, arrive = std::move(arrive)]() mutable {
-      if (host.cut) {
-        host.held.push_back(std::move(arrive));
-      } else {
-        arrive();
-      }
+void Network::release(Host& host) {
+  for (Held& each : std::exchange(host.held, {})) {
+    agenda_.in(500, [each = std::move(each)]() mutable {
+      pass(*each.from, *each.to, std::move(each.arrive));
     });
   }
 }
 
-void Network::reset_streams(Host& host) {
-  for (const auto& weak : host.streams) {
-    const auto stream = weak.lock();
-    if (stream == nullptr) continue;
-    agenda_.in(static_cast<std::int64_t>(random_.below(kReset_us)),
-               [stream] { stream->tell_server(); });
-    agenda_.in(static_cast<std::int64_t>(random_.below(kReset_us)),
-               [stream] { stream->client_closed(broken()); });
+void Network::heal(Host& host, bool reset) {
+  host.cut = false;
+  if (!reset) return release(host);
+  host.held.clear();
+  reset_streams(host);
+}
+
+void Network::part(Host& client, const Host& server) { client.apart.insert(&server); }
+
+void Network::rejoin(Host& client, Host& server, bool reset) {
+  client.apart.erase(&server);
+  if (reset) {
+    for (Host* end : {&client, &server}) {
+      std::erase_if(end->held, [&](const Held& each) {
+        return (each.from == &client && each.to == &server) ||
+               (each.from == &server && each.to == &client);
+      });
+    }
+    for (const auto& weak : client.streams) {
+      const auto stream = weak.lock();
+      if (stream != nullptr && &stream->server == &server) this->reset(*stream);
+    }
   }
-  host.streams.clear();
+  release(client);
+  release(server);
+}
+
+void Network::go_on(Host& host) {
+  host.stopped = false;
+  std::map<const void*, std::int64_t> begins_us;
+  for (Stalled& each : std::exchange(host.stalled, {})) {
+    const auto found = begins_us.find(each.process);
+    const std::int64_t in_us = found != begins_us.end()
+                                   ? found->second
+                                   : static_cast<std::int64_t>(random_.below(kThread_us));
+    begins_us[each.process] = in_us;
+    agenda_.in(in_us, [&host, each = std::move(each)]() mutable {
+      run(host, each.process, std::move(each.call));
+    });
+  }
+  release(host);
+}
+
+void Network::run(Host& host, const void* process, std::function<void()> call) {
+  if (!host.stopped) return call();
+  host.stalled.push_back({process, std::move(call)});
+}
+
+void Network::reset(StreamState& stream) {
+  agenda_.in(static_cast<std::int64_t>(random_.below(kReset_us)),
+             [of = stream.shared_from_this()] { of->tell_server(); });
+  agenda_.in(static_cast<std::int64_t>(random_.below(kReset_us)),
+             [of = stream.shared_from_this()] { of->client_closed(broken()); });
+}
+
+void Network::reset_streams(Host& host) {
+  for (const auto& weak : std::exchange(host.streams, {})) {
+    if (const auto stream = weak.lock()) reset(*stream);
+  }
 }
 
 void Network::power_off(Host& host) {

@@ -18,6 +18,10 @@ constexpr MessageFaults kNone{0, 0, 0, 0, 0, 0};
 
 class NetworkTest : public ::testing::Test {
  protected:
+  NetworkTest() {
+    here_.name = "here";
+    there_.name = "there";
+  }
   void serve() {
     server_.emplace(*network_, there_);
     server_loop_.emplace(*server_);
@@ -162,6 +166,48 @@ TEST_F(NetworkTest, AMachineWithoutPowerSaysNothing) {
   network_->power_on(here_);
   run(10'000'000);
   EXPECT_EQ(server_closed_, 1);
+}
+
+TEST_F(NetworkTest, AMachineThatStandsStillReadsLater) {
+  serve();
+  const auto stream = open();
+  run(10'000'000);
+  network_->stop(there_);
+  call("a");
+  bool called = false;
+  server_loop_->post([&called] { called = true; });
+  run(60'000'000);
+  EXPECT_EQ(answers_, std::vector<std::string>{"timeout"});
+  EXPECT_EQ(requests_, 1) << "the stream's";
+  EXPECT_FALSE(called);
+  EXPECT_EQ(closed_, "");
+  network_->go_on(there_);
+  run(10'000'000);
+  EXPECT_EQ(requests_, 2);
+  EXPECT_TRUE(called);
+}
+
+TEST_F(NetworkTest, AClientIsApartFromOneServer) {
+  serve();
+  const auto stream = open();
+  run(10'000'000);
+  network_->part(here_, there_);
+  outflow_->write("a\n");
+  call("a");
+  run(60'000'000);
+  EXPECT_EQ(lines_, "");
+  EXPECT_EQ(answers_, std::vector<std::string>{"timeout"});
+  network_->rejoin(here_, there_, /*reset=*/false);
+  run(10'000'000);
+  EXPECT_EQ(lines_, "a ");
+  EXPECT_EQ(requests_, 2);
+  network_->part(here_, there_);
+  outflow_->write("b\n");
+  run(10'000'000);
+  network_->rejoin(here_, there_, /*reset=*/true);
+  run(10'000'000);
+  EXPECT_EQ(lines_, "a ");
+  EXPECT_EQ(closed_, "connection_broken");
 }
 
 }  // namespace

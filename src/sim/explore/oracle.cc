@@ -173,7 +173,18 @@ void Oracle::durable(const store::Batch& batch, const core::State& state) {
     if (const auto* end = std::get_if<EndJob>(&decision)) job_ended(*end, state);
     if (const auto* forget = std::get_if<ForgetJob>(&decision)) outcomes_.erase(forget->job.value);
   }
+  if (batch.epoch < last_epoch_ || batch.epoch < newest_epoch_) {
+    fail(fmt::format("a batch of term {} is durable, though term {} has begun", batch.epoch.value,
+                     std::max(last_epoch_, newest_epoch_).value));
+  }
+  last_epoch_ = batch.epoch;
   if (++batches_ % every_ == 0) check_books(state);
+}
+
+void Oracle::answers(const std::string& controller, Epoch epoch) {
+  if (epoch >= newest_epoch_) return;
+  fail(fmt::format("{} of term {} answers, though term {} has begun", controller, epoch.value,
+                   newest_epoch_.value));
 }
 
 void Oracle::event_is_durable(const StampedEvent& event) {

@@ -5,7 +5,8 @@
 // task starts without a durable launch, none of a job runs while one of another attempt does, no
 // core or device is in use twice, no place is given twice or on a drained or unreachable node,
 // dependencies, time limits and retries are kept, an outcome is what the tasks did, a submission
-// has happened once. One thread.
+// has happened once. Where there are several controllers: once a term has begun, no batch of a
+// former one becomes durable, and its controller answers nobody. One thread.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +59,10 @@ class Oracle {
   void acknowledged(const std::string& key, std::uint64_t id);
   // From now on there is a controller, which can stop what is over its limit.
   void controller_started() { controller_since_us_ = agenda_.now_us(); }
+  // A term has begun: no other one's batches become durable, and nobody else answers.
+  void term_begun(Epoch epoch) { newest_epoch_ = epoch; }
+  // The controller of that term takes a request.
+  void answers(const std::string& controller, Epoch epoch);
   void cancel_asked(std::uint64_t job) { cancels_.insert(job); }
   // A controller has read its log back.
   void recovered(const core::State& state, std::uint64_t hash_before);
@@ -138,6 +143,8 @@ class Oracle {
   std::uint64_t limits_met_ = 0;
   std::int64_t limits_late_us_ = 0;
   std::int64_t controller_since_us_ = 0;
+  Epoch newest_epoch_;
+  Epoch last_epoch_;  // of the last durable batch
 };
 
 }  // namespace dove::sim

@@ -29,22 +29,30 @@ Process::~Process() = default;
 std::int64_t Process::monotonic_us() const { return network_.agenda().now_us(); }
 
 void Process::after(std::chrono::microseconds delay, std::function<void()> fn) {
-  network_.agenda().in(delay.count(), [weak = std::weak_ptr<bool>(alive_), fn = std::move(fn)] {
+  auto call = [weak = std::weak_ptr<bool>(alive_), fn = std::move(fn)] {
     if (!weak.expired()) fn();
+  };
+  network_.agenda().in(delay.count(), [&host = host_, process = this, call = std::move(call)] {
+    Network::run(host, process, call);
   });
 }
 
-std::unique_ptr<wire::ClientLine> Process::line(const std::string& /*host*/, std::uint16_t /*port*/,
+std::unique_ptr<wire::ClientLine> Process::line(const std::string& host, std::uint16_t /*port*/,
                                                 const wire::AsyncClientOptions& options) {
-  return std::make_unique<Line>(network_, host_, options);
+  return std::make_unique<Line>(network_, host_, host, options);
 }
 
 std::unique_ptr<wire::Listening> Process::listen(std::uint16_t /*port*/, wire::Handler handler) {
   auto server = std::make_shared<Network::Server>(Network::Server{std::move(handler), alive_});
-  network_.server_ = server;
-  return std::make_unique<Socket>(server, [&network = network_, weak = std::weak_ptr(server)] {
-    if (network.server_ == weak.lock()) network.server_.reset();
-  });
+  network_.hosts_[host_.name] = &host_;
+  network_.servers_[host_.name] = server;
+  const auto close = [&network = network_, name = host_.name, weak = std::weak_ptr(server)] {
+    const auto found = network.servers_.find(name);
+    if (found != network.servers_.end() && found->second == weak.lock()) {
+      network.servers_.erase(found);
+    }
+  };
+  return std::make_unique<Socket>(server, close);
 }
 
 }  // namespace dove::sim

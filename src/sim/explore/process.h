@@ -1,6 +1,8 @@
-// Process: a process on a host of the simulated network, as the World of its Loop.
+// Process: a process on a host of the simulated network, as the World of its Loop, or a thread
+// beside that.
 //
-// Destroying it drops what it had still to do. One thread.
+// Destroying it drops what it had still to do. The host outlives it, and what it had still to do.
+// It listens by the host's name, which outlives the network's use of it. One thread.
 #pragma once
 
 #include <chrono>

@@ -11,7 +11,8 @@ class ClientEnd : public wire::InStream {
   ~ClientEnd() override {
     if (!stream_->client_open) return;
     stream_->client_open = false;
-    stream_->network.carry(stream_->host, [stream = stream_] { stream->tell_server(); });
+    stream_->network.carry(stream_->host, stream_->server,
+                           [stream = stream_] { stream->tell_server(); });
   }
 
  private:
@@ -45,18 +46,19 @@ class StreamResponder : public wire::Responder {
   explicit StreamResponder(std::shared_ptr<StreamState> stream) : stream_(std::move(stream)) {}
   ~StreamResponder() override {
     if (answered_) return;
-    stream_->network.carry(stream_->host, [stream = stream_] {
+    stream_->network.carry(stream_->server, stream_->host, [stream = stream_] {
       stream->client_closed(
           Error{ErrorKind::kUnavailable, "connection_broken", "the stream was not answered", ""});
     });
   }
   void send(wire::Response response) override {
     answered_ = true;
-    stream_->network.carry(stream_->host, [stream = stream_, status = response.status] {
-      if (stream->client_open && stream->callbacks.on_open) stream->callbacks.on_open(status);
-      stream->client_closed(
-          Error{ErrorKind::kUnavailable, "stream_ended", "the stream was refused", ""});
-    });
+    stream_->network.carry(
+        stream_->server, stream_->host, [stream = stream_, status = response.status] {
+          if (stream->client_open && stream->callbacks.on_open) stream->callbacks.on_open(status);
+          stream->client_closed(
+              Error{ErrorKind::kUnavailable, "stream_ended", "the stream was refused", ""});
+        });
   }
   std::shared_ptr<wire::Outflow> stream(int /*status*/, wire::Pairs /*headers*/) override {
     answered_ = true;
@@ -77,7 +79,7 @@ bool StreamState::write(std::string_view bytes) {
   buffer.append(bytes);
   if (flush_under_way) return true;
   flush_under_way = true;
-  network.carry(host, [self = shared_from_this()] { self->flush(); });
+  network.carry(server, host, [self = shared_from_this()] { self->flush(); });
   return true;
 }
 
@@ -87,7 +89,7 @@ void StreamState::server_closes() {
   ending = true;
   if (flush_under_way) return;
   flush_under_way = true;
-  network.carry(host, [self = shared_from_this()] { self->flush(); });
+  network.carry(server, host, [self = shared_from_this()] { self->flush(); });
 }
 
 void StreamState::tell_server() {
@@ -96,7 +98,9 @@ void StreamState::tell_server() {
   if (!on_closed) return;
   // In a later turn, as the contract says; the loop that it belongs to may be gone by then.
   network.agenda().in(0, [self = shared_from_this()] {
-    if (const auto told = std::exchange(self->on_closed, nullptr)) told();
+    Network::run(self->server, nullptr, [self] {
+      if (const auto told = std::exchange(self->on_closed, nullptr)) told();
+    });
   });
 }
 
@@ -131,7 +135,7 @@ void StreamState::watch_silence() {
   if (silence_us == 0 || !client_open) return;
   const std::int64_t now_us = network.agenda().now_us();
   if (now_us >= heard_us + silence_us) {
-    network.carry(host, [self = shared_from_this()] { self->tell_server(); });
+    network.carry(host, server, [self = shared_from_this()] { self->tell_server(); });
     return client_closed(Error{ErrorKind::kTimeout, "timeout", "nothing came for long", ""});
   }
   network.agenda().at(heard_us + silence_us, [weak = weak_from_this()] {

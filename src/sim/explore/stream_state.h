@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "sim/explore/network.h"
 #include "wire/async_client.h"
@@ -15,7 +16,8 @@
 namespace dove::sim {
 
 struct StreamState : std::enable_shared_from_this<StreamState> {
-  StreamState(Network& of, Host& from) : network(of), host(from) {}
+  StreamState(Network& of, Host& from, std::string name)
+      : network(of), host(from), to(std::move(name)), server(of.find(to, from)) {}
 
   // The server's end.
   bool write(std::string_view bytes);
@@ -27,7 +29,9 @@ struct StreamState : std::enable_shared_from_this<StreamState> {
   void watch_silence();
 
   Network& network;
-  Host& host;
+  Host& host;  // the client's
+  const std::string to;
+  Host& server;
   wire::StreamCallbacks callbacks;
   std::int64_t silence_us = 0;
   std::int64_t heard_us = 0;

@@ -19,8 +19,10 @@ void Weather::begin(std::int64_t faults_percent) {
   faults_percent_ = faults_percent;
   const auto nodes = static_cast<std::int64_t>(machines_.size());
   next_day();
-  recur(kDay_us / 2, [this] { kill_controller(); });
-  recur(5 * kDay_us, [this] { control_.log().next_append(FaultyLog::Fault::kFull, 3); });
+  if (control_ != nullptr) {
+    recur(kDay_us / 2, [this] { kill_controller(); });
+    recur(5 * kDay_us, [this] { control_->log().next_append(FaultyLog::Fault::kFull, 3); });
+  }
   recur(10 * kDay_us / nodes, [this] { cut_link(); });
   recur(5 * kDay_us / nodes, [this] { network_.reset_streams(any().host()); });
   recur(10 * kDay_us / nodes, [this] { kill_agent(); });
@@ -61,19 +63,19 @@ std::int64_t Weather::outage_us() {
 
 void Weather::kill_controller() {
   const std::uint64_t how = random_.below(3);
-  if (how == 0 && control_.runs()) {
-    control_.kill();
+  if (how == 0 && control_->runs()) {
+    control_->kill();
     controller_was_killed();
   } else {
-    control_.log().next_append(how == 1 ? FaultyLog::Fault::kKillBefore
-                                        : FaultyLog::Fault::kKillAfter);
+    control_->log().next_append(how == 1 ? FaultyLog::Fault::kKillBefore
+                                         : FaultyLog::Fault::kKillAfter);
   }
 }
 
 void Weather::controller_was_killed() {
   ++controllers_killed_;
   const std::int64_t down_us = random_.below(30) == 0 ? some(kHour_us) : some(60 * kSecond_us);
-  agenda_.in(down_us, [this] { control_.start(); });
+  agenda_.in(down_us, [this] { control_->start(); });
 }
 
 void Weather::kill_agent() {
@@ -160,7 +162,7 @@ void Weather::fail_component() {
 
 void Weather::clear_up() {
   clear_ = true;
-  control_.log().next_append(FaultyLog::Fault::kNone);
+  if (control_ != nullptr) control_->log().next_append(FaultyLog::Fault::kNone);
 }
 
 void Weather::count(ExploreReport& report) const {

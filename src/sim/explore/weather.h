@@ -19,7 +19,8 @@ namespace dove::sim {
 
 class Weather {
  public:
-  Weather(Agenda& agenda, Network& network, ControlPlane& control,
+  // `control`: the one controller, whose faults are its, too; null: there are several.
+  Weather(Agenda& agenda, Network& network, ControlPlane* control,
           std::vector<std::unique_ptr<Machine>>& machines, Clients& clients, std::uint64_t seed)
       : agenda_(agenda),
         network_(network),
@@ -29,6 +30,8 @@ class Weather {
         random_(seed) {}
 
   void begin(std::int64_t faults_percent);
+  // Calls `fault` about once in `mean_us` of ordinary weather. REQUIRES: begin().
+  void recur(std::int64_t mean_us, std::function<void()> fault);
   // No more faults; everything that is down comes back within a day.
   void clear_up();
   // A copy of the machine that is not switched on yet.
@@ -39,8 +42,6 @@ class Weather {
   void count(ExploreReport& report) const;
 
  private:
-  // Calls `fault` about once in `mean_us` of ordinary weather.
-  void recur(std::int64_t mean_us, std::function<void()> fault);
   void next_day();
   void kill_controller();
   void cut_link();
@@ -59,7 +60,7 @@ class Weather {
 
   Agenda& agenda_;
   Network& network_;
-  ControlPlane& control_;
+  ControlPlane* const control_;
   std::vector<std::unique_ptr<Machine>>& machines_;
   Clients& clients_;
   Random random_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "store/append_check.h"
@@ -47,9 +48,10 @@ Result<void> MemoryStore::read(Seq after, const std::function<bool(const Batch&)
                                forgotten_.value),
                    ""};
     }
-    for (const auto& batch : batches_) {
-      if (last_seq(*batch) > after) batches.push_back(batch);
-    }
+    const auto first =
+        std::partition_point(batches_.begin(), batches_.end(),
+                             [&](const auto& batch) { return last_seq(*batch) <= after; });
+    batches.assign(first, batches_.end());
   }
   for (const auto& batch : batches) {
     if (!visit(*batch)) break;
