@@ -34,7 +34,8 @@ void Clients::start() {
 }
 
 bool Clients::is_answer(const Result<wire::Response>& answer) {
-  if (answer.ok() && answer->status < 500) return true;
+  constexpr int kTooMany = 429;  // asked while nobody answered, and read all at once
+  if (answer.ok() && answer->status < 500 && answer->status != kTooMany) return true;
   at_ = (at_ + 1) % lines_.size();
   return false;
 }

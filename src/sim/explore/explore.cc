@@ -268,7 +268,9 @@ class Exploration {
   void watch() {
     agenda_.in(6 * kHour_us, [this] {
       watch();
-      if (const core::State* now = state()) oracle_.look_around(*now, *options_.policies);
+      const bool was_absent = seats_ != nullptr && seats_->was_long_absent();
+      const core::State* const now = was_absent ? nullptr : state();
+      if (now != nullptr) oracle_.look_around(*now, *options_.policies);
       if (++looks_ % 40 == 0) verify_log();
     });
   }

@@ -1,5 +1,6 @@
 #include "sim/explore/network.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/explore/stream_state.h"
@@ -11,7 +12,6 @@ constexpr std::int64_t kReset_us = 400'000;
 constexpr std::int64_t kSlow_us = 30'000'000;
 constexpr std::int64_t kLate_us = 120'000'000;
 constexpr std::int64_t kStray_us = 20'000;  // after its sender is back
-constexpr std::int64_t kThread_us = 5'000;  // between threads that go on
 
 Error broken() {
   return Error{ErrorKind::kUnavailable, "connection_broken", "the connection broke", ""};
@@ -225,16 +225,19 @@ void Network::rejoin(Host& client, Host& server, bool reset) {
   release(server);
 }
 
+// All at this instant: what one of them posts to another comes behind what waits there.
 void Network::go_on(Host& host) {
   host.stopped = false;
-  std::map<const void*, std::int64_t> begins_us;
-  for (Stalled& each : std::exchange(host.stalled, {})) {
-    const auto found = begins_us.find(each.process);
-    const std::int64_t in_us = found != begins_us.end()
-                                   ? found->second
-                                   : static_cast<std::int64_t>(random_.below(kThread_us));
-    begins_us[each.process] = in_us;
-    agenda_.in(in_us, [&host, each = std::move(each)]() mutable {
+  std::map<const void*, std::uint64_t> turns;
+  std::deque<Stalled> stalled = std::exchange(host.stalled, {});
+  for (const Stalled& each : stalled) {
+    if (turns.count(each.process) == 0) turns[each.process] = random_.next();
+  }
+  std::stable_sort(stalled.begin(), stalled.end(), [&](const Stalled& a, const Stalled& b) {
+    return turns.at(a.process) < turns.at(b.process);
+  });
+  for (Stalled& each : stalled) {
+    agenda_.in(0, [&host, each = std::move(each)]() mutable {
       run(host, each.process, std::move(each.call));
     });
   }

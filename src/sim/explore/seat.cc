@@ -88,6 +88,8 @@ Seat::~Seat() = default;
 
 bool Seat::leads() const { return life_ != nullptr && life_->running; }
 
+bool Seat::holds() const { return leads() && life_->turn && life_->turn->holds(); }
+
 Epoch Seat::epoch() const { return life_ == nullptr ? Epoch{} : life_->log.epoch(); }
 
 const core::State& Seat::state() const { return life_->controller.state(); }

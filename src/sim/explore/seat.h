@@ -54,6 +54,8 @@ class Seat {
   bool runs() const { return life_ != nullptr; }
   // It decides, as far as it knows.
   bool leads() const;
+  // And may: its lease lasts.
+  bool holds() const;
   // Of its term; 0: none.
   Epoch epoch() const;
   // The next time that it leads.

@@ -20,6 +20,9 @@ constexpr std::int64_t kDay_us = 24 * kHour_us;
 constexpr std::int64_t kLease_us = 15 * kSecond_us;
 constexpr std::int64_t kLook_us = 10 * kSecond_us;
 constexpr std::int64_t kStandby_us = 50 * kSecond_us;
+constexpr std::int64_t kWatch_us = 600 * kSecond_us;
+constexpr std::int64_t kAbsent_us = kHour_us;       // as long as one controller is away at most
+constexpr std::int64_t kOverdue_us = 5 * kHour_us;  // longer than the oracle's
 constexpr std::int64_t kClockStep_us = 2 * kHour_us;
 
 }  // namespace
@@ -109,6 +112,18 @@ Seat* Seats::leader() {
   return nullptr;
 }
 
+void Seats::watch() {
+  const std::int64_t now_us = agenda_.now_us();
+  Seat* const leading = leader();
+  if (leading != nullptr && leading->holds() && !leading->stands_still()) led_at_us_ = now_us;
+  if (now_us - led_at_us_ > kAbsent_us) absent_until_us_ = now_us;
+  agenda_.in(kWatch_us, [this] { watch(); });
+}
+
+bool Seats::was_long_absent() const {
+  return absent_until_us_ != 0 && agenda_.now_us() - absent_until_us_ < kOverdue_us;
+}
+
 void Seats::verify_log() {
   const std::string difference = replay_.difference(database_.records(), database_.keeper());
   if (!difference.empty()) oracle_.fail(difference);
@@ -129,6 +144,7 @@ void Seats::begin_faults(const Recur& recur, std::vector<std::unique_ptr<Machine
         [this, &machines] { part(*machines[random_.below(machines.size())]); });
   recur(3 * kDay_us, [this] { step_clock(); });
   database_faults(recur);
+  watch();
 }
 
 void Seats::database_faults(const Recur& recur) {

@@ -48,6 +48,8 @@ class Seats {
   void start(std::function<void(Seat&)> leads);
   // Who decides; null: nobody now.
   Seat* leader();
+  // Nobody has been able to decide for hours of the last few: what is overdue has its reason.
+  bool was_long_absent() const;
   void verify_log();
   // From now on faults come to them; `recur` is Weather's. Both others outlive it.
   using Recur = std::function<void(std::int64_t mean_us, std::function<void()> fault)>;
@@ -61,6 +63,7 @@ class Seats {
  private:
   std::string directory_of(const std::string& name) const;
   void durable(const store::Batch& batch, bool is_late);
+  void watch();
   void share_keys();
   void database_faults(const Recur& recur);
   void kill();
@@ -86,6 +89,8 @@ class Seats {
   std::vector<std::unique_ptr<Seat>> seats_;
   std::function<void(Seat&)> first_leads_;
   SeatCounts counts_;
+  std::int64_t led_at_us_ = 0;  // by whoever held the lease
+  std::int64_t absent_until_us_ = 0;
 };
 
 }  // namespace dove::sim
