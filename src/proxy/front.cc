@@ -35,7 +35,8 @@ Front::Front(Edge& edge, std::unique_ptr<wire::Stream> stream, std::uint16_t por
       stream_(std::move(stream)),
       port_(port),
       over_(std::move(over)),
-      peer_(host_of(stream_->peer_address())) {
+      peer_(host_of(stream_->peer_address())),
+      scratch_(kReadLeast, kReadLeast, kReadMost) {
   wait_at_most(kFirstHead_us);
 }
 
@@ -67,26 +68,15 @@ void Front::drop() {
 void Front::read() {
   if (reading_ || phase_ == Phase::kClosed || in_.size() - in_at_ >= kInMax) return;
   reading_ = true;
-  if (scratch_.empty()) scratch_.resize(kReadLeast);
   stream_->read_some(scratch_.data(), scratch_.size(),
                      [self = shared_from_this()](int error, std::size_t bytes) {
                        self->reading_ = false;
                        if (self->phase_ == Phase::kClosed) return;
                        if (error != 0) return self->drop();
                        self->in_.append(self->scratch_.data(), bytes);
-                       self->make_room(bytes);
+                       self->scratch_.came(bytes);
                        self->work();
                      });
-}
-
-// For the next read: most connections carry little most of the time.
-void Front::make_room(std::size_t came) {
-  if (came == scratch_.size() && came < kReadMost) {
-    scratch_.resize(came * 4);
-  } else if (came * 16 < scratch_.size() && scratch_.size() > kReadLeast) {
-    scratch_.resize(kReadLeast);
-    scratch_.shrink_to_fit();
-  }
 }
 
 void Front::work() {

@@ -20,6 +20,7 @@
 #include "proxy/http/head.h"
 #include "proxy/input_watch.h"
 #include "wire/stream.h"
+#include "wire/streams/read_room.h"
 
 namespace dove::proxy {
 
@@ -54,7 +55,6 @@ class Front final : public LinkUser, public std::enable_shared_from_this<Front> 
 
   // -- the browser's side
   void read();
-  void make_room(std::size_t came);
   void work();
   void take_head();
   void act_on(Verdict verdict);
@@ -94,7 +94,7 @@ class Front final : public LinkUser, public std::enable_shared_from_this<Front> 
   std::int64_t write_deadline_us_ = 0;  // until something is taken; 0: nothing is under way
 
   // From the browser.
-  std::string scratch_;
+  wire::ReadRoom scratch_;
   std::string in_;
   std::size_t in_at_ = 0;
   std::size_t looked_ = 0;  // of in_, for the end of a head

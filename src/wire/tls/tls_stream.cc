@@ -10,6 +10,7 @@
 
 #include "telemetry/log.h"
 #include "wire/http.h"
+#include "wire/streams/read_room.h"
 #include "wire/tls/tls_state.h"
 
 namespace dove::wire {
@@ -50,7 +51,7 @@ class Session : public std::enable_shared_from_this<Session> {
         tls_(std::move(tls)),
         host_(std::move(host)),
         where_(std::move(where)),
-        incoming_(kGreetingBytes, '\0') {}
+        incoming_(kGreetingBytes, kReadLeast, kReadBytes) {}
 
   void shake(std::chrono::microseconds timeout, Shaken done);
   void abandon() {
@@ -90,7 +91,6 @@ class Session : public std::enable_shared_from_this<Session> {
   bool spoke_plainly(std::string_view first) const;
   void answer_plainly();
   void receive(std::function<void(int error)> then);
-  void make_room(std::size_t came);
   void send_pending();
   void write_on();
   void try_read();
@@ -107,7 +107,7 @@ class Session : public std::enable_shared_from_this<Session> {
   BIO* out_ = nullptr;  // owned by ssl_
   std::string peer_;
   CertificateFacts refused_;  // the peer's certificate, if it is not believed
-  std::string incoming_;
+  ReadRoom incoming_;
   std::string sending_;
   std::size_t sent_ = 0;
   bool ending_ = false;
@@ -287,7 +287,7 @@ void Session::answer_plainly() {
   plain_->write_some(sending_, [self = shared_from_this()](int, std::size_t) {
     self->plain_->end_writing();
     // Read until the peer is done: closing with bytes unread would take the answer from it.
-    self->incoming_.resize(kReadBytes);
+    self->incoming_ = ReadRoom(kReadBytes, kReadLeast, kReadBytes);
     self->plain_->read_some(self->incoming_.data(), self->incoming_.size(),
                             [self](int, std::size_t) { self->close(); });
   });
@@ -304,19 +304,9 @@ void Session::receive(std::function<void(int)> then) {
                       }
                       if (self->ssl_ == nullptr) self->open();
                       BIO_write(self->in_, bytes.data(), static_cast<int>(bytes.size()));
-                      self->make_room(n);
+                      self->incoming_.came(n);
                       then(0);
                     });
-}
-
-// For the next read, after one of so many bytes.
-void Session::make_room(std::size_t came) {
-  const std::size_t wanted = came == incoming_.size() ? kReadBytes
-                             : came < kReadLeast      ? kReadLeast
-                                                      : incoming_.size();
-  if (wanted == incoming_.size()) return;
-  incoming_.resize(wanted);
-  incoming_.shrink_to_fit();
 }
 
 // One write at a time; what OpenSSL adds meanwhile follows.

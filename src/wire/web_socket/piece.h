@@ -42,8 +42,8 @@ class Window {
 };
 
 // Bytes that were passed on and not yet acknowledged with `took`. An acknowledgement for each small
-// piece would cost as much as the piece, so they go out in portions, long before the sender's window
-// is used up.
+// piece would cost as much as the piece, so they go out in portions, long before the sender's
+// window is used up.
 class Passed {
  public:
   // The bytes to acknowledge now; 0: none yet.

@@ -102,18 +102,8 @@ void WebSocket::State::on_read(int error, std::size_t bytes) {
     take(got);
   }
   if (over) return;
-  make_room(bytes);
+  scratch.came(bytes);
   read_more();
-}
-
-// For the next read: most sockets carry little, and a process has thousands of them.
-void WebSocket::State::make_room(std::size_t came) {
-  const bool was_full = came == scratch.size();
-  if (!was_full && came >= kScratchLeast_bytes) return;
-  const std::size_t wanted = was_full ? kScratchMost_bytes : kScratchLeast_bytes;
-  if (wanted == scratch.size()) return;
-  scratch.resize(wanted);
-  scratch.shrink_to_fit();
 }
 
 void WebSocket::State::take(std::string_view bytes) {

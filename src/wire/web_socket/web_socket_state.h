@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "wire/stream.h"
+#include "wire/streams/read_room.h"
 #include "wire/tcp.h"
 #include "wire/web_socket/frames.h"
 #include "wire/web_socket/web_socket.h"
@@ -24,7 +25,7 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
         callbacks(std::move(with)),
         limits(given),
         reader(/*masked=*/!client, given.message_bytes_max),
-        scratch(kScratchLeast_bytes, '\0') {}
+        scratch(kScratchLeast_bytes, kScratchLeast_bytes, kScratchMost_bytes) {}
 
   // -- web_socket_connect.cc: a client until the answer's head
   void connect(const Address& to, Request request);
@@ -37,7 +38,6 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
   void write_more();
   void on_written();
   void read_more();
-  void make_room(std::size_t came);
   void on_read(int error, std::size_t bytes);
   void take(std::string_view bytes);
   bool hear(Opcode opcode, std::string_view payload);
@@ -51,7 +51,7 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
   WebSocketCallbacks callbacks;
   const WebSocketLimits limits;
   FrameReader reader;
-  std::string scratch;
+  ReadRoom scratch;
   std::unique_ptr<Stream> stream;
   bool open = false;     // the handshake is over
   bool closing = false;  // a close frame is on its way, nothing is heard any more
