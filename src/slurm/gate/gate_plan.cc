@@ -226,6 +226,13 @@ class GatePlanner {
   }
 
   void waits(const GateStart& start, const Keys& keys, const JobSeen& job) {
+    const bool may_start = !job.gate->is_held && is_placed_for(job, start);
+    if (has_work(keys) && may_start) {
+      // Stopped after it was let go: it may begin at any moment, and its devices are its own until
+      // it is held again.
+      plan_.put_back.push_back(back(job, "its place was taken back"));
+      return report(keys, PlaceholderState::kAsked, 0, "");
+    }
     if (has_work(keys)) {  // it was put back into Slurm's queue
       report(keys, PlaceholderState::kEnded, job.id, "it waits in Slurm again");
       return end_works(keys, SIGKILL, "executor_lost");

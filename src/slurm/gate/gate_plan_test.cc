@@ -233,6 +233,22 @@ TEST_F(GatePlanTest, AJobThatWaitsAgainIsAsLost) {
   EXPECT_TRUE(plan().fences.empty());
 }
 
+TEST_F(GatePlanTest, AJobThatIsStoppedBeforeItBeginsIsHeldBeforeItIsSaidToBeOver) {
+  let_go();
+  decided(true, true);
+  GatePlan now = plan();
+  ASSERT_EQ(now.put_back.size(), 1u);
+  EXPECT_TRUE(now.works.empty()) << "it may begin on its devices just now";
+  EXPECT_EQ(now.reports[0].state, PlaceholderState::kAsked);
+  job().mark = now.put_back[0].mark;
+  job().gate->is_held = true;
+  now = plan();
+  EXPECT_TRUE(now.put_back.empty());
+  ASSERT_EQ(now.works.size(), 1u);
+  EXPECT_TRUE(now.works[0].has_ended);
+  EXPECT_EQ(now.reports[0].state, PlaceholderState::kEnded);
+}
+
 TEST_F(GatePlanTest, StoppedJobsEndOrWaitAgain) {
   starts({2});
   decided(/*stop=*/true);
