@@ -1,8 +1,8 @@
-// Lease: whose turn it is to write a log that several controllers share, and who waits for theirs.
+// Lease: which of several controllers may write the log that they share, and which stand by.
 //
-// Whoever leads has a lease, by one clock that all of them ask. LogKeeper::begin_epoch() takes it:
-// kConflict `lease_held` while another's lasts. Implementations: store/postgres, and the simulated
-// store of sim/explore; any thread.
+// The leader holds a lease, timed by one clock that all controllers ask. LogKeeper::begin_epoch()
+// takes it, and fails with kConflict `lease_held` while another controller's lasts.
+// Implementations: store/postgres, and the simulated store of sim/explore; any thread.
 #pragma once
 
 #include <cstdint>

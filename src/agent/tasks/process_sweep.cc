@@ -25,8 +25,8 @@ namespace {
 constexpr std::size_t kMostEnvironmentBytes = 4 << 20;
 constexpr unsigned kKernelThread = 0x0020'0000;  // PF_KTHREAD
 // A process that may be executing something is looked at again this many times, and no longer than
-// that: one may pretend to for ever. A look at one asleep is worth more, as execve(2) hardly
-// sleeps.
+// that: one may pretend to for ever. A look at a sleeping process counts more, because execve(2)
+// hardly sleeps.
 constexpr int kLooksAtExecuting = 5;
 constexpr int kWorthOfALookAtSleep = 3;
 constexpr std::chrono::milliseconds kExecutingMax{200};

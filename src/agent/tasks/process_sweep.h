@@ -29,7 +29,8 @@ struct SweepResult {
 std::vector<pid_t> processes_of(const std::vector<std::string>& marks);
 
 // Ends all processes of all `targets` (one look at /proc serves all), and returns when none is
-// left, at the latest after `limit`; where a process is in the middle of execve(2), 200 ms at most.
+// left, at the latest after `limit`. A process that shows no environment may be in the middle of
+// execve(2), and is looked at again for 200 ms at most.
 SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit);
 
 // For one task whose session is not known, within half a second; repeat it if it is not clean.

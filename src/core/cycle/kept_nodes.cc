@@ -181,17 +181,19 @@ KeptNodes kept_nodes(const State& state, const Indexes& indexes, const Placement
   return kept;
 }
 
-KeptNodes kept_nodes(const State& state, const Policies& policies) {
-  if (!state.learned.kept) return {};
-  bool some = false;
+bool may_keep_nodes(const State& state) {
+  if (!state.learned.kept) return false;
   for (const auto& [id, job] : state.jobs) {
     // Later jobs were submitted later still, and are not looked at: that would take milliseconds
     // where a hundred thousand wait.
     if (job.submitted_at + kWaits_too_long > state.now) break;
-    some = job.phase == JobPhase::kWaiting && waiting_since(state, job).has_value();
-    if (some) break;
+    if (job.phase == JobPhase::kWaiting && waiting_since(state, job).has_value()) return true;
   }
-  if (!some) return {};
+  return false;
+}
+
+KeptNodes kept_nodes(const State& state, const Policies& policies) {
+  if (!may_keep_nodes(state)) return {};
   // On a copy of the state, with the order pass alone: to say what is kept, nothing may be decided.
   State copy(state);
   Indexes indexes;

@@ -28,8 +28,10 @@ constexpr Span kWaits_too_long = seconds(48 * 3600);
 // By job. REQUIRES: the indexes are those of the state, as it is now.
 KeptNodes kept_nodes(const State& state, const Indexes& indexes, const PlacementPolicy& policy);
 
-// The same of a state that nobody follows. Costs no more than a look at its waiting jobs unless one
-// of them has waited that long.
+// Whether a job has waited that long; without one no node is kept. A look at the oldest jobs.
+bool may_keep_nodes(const State& state);
+
+// The same of a state that nobody follows. Copies the state if a job has waited that long.
 KeptNodes kept_nodes(const State& state, const Policies& policies);
 
 // Those that a job must leave alone; ascending, empty most of the time.

@@ -142,6 +142,7 @@ void explain_plan(const State& state, const Policies& policies, const WhatIf& as
                   const WhatIf& available, const Job& job, std::vector<Reason>& out) {
   // Before the searches: its reason stands beside "no resources", and needs none.
   add_without_plan(state, job, out);
+  if (state.promises.empty() && !may_keep_nodes(state)) return;
   Now now(state, *policies.placement, available, job, out);
   const bool fits = now.fits();
   // Most jobs that wait: nothing is kept from them, as there is nothing.

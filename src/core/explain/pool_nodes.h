@@ -17,7 +17,7 @@ struct PoolNodes {
   ById<NodeId, bool> are_available;  // of all nodes of the state
   // All of them, ascending by the policy's rank of what they have free now.
   std::vector<NodeEntry> ranked;
-  // Of all nodes of the state, or none: nothing is reserved.
+  // By node of the state; empty when nothing is reserved.
   ById<NodeId, std::vector<Window>> windows;
 };
 

@@ -322,9 +322,12 @@ bool note_changes(const State& state, Plan& plan, const Touched& touched) {
 }
 
 void note_reserved(const State& state, Plan& plan, const Node& node) {
-  if (!plan.reserves || plan.windows.holds(node.id)) return;
-  plan.windows.reach(node.id);
-  plan.windows[node.id] = windows_of(state, node);
+  if (!plan.reserves) return;
+  // All that have joined since, whichever of them is asked about first.
+  while (!plan.windows.holds(node.id)) {
+    const NodeId next(static_cast<std::uint32_t>(plan.windows.size() + 1));
+    plan.windows.push_back(windows_of(state, state.nodes[next]));
+  }
 }
 
 void note_reservations(const State& state, Plan& plan) {

@@ -64,7 +64,7 @@ struct Plan {
   std::set<JobId> over_limits;  // of jobs over a limit: looked at again whatever changes
   Instant boundary = kNever;    // of a reservation: everything is derived anew
   bool reserves = false;        // some reservation is not over ...
-  ById<NodeId, std::vector<Window>> windows;  // ... and these nodes are in one; may be short
+  ById<NodeId, std::vector<Window>> windows;  // ... by node; short of those that have just joined
   std::int64_t ends = 0;                 // so many active jobs are known to end at some instant
   Generation freed;                      // something was freed that a job may start on
   Generation sooner;                     // a hold may have come to end sooner

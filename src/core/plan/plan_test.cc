@@ -48,6 +48,23 @@ TEST_F(PlanTest, APromiseTakesWhatItNamesFromItsInstantOn) {
   EXPECT_EQ(free_from(in(0), in(30))->devices.free_milli[3], 0);
 }
 
+TEST(Plan, NodesThatJoinAreReservedWhicheverIsAskedAboutFirst) {
+  TestCluster cluster(4, {.cores = 1});
+  Reservation all;
+  all.name = "all";
+  all.nodes = {"*"};
+  all.starts_at = cluster.state.now;
+  all.ends_at = cluster.state.now + seconds(100);
+  cluster.state.reservations[all.name] = all;
+  Plan plan;
+  plan.reserves = true;  // noted when there was no node
+  note_reserved(cluster.state, plan, cluster.node(3));
+  note_reserved(cluster.state, plan, cluster.node(2));
+  EXPECT_TRUE(plan.is_reserved(NodeId(1)) && plan.is_reserved(NodeId(2)));
+  EXPECT_TRUE(plan.is_reserved(NodeId(3)));
+  EXPECT_FALSE(plan.is_reserved(NodeId(4))) << "nobody has asked yet";
+}
+
 TEST_F(PlanTest, ABoundBySumsIsNeverTooLate) {
   NodeNeeds needs;
   needs.gpus_milli = 4000;

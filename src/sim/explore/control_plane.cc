@@ -141,12 +141,16 @@ void ControlPlane::kill() {
 const core::State& ControlPlane::state() const { return life_->controller.state(); }
 
 void ControlPlane::submit(std::vector<StampedEvent> events) {
+  set_up(life_->controller, oracle_, std::move(events));
+}
+
+void set_up(controller::Controller& controller, Oracle& oracle, std::vector<StampedEvent> events) {
   controller::Input input;
   input.events = std::move(events);
-  life_->controller.submit(std::move(input), [this](const Result<controller::Committed>& done) {
-    if (!done.ok()) oracle_.fail("the cluster cannot be set up: " + done.error().message);
+  controller.submit(std::move(input), [&oracle](const Result<controller::Committed>& done) {
+    if (!done.ok()) oracle.fail("the cluster cannot be set up: " + done.error().message);
   });
-  life_->controller.work();
+  controller.work();
 }
 
 void ControlPlane::verify_log() {

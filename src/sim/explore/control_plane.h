@@ -95,4 +95,7 @@ class ControlPlane {
   std::unique_ptr<Life> life_;
 };
 
+// What exists before there are clients, as one input and at once. A refusal is a contradiction.
+void set_up(controller::Controller& controller, Oracle& oracle, std::vector<StampedEvent> events);
+
 }  // namespace dove::sim

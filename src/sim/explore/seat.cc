@@ -17,6 +17,7 @@
 #include "core/cycle/cycle.h"
 #include "core/state/hash.h"
 #include "server/standing/standby_reads.h"
+#include "sim/explore/control_plane.h"
 #include "sim/explore/process.h"
 #include "wire/loop.h"
 #include "wire/server.h"
@@ -165,12 +166,7 @@ void Seat::give_up(const Error& error) {
 }
 
 void Seat::submit(std::vector<StampedEvent> events) {
-  controller::Input input;
-  input.events = std::move(events);
-  life_->controller.submit(std::move(input), [this](const Result<controller::Committed>& done) {
-    if (!done.ok()) oracle_.fail("the cluster cannot be set up: " + done.error().message);
-  });
-  life_->controller.work();
+  set_up(life_->controller, oracle_, std::move(events));
 }
 
 // -- another one leads ---------------------------------------------------------------------------

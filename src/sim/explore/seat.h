@@ -52,17 +52,17 @@ class Seat {
   Host& host() { return host_; }
   const std::string& name() const { return options_.name; }
   bool runs() const { return life_ != nullptr; }
-  // It decides, as far as it knows.
+  // Whether it believes that it leads.
   bool leads() const;
-  // And may: its lease lasts.
+  // Whether it leads and its lease has not run out.
   bool holds() const;
-  // Of its term; 0: none.
+  // The epoch of its term; 0 when it has none.
   Epoch epoch() const;
   // The next time that it leads.
   void once_leads(std::function<void()> fn) { once_leads_ = std::move(fn); }
   void start();
   void kill();
-  // Neither its processes nor their threads do anything meanwhile, but the machine's clocks go on.
+  // No process or thread of it runs until go_on(); the machine's clocks do.
   void stand_still();
   void go_on();
   // Just after its next append is durable.
@@ -72,13 +72,13 @@ class Seat {
   bool stands_still() const { return host_.stopped; }
   void cut_off_store(bool is_cut) { store_cut_ = is_cut; }
   void step_clock(std::int64_t by_us) { clock_ahead_us_ += by_us; }
-  // A batch of its is durable.
+  // One of its batches is durable.
   void appended();
   // REQUIRES: runs().
   const core::State& state() const;
   // As one input, at once; for what exists before there are clients. REQUIRES: leads().
   void submit(std::vector<StampedEvent> events);
-  std::uint64_t handed() const { return handed_over_; }  // its turn, by intent
+  std::uint64_t handed() const { return handed_over_; }  // the number of hand-overs
 
  private:
   struct Life;

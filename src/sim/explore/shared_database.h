@@ -1,12 +1,12 @@
 // SharedDatabase: the log that several simulated controllers share, as store/postgres has it, and
 // SharedLog: one process's way to it.
 //
-// Of the database: one row says whose term it is and until when its lease lasts, by its own clock;
-// a term begins only when that is over, and an append is durable only under the newest epoch and at
-// the head that it expects, whenever it arrives. Its faults: nobody reaches it for a while; a
-// synchronous standby of it takes over, which loses nothing but the connections; a process is cut
-// off from it; an append, a renewal or a term is not answered, and happened all the same, or not,
-// or happens a moment later. Each call is of one instant of virtual time. One thread.
+// One row of the database names the leader and says until when its lease lasts, by the database's
+// clock. A term begins only when that lease is over, and an append is durable only under the newest
+// epoch and at the head that it expects, whenever it arrives. Its faults: nobody reaches it for a
+// while; a synchronous standby of it takes over, which loses nothing but the connections; a process
+// is cut off from it; an append, a renewal or a term is not answered, and happened all the same, or
+// not, or happens a moment later. Each call is of one instant of virtual time. One thread.
 #pragma once
 
 #include <cstdint>
