@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kDay_us = 86'400'000'000;
 constexpr std::int64_t kHour_us = 3'600'000'000;
 constexpr std::size_t kRecentMax = 16;
+// A key is good for a day. The last repetition may lie for hours at a controller that stands still.
+constexpr std::int64_t kRepeated_us = 8 * kHour_us;
 
 }  // namespace
 
@@ -45,6 +47,7 @@ void Clients::submit_next() {
   auto submission = std::make_shared<Submission>();
   submission->key = fmt::format("key-{}", ++submissions_);
   submission->body = next_body();
+  submission->begun_us = agenda_.now_us();
   ++waiting_;
   submit(submission);
   const std::int64_t mean_us = kDay_us / options_.jobs_per_day;
@@ -123,6 +126,10 @@ void Clients::answered(const std::shared_ptr<const Submission>& submission,
                        const Result<wire::Response>& answer) {
   if (!is_answer(answer)) {
     const auto wait_us = static_cast<std::int64_t>(1'000'000 + random_.below(60'000'000));
+    if (agenda_.now_us() + wait_us > submission->begun_us + kRepeated_us) {
+      --waiting_;
+      return;
+    }
     return agenda_.in(wait_us, [this, submission] { submit(submission); });
   }
   --waiting_;

@@ -48,6 +48,7 @@ class Clients {
   struct Submission {
     std::string key;
     std::string body;
+    std::int64_t begun_us = 0;
   };
   wire::AsyncClient& line() { return *lines_[at_]; }
   // Whether that was an answer; if not, the next controller is asked from now on.

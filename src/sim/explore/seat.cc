@@ -127,10 +127,16 @@ void Seat::kill() {
   if (host_.stopped) network_.go_on(host_);
 }
 
-void Seat::stand_still() {
+void Seat::stand_still(std::int64_t for_us) {
   if (life_ == nullptr || host_.stopped) return;
   trace_.add(agenda_.now_us(), options_.name + ": stands still");
   network_.stop(host_);
+  agenda_.in(for_us, [this] { go_on(); });
+}
+
+void Seat::stand_still_after_append(std::int64_t for_us) {
+  after_append_ = After::kStandStill;
+  still_us_ = for_us;
 }
 
 void Seat::go_on() {
@@ -144,7 +150,7 @@ void Seat::appended() {
     case After::kGoOn:
       return;
     case After::kStandStill:
-      return stand_still();
+      return stand_still(still_us_);
     case After::kDie:
       throw SeatKilled{this};
   }

@@ -62,11 +62,10 @@ class Seat {
   void once_leads(std::function<void()> fn) { once_leads_ = std::move(fn); }
   void start();
   void kill();
-  // No process or thread of it runs until go_on(); the machine's clocks do.
-  void stand_still();
-  void go_on();
+  // No process or thread of it runs for that long; the machine's clocks do.
+  void stand_still(std::int64_t for_us);
   // Just after its next append is durable.
-  void stand_still_after_append() { after_append_ = After::kStandStill; }
+  void stand_still_after_append(std::int64_t for_us);
   void die_after_append() { after_append_ = After::kDie; }
   void spare() { after_append_ = After::kGoOn; }
   bool stands_still() const { return host_.stopped; }
@@ -83,6 +82,7 @@ class Seat {
  private:
   struct Life;
   enum class After { kGoOn, kStandStill, kDie };
+  void go_on();
   Result<void> begin_standing();
   void follow();
   void take_turn_step();
@@ -106,6 +106,7 @@ class Seat {
   Host host_;
   bool store_cut_ = false;
   After after_append_ = After::kGoOn;
+  std::int64_t still_us_ = 0;  // for After::kStandStill
   std::function<void()> once_leads_;
   std::int64_t clock_ahead_us_ = 0;
   std::unique_ptr<controller::Instants> instants_;

@@ -189,12 +189,12 @@ void Seats::stand_still() {
   Seat& seat = any_but_mostly_leader();
   if (!seat.runs() || seat.stands_still()) return;
   ++counts_.stood_still;
+  const std::int64_t for_us = random_.below(2) == 0 ? some(3 * kLease_us) : outage_us();
   if (random_.below(2) == 0) {
-    seat.stand_still_after_append();
+    seat.stand_still_after_append(for_us);
   } else {
-    seat.stand_still();
+    seat.stand_still(for_us);
   }
-  agenda_.in(random_.below(2) == 0 ? some(3 * kLease_us) : outage_us(), [&seat] { seat.go_on(); });
 }
 
 void Seats::cut(bool from_store, bool from_agents) {
