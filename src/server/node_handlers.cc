@@ -72,6 +72,7 @@ struct NodeQuery {
   std::set<std::string> names;
   std::vector<std::string> features;  // it must have all of them
   bool removed = false;
+  bool is_brief = false;
 };
 
 Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
@@ -87,6 +88,7 @@ Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
   for (std::string& word : split_list(call.query_text("name"))) query.names.insert(word);
   query.features = split_list(call.query_text("feature"));
   query.removed = call.query_flag("removed");
+  query.is_brief = call.query_flag("brief");
   return query;
 }
 
@@ -124,7 +126,8 @@ bool take_piece(Context& context, NodePage& page) {
       page.list.has_next();
       return false;
     }
-    page.list.add(node.id.value, shown(context, node));
+    page.list.add(node.id.value,
+                  page.query.is_brief ? views::node_brief_json(node) : shown(context, node));
   }
   return false;
 }

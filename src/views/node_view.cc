@@ -51,6 +51,11 @@ Json slices_free_json(const core::Node& node) {
   return free;
 }
 
+std::int32_t free_milli_of(const core::Node& node, std::size_t device) {
+  return device < node.device_free_milli.size() ? node.device_free_milli[device]
+                                                : kWholeDevice_milli;
+}
+
 void put_amounts(Json& object, const core::Node& node) {
   const Inventory& inventory = *node.inventory;
   std::size_t cores = 0;
@@ -66,8 +71,7 @@ void put_amounts(Json& object, const core::Node& node) {
   std::size_t whole = 0;
   Json devices = Json::array();
   for (std::size_t i = 0; i < inventory.devices.size(); ++i) {
-    const std::int32_t milli =
-        i < node.device_free_milli.size() ? node.device_free_milli[i] : kWholeDevice_milli;
+    const std::int32_t milli = free_milli_of(node, i);
     free_milli += milli;
     whole += milli == kWholeDevice_milli ? 1 : 0;
     Json device = codec::device_json(inventory.devices[i]);
@@ -100,19 +104,29 @@ Json executors_json(const core::Node& node) {
   return executors;
 }
 
-void put_life(Json& object, const core::Node& node) {
-  object["life"] = word(node.life);
-  put_instant(object, "life_since", node.life_since);
-  object["life_why"] = node.life_why;
-  object["life_who"] = node.life_who;
-  object["remedy"] = word(node.remedy);
+Json findings_json(const core::Node& node) {
   Json findings = Json::array();
   for (const core::OpenFinding& open : node.findings) {
     Json one = codec::finding_json(open.finding);
     put_instant(one, "since", open.since);
     findings.push_back(std::move(one));
   }
-  object["findings"] = std::move(findings);
+  return findings;
+}
+
+Json jobs_json(const core::Node& node) {
+  Json jobs = Json::array();
+  for (const JobId job : node.jobs) jobs.push_back(job.value);
+  return jobs;
+}
+
+void put_life(Json& object, const core::Node& node) {
+  object["life"] = word(node.life);
+  put_instant(object, "life_since", node.life_since);
+  object["life_why"] = node.life_why;
+  object["life_who"] = node.life_who;
+  object["remedy"] = word(node.remedy);
+  object["findings"] = findings_json(node);
   object["faults"] = node.faults.size();
   if (node.request.action == NodeAction::kNone) return;
   object["request"] = {{"action", word(node.request.action)},
@@ -149,9 +163,7 @@ Json node_json(const core::State& state, const core::Node& node) {
   if (const auto unit = core::blamed_unit(state, node)) {
     object["unit_suspected"] = unit->level + " " + unit->name;
   }
-  Json jobs = Json::array();
-  for (const JobId job : node.jobs) jobs.push_back(job.value);
-  object["jobs"] = std::move(jobs);
+  object["jobs"] = jobs_json(node);
   if (!node.executors.empty()) object["executors"] = executors_json(node);
   object["countables_free"] = codec::countables_json(node.countables_free);
   if (node.inventory == nullptr) return object;
@@ -165,6 +177,20 @@ Json node_json(const core::State& state, const core::Node& node) {
   }
   object["countables"] = std::move(countables);
   return object;
+}
+
+Json node_brief_json(const core::Node& node) {
+  Json free = Json::array();
+  const std::size_t gpus = node.inventory == nullptr ? 0 : node.inventory->devices.size();
+  for (std::size_t i = 0; i < gpus; ++i) free.push_back(free_milli_of(node, i));
+  return {{"id", node.id.value},
+          {"name", node.name},
+          {"state", state_word(node)},
+          {"topology", codec::topology_json(node.declared.topology)},
+          {"findings", findings_json(node)},
+          {"jobs", jobs_json(node)},
+          {"gpu_model", gpus == 0 ? "" : node.inventory->devices[0].model},
+          {"gpus_free_milli", std::move(free)}};
 }
 
 }  // namespace dove::views

@@ -12,6 +12,8 @@ namespace dove::views {
 
 // GET /v1/nodes/{name}.
 nlohmann::json node_json(const core::State& state, const core::Node& node);
+// GET /v1/nodes?brief=1: what a map of every device shows.
+nlohmann::json node_brief_json(const core::Node& node);
 // The node's name, or "node 7" for one that the state does not have.
 std::string node_name(const core::State& state, NodeId id);
 

@@ -66,6 +66,12 @@ TEST(Views, ANodeShowsWhatIsFree) {
   EXPECT_EQ(node["countables_free"]["rdma"], 1);
   EXPECT_EQ(node["jobs"], Json({1}));
   EXPECT_FALSE(node.contains("agent_token_sha256"));
+
+  const Json brief = node_brief_json(state.nodes.front());
+  EXPECT_EQ(brief["gpus_free_milli"], Json({0, 750})) << brief;
+  for (const char* same : {"id", "name", "state", "topology", "findings", "jobs", "gpu_model"}) {
+    EXPECT_EQ(brief[same], node[same]) << same;
+  }
 }
 
 Reason reason(ReasonKind kind, std::string subject = "", std::string resource = "") {

@@ -186,7 +186,7 @@ class Tour(unittest.TestCase):
                                                            "device": 0, "evidence": "slow"})
         self.api.call("POST", "/v1/nodes/node2/action", {"action": "drain", "now": False, "by_us": 0, "why": "tour"})
         for target in ("/v1/nodes", "/v1/nodes?removed=1&limit=1", "/v1/nodes?pool=default&state=ready&name=node1&feature=",
-                       "/v1/nodes/node2"):
+                       "/v1/nodes?brief=1", "/v1/nodes/node2"):
             self.api.call("GET", target)
         self.api.call("POST", "/v1/nodes/node2/findings", {"check": "fan", "severity": "good"})
         self.api.call("POST", "/v1/nodes/node2/action", {"action": "resume"})
