@@ -6,7 +6,7 @@ import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 const BUDGET = 250_000; // bytes, compressed
-const FIRST_PAGE = 'src/overview/overview_page.tsx';
+const FIRST_PAGE = ['index.html', 'src/overview/plot.tsx'];
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -49,7 +49,7 @@ function pack(path, index) {
 // What a browser fetches before the first page is there.
 function firstLoad(files) {
   const manifest = JSON.parse(readFileSync(join(site, '.vite/manifest.json'), 'utf8'));
-  const wanted = new Set(['/index.html', '/mode.js', '/favicon.svg']);
+  const wanted = new Set(['/index.html', '/early.js', '/mode.js', '/favicon.svg']);
   const seen = new Set();
   const add = (name) => {
     const chunk = manifest[name];
@@ -58,9 +58,10 @@ function firstLoad(files) {
     for (const file of [chunk.file, ...(chunk.css ?? [])]) wanted.add(`/${file}`);
     (chunk.imports ?? []).forEach(add);
   };
-  if (!manifest[FIRST_PAGE]) throw new Error(`${FIRST_PAGE} is not in the build`);
-  add('index.html');
-  add(FIRST_PAGE);
+  for (const part of FIRST_PAGE) {
+    if (!manifest[part]) throw new Error(`${part} is not in the build`);
+    add(part);
+  }
   return files.filter((file) => wanted.has(file.path)).reduce((sum, file) => sum + file.size, 0);
 }
 

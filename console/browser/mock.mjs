@@ -46,6 +46,16 @@ const jobs = Array.from({ length: JOBS }, (_, at) => {
   };
 });
 
+// As a real one's, of the template; the real server's answer is put together from what is free at the moment, too.
+const brief = (node) => ({
+  ...templates.node_brief,
+  id: node.id,
+  name: node.name,
+  topology: node.topology,
+  jobs: node.jobs,
+  gpus_free_milli: node.devices.map((device) => device.free_milli),
+});
+
 function change() {
   head += 1;
   const job = jobs[JOBS - 1 - chance(5000)];
@@ -64,14 +74,16 @@ setInterval(() => {
   for (const stream of streams) stream.write(text);
 }, TICK_MS);
 
-function isWanted(job, query) {
+function filterOf(query) {
   const states = query.get('state')?.split(',').filter(Boolean) ?? [];
-  if (states.length > 0 && !states.includes(job.state) && !states.includes(job.phase)) return false;
-  if (query.get('app') === '1') return false;
-  const text = query.get('text')?.toLowerCase();
-  if (text && !job.name.includes(text) && !job.user.includes(text)) return false;
-  if (query.get('queue') && job.queue !== query.get('queue')) return false;
-  return !query.get('user') || job.user === query.get('user');
+  const [text, queue, user] = [query.get('text')?.toLowerCase(), query.get('queue'), query.get('user')];
+  const isApp = query.get('app') === '1';
+  return (job) =>
+    (states.length === 0 || states.includes(job.state) || states.includes(job.phase)) &&
+    !isApp &&
+    (!text || job.name.includes(text) || job.user.includes(text)) &&
+    (!queue || job.queue === queue) &&
+    (!user || job.user === user);
 }
 
 function listJobs(query) {
@@ -87,9 +99,10 @@ function listJobs(query) {
     };
   const limit = Number(query.get('limit') ?? 1000);
   const found = [];
+  const isWanted = filterOf(query);
   const step = query.get('order') === 'newest' ? -1 : 1;
   for (let at = step < 0 ? JOBS - 1 : 0; at >= 0 && at < JOBS && found.length < limit; at += step)
-    if (isWanted(jobs[at], query)) found.push(jobs[at]);
+    if (isWanted(jobs[at])) found.push(jobs[at]);
   const shown = query.get('full') === '1' ? found.map((job) => ({ ...job, attempts: [] })) : found;
   return { jobs: shown, next: found.length < limit ? null : found.at(-1).id, log_head: head };
 }
@@ -103,7 +116,11 @@ const ANSWERS = {
     jobs: { waiting: JOBS - 5000, running: 5000, ended: 0 },
     gpus: { total: NODES * 8, free_milli: 4000 * NODES },
   }),
-  '/v1/nodes': () => ({ nodes, next: null, log_head: head }),
+  '/v1/nodes': (query) => ({
+    nodes: query.get('brief') === '1' ? nodes.map(brief) : nodes,
+    next: null,
+    log_head: head,
+  }),
   '/v1/jobs': listJobs,
   '/v1/queues': () => ({ queues: templates.queues, next: null, log_head: head }),
   '/v1/objects': () => ({ objects: [], next: null, log_head: head }),

@@ -5,11 +5,11 @@ import { Empty, Page, Skeleton } from './elements/elements';
 import { Frame } from './frame/frame';
 import { JobPage } from './jobs/job_page';
 import { JobsPage } from './jobs/jobs_page';
+import { OverviewPage } from './overview/overview_page';
 import { DevicePage } from './session/device_page';
 import { EnterPage } from './session/enter_page';
-import { SessionGate } from './session/session';
+import { SessionGate, type SignedIn } from './session/session';
 
-const OverviewPage = lazy(() => import('./overview/overview_page'));
 const SubmitPage = lazy(() => import('./jobs/submit_page'));
 const NodesPage = lazy(() => import('./nodes/nodes_page'));
 const NodePage = lazy(() => import('./nodes/node_page'));
@@ -80,9 +80,9 @@ function Pages() {
   );
 }
 
-export function App() {
+export function App({ first }: { first: SignedIn }) {
   return (
-    <SessionGate>
+    <SessionGate first={first}>
       <Frame>
         <Pages />
       </Frame>

@@ -45,8 +45,21 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   throw problem;
 }
 
+// What public/early.js has asked for, until it is taken.
+const early = (globalThis as { doveEarly?: Map<string, Promise<Response>> }).doveEarly;
+
+export const earlyPaths = () => [...(early?.keys() ?? [])];
+
+async function takeEarly(path: string): Promise<Response | undefined> {
+  const answer = early?.get(path);
+  early?.delete(path);
+  const response = await answer?.catch(() => undefined);
+  return response?.ok ? response : undefined; // any other is asked for again, and then told
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await send(path, { headers: { Accept: 'application/json' }, signal })).json() as Promise<T>;
+  const response = (await takeEarly(path)) ?? (await send(path, { headers: { Accept: 'application/json' }, signal }));
+  return response.json() as Promise<T>;
 }
 
 export async function change<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> {

@@ -1,7 +1,7 @@
 // Query: what a page reads, kept until an event says that it is stale, and read again at a pace that
 // the server bears: never sooner than ten times what the last answer took.
 import { useCallback, useEffect, useSyncExternalStore } from 'react';
-import { ApiError, get } from './http';
+import { ApiError, earlyPaths, get } from './http';
 import { onChanged } from './live';
 import { concerns, type Topic } from './topics';
 
@@ -99,6 +99,13 @@ if (typeof document !== 'undefined') {
   document.addEventListener('visibilitychange', () => {
     for (const [path, entry] of entries) if (entry.stale) plan(path, entry);
   });
+}
+
+// Takes what public/early.js has asked for. What has come already is there when this is done, so that the first drawing has it;
+// nothing is waited for.
+export async function takeEarlyReads() {
+  for (const path of earlyPaths()) void readNow(path, entryOf(path, []));
+  await new Promise((wake) => setTimeout(wake));
 }
 
 // Says that what depends on `topics` is stale, after a change of one's own.

@@ -9,6 +9,7 @@ export type Placement = Schemas['Placement'];
 export type Reason = Schemas['Reason'];
 export type Why = Schemas['Why'];
 export type Node = Schemas['Node'];
+export type NodeBrief = Schemas['NodeBrief'];
 export type Cluster = Schemas['Cluster'];
 export type QueueInUse = Schemas['QueueInUse'];
 export type Key = Schemas['Key'];

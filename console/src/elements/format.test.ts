@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bytes, count, duration, percent, relative, thousandths, words } from './format';
+import { bytes, count, duration, grouped, percent, relative, thousandths, words } from './format';
 
 describe('format', () => {
   it('writes durations with two units at most', () => {
@@ -18,6 +18,14 @@ describe('format', () => {
     expect(bytes(16 * 2 ** 30)).toBe('16 GiB');
     expect(bytes(1536)).toBe('1.5 KiB');
     expect(thousandths(2500)).toBe('2.5');
+    expect([0, 999, 1000, 1234567, 12345.6, -1000].map(grouped)).toEqual([
+      '0',
+      '999',
+      '1,000',
+      '1,234,567',
+      '12,345.6',
+      '-1,000',
+    ]);
     expect(count(1, 'job')).toBe('1 job');
     expect(count(14000, 'GPU')).toBe('14,000 GPUs');
     expect(words('dependency_never_met')).toBe('Dependency never met');

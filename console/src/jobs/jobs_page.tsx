@@ -9,8 +9,6 @@ import { useSession } from '../session/session';
 import { FIELDS, jobsPath, readFilters, resourcesOf, STATES, typeOf, type Field } from './filters';
 
 const COLUMNS = ['ID', 'Name', 'Type', 'User', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Create time'];
-// So long after a key the list is asked for: who types on does not ask for each letter.
-const STILL_MS = 30;
 const QUICK = [
   { name: 'All', state: '' },
   { name: 'Waiting', state: 'waiting' },
@@ -60,26 +58,20 @@ export function JobTable({ label, jobs }: { label: string; jobs: JobSummary[] })
   );
 }
 
-// Only typing sets the text, and only once it rests. What comes from outside, such as "Show all jobs",
-// ends the rest of what was typed before.
+// What is typed stays as it is typed; the address has it without spaces around it. Only what comes from outside, such as "Show all
+// jobs", changes the field.
 function Text({ value, set }: { value: string; set: (text: string) => void }) {
   const [typed, setTyped] = useState(value);
   const told = useRef(value);
-  const rest = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     if (value === told.current) return;
-    clearTimeout(rest.current);
     told.current = value;
     setTyped(value);
   }, [value]);
-  useEffect(() => () => clearTimeout(rest.current), []);
   const type = (text: string) => {
+    told.current = text.trim();
     setTyped(text);
-    clearTimeout(rest.current);
-    rest.current = setTimeout(() => {
-      told.current = text;
-      set(text);
-    }, STILL_MS);
+    set(text);
   };
   return (
     <input

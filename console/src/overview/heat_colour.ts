@@ -1,5 +1,5 @@
 // What each cell of the heat-map is coloured by. Pure.
-import type { JobSummary, Job, Node } from '../api/types';
+import type { JobSummary, Job, NodeBrief } from '../api/types';
 import { count, words } from '../elements/format';
 
 export type By = 'use' | 'health' | 'holder' | 'queue';
@@ -50,22 +50,21 @@ export function useTone(freeMilli: number): string {
   return freeMilli <= 0 ? 'full' : 'part';
 }
 
-export function healthTone(node: Pick<Node, 'state' | 'findings'>, device: number): string {
+export function healthTone(node: Pick<NodeBrief, 'state' | 'findings'>, device: number): string {
   const finding = node.findings.find((one) => (one.device ?? -1) === device && one.severity !== 'good');
   if (finding) return finding.severity === 'warning' ? 'hold' : 'bad';
   return HEALTH[node.state] ?? 'none';
 }
 
-export function groupOf(node: Pick<Node, 'topology'>): string {
+export function groupOf(node: Pick<NodeBrief, 'topology'>): string {
   return node.topology.map((unit) => unit.name).join(' / ') || 'No rack';
 }
 
-export function tip(node: Node, device: number, holder: JobSummary | undefined): string {
-  const of = node.devices?.find((one) => one.id === device);
-  const lines = [`${node.name}, GPU ${device}${of?.model ? ` (${of.model})` : ''}`];
+export function tip(node: NodeBrief, device: number, holder: JobSummary | undefined): string {
+  const free = node.gpus_free_milli[device];
+  const lines = [`${node.name}, GPU ${device}${node.gpu_model ? ` (${node.gpu_model})` : ''}`];
   if (holder) lines.push(`job ${holder.id} ${holder.name} of ${holder.user}, queue ${holder.queue}`);
-  else if (of && of.free_milli >= 1000) lines.push('free');
-  else if (of) lines.push(`${(1000 - of.free_milli) / 10} % taken`);
+  else if (free !== undefined) lines.push(free >= 1000 ? 'free' : `${(1000 - free) / 10} % taken`);
   if (node.state !== 'ready') lines.push(words(node.state));
   if (node.jobs.length > 0 && !holder) lines.push(`${count(node.jobs.length, 'job')} on the node`);
   return lines.join(' · ');

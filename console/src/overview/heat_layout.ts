@@ -42,9 +42,17 @@ function gridOf(count: number, blockWidth: number, blockHeight: number, most: nu
   return Math.ceil(count / Math.ceil(count / fitting)); // rows of equal length
 }
 
-function arrange(nodes: readonly HeatNode[], groups: Map<string, number[]>, width: number, cell: number): Layout {
-  const cells: Cell[] = [];
-  const boxes: Box[] = [];
+// A group's box, and how its nodes lie in it.
+interface Grid extends Box {
+  members: number[];
+  columns: number;
+  across: number; // cells beside each other in a block
+  blockWidth: number;
+  blockHeight: number;
+}
+
+function arrange(nodes: readonly HeatNode[], groups: Map<string, number[]>, width: number, cell: number): Grid[] {
+  const grids: Grid[] = [];
   let x = 0;
   let y = 0;
   let rowHeight = 0;
@@ -61,7 +69,18 @@ function arrange(nodes: readonly HeatNode[], groups: Map<string, number[]>, widt
       y += rowHeight + BOX_GAP;
       rowHeight = 0;
     }
-    boxes.push({ group, x, y, width: boxWidth, height: boxHeight });
+    grids.push({ group, x, y, width: boxWidth, height: boxHeight, members, columns, across, blockWidth, blockHeight });
+    x += boxWidth + BOX_GAP;
+    rowHeight = Math.max(rowHeight, boxHeight);
+  }
+  return grids;
+}
+
+const heightOf = (grids: readonly Grid[]) => grids.reduce((most, grid) => Math.max(most, grid.y + grid.height), 0);
+
+function cellsOf(nodes: readonly HeatNode[], grids: readonly Grid[], side: number): Cell[] {
+  const cells: Cell[] = [];
+  for (const { x, y, members, columns, across, blockWidth, blockHeight } of grids) {
     members.forEach((index, at) => {
       const left = x + (at % columns) * blockWidth;
       const top = y + LABEL + Math.floor(at / columns) * blockHeight;
@@ -69,15 +88,13 @@ function arrange(nodes: readonly HeatNode[], groups: Map<string, number[]>, widt
         cells.push({
           node: index,
           device,
-          x: left + (device % across) * cell,
-          y: top + Math.floor(device / across) * cell,
+          x: left + (device % across) * side,
+          y: top + Math.floor(device / across) * side,
         });
       }
     });
-    x += boxWidth + BOX_GAP;
-    rowHeight = Math.max(rowHeight, boxHeight);
   }
-  return { cell, width, height: y + rowHeight, cells, boxes };
+  return cells;
 }
 
 // The largest cells with which everything is at most `tall` high, within bounds.
@@ -90,16 +107,17 @@ export function layOut(nodes: readonly HeatNode[], width: number, tall: number):
     else groups.set(node.group, [index]);
   });
   let cell = MAX_CELL;
-  let layout = arrange(nodes, groups, width, cell);
-  while (layout.height > tall && cell > MIN_CELL) layout = arrange(nodes, groups, width, --cell);
-  return layout;
+  let grids = arrange(nodes, groups, width, cell);
+  while (heightOf(grids) > tall && cell > MIN_CELL) grids = arrange(nodes, groups, width, --cell);
+  const boxes = grids.map(({ group, x, y, width, height }) => ({ group, x, y, width, height }));
+  return { cell, width, height: heightOf(grids), cells: cellsOf(nodes, grids, cell), boxes };
 }
 
 // The cells by place, so that a pointer finds its cell at once.
 export class Finder {
   private readonly places = new Map<number, number>();
 
-  constructor(private readonly layout: Layout) {
+  constructor(readonly layout: Layout) {
     layout.cells.forEach((cell, index) => {
       const side = layout.cell;
       for (const x of new Set([Math.floor(cell.x / side), Math.floor((cell.x + side - 1) / side)])) {

@@ -1,8 +1,8 @@
 // The heat-map: every GPU of the cluster as a cell on one canvas, with a table as an alternative.
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
 import { useLocation, Link } from 'wouter';
 import { useQuery } from '../api/query';
-import type { Job, Node } from '../api/types';
+import type { Job, NodeBrief } from '../api/types';
 import { Empty, Skeleton, Table } from '../elements/elements';
 import { count } from '../elements/format';
 import { onColours, token } from '../frame/mode';
@@ -74,7 +74,8 @@ function mark(canvas: HTMLCanvasElement, layout: Layout, index: number | undefin
 
 function useWidth(box: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    setWidth(Math.floor(box.current!.clientWidth)); // known at once, the first drawing need not wait
     const watch = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)));
     watch.observe(box.current!);
     return () => watch.disconnect();
@@ -82,7 +83,7 @@ function useWidth(box: RefObject<HTMLElement | null>): number {
   return width;
 }
 
-function HeatTable({ nodes }: { nodes: Node[] }) {
+function HeatTable({ nodes }: { nodes: NodeBrief[] }) {
   return (
     <Table
       label="GPUs by node"
@@ -97,8 +98,8 @@ function HeatTable({ nodes }: { nodes: Node[] }) {
             <Link href={`/nodes/${encodeURIComponent(node.name)}`}>{node.name}</Link>
           </td>
           <td>{node.state}</td>
-          <td>{node.gpus}</td>
-          <td>{node.gpus_free}</td>
+          <td>{node.gpus_free_milli.length}</td>
+          <td>{node.gpus_free_milli.filter((free) => free >= 1000).length}</td>
           <td>
             {node.jobs.slice(0, 8).map((id) => (
               <Link key={id} href={`/jobs/${id}`}>
@@ -124,7 +125,11 @@ function HeatCanvas({ layout, toneOf, tipOf, pathOf }: Canvas) {
   const cells = useRef<HTMLCanvasElement>(null);
   const cursor = useRef<HTMLCanvasElement>(null);
   const [at, setAt] = useState<number>();
-  const finder = useMemo(() => new Finder(layout), [layout]);
+  const finder = useRef<Finder>(null);
+  const finderHere = () => {
+    if (finder.current?.layout !== layout) finder.current = new Finder(layout);
+    return finder.current;
+  };
   useEffect(() => {
     const draw = () => paint(cells.current!, layout, toneOf);
     draw();
@@ -133,11 +138,11 @@ function HeatCanvas({ layout, toneOf, tipOf, pathOf }: Canvas) {
   useEffect(() => mark(cursor.current!, layout, at), [layout, at]);
   const locate = (event: React.PointerEvent | React.MouseEvent) => {
     const place = event.currentTarget.getBoundingClientRect();
-    return finder.at(event.clientX - place.left, event.clientY - place.top);
+    return finderHere().at(event.clientX - place.left, event.clientY - place.top);
   };
   const press = (event: KeyboardEvent) => {
     const arrow = ARROWS[event.key];
-    if (arrow) setAt(at === undefined ? 0 : finder.next(at, ...arrow));
+    if (arrow) setAt(at === undefined ? 0 : finderHere().next(at, ...arrow));
     else if (event.key === 'Enter' && at !== undefined) go(pathOf(at));
     else return;
     event.preventDefault();
@@ -215,7 +220,7 @@ function Choices({
   );
 }
 
-export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
+export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
   const [by, setBy] = useState<By>('use');
   const [asTable, setAsTable] = useState(false);
   const box = useRef<HTMLDivElement>(null);
@@ -228,7 +233,7 @@ export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
       (nodes ?? []).map((node) => ({
         name: node.name,
         group: groupOf(node),
-        gpus: node.devices?.length ?? node.gpus ?? 0,
+        gpus: node.gpus_free_milli.length,
       })),
     [nodes],
   );
@@ -239,7 +244,7 @@ export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
     const toneOf = (index: number): string => {
       const cell = layout!.cells[index]!;
       const node = nodes![cell.node]!;
-      if (by === 'use') return useTone(node.devices?.[cell.device]?.free_milli ?? 1000);
+      if (by === 'use') return useTone(node.gpus_free_milli[cell.device] ?? 1000);
       if (by === 'health') return healthTone(node, cell.device);
       const holder = holders.get(`${node.name}/${cell.device}`);
       return holder ? named.get(word(holder))! : 'free';

@@ -1,14 +1,16 @@
 // The overview: what is used now, what waits, how the nodes are, and every GPU.
-import { useMemo } from 'react';
+import { lazy, Suspense, useMemo } from 'react';
 import { Link } from 'wouter';
 import { useQuery } from '../api/query';
-import type { Cluster, JobsPage, Node } from '../api/types';
+import type { Cluster, JobsPage, NodeBrief } from '../api/types';
 import { Empty, Meter, Page, Panel, Skeleton, State, Trouble, useNow } from '../elements/elements';
-import { bytes, count, duration, percent } from '../elements/format';
+import { bytes, count, duration, grouped, percent } from '../elements/format';
 import { JobTable } from '../jobs/jobs_page';
+import { CLUSTER, NODES, WAITING } from './first_reads';
 import { HeatMap } from './heat_map';
-import { Plot } from './plot';
 import { reachOf, seriesOf } from './series';
+
+const Plot = lazy(() => import('./plot').then(({ Plot }) => ({ default: Plot })));
 
 const LINES = [
   { name: 'GPUs held', colour: '--accent' },
@@ -40,9 +42,14 @@ function Figure({
   );
 }
 
-const of = (part: number, whole: number) => `${part.toLocaleString('en')} of ${whole.toLocaleString('en')}`;
+const of = (part: number, whole: number) => `${grouped(part)} of ${grouped(whole)}`;
 
-function Figures({ cluster }: { cluster: Cluster }) {
+const useCluster = () => useQuery<Cluster>(CLUSTER, ['jobs', 'nodes']);
+const useNodes = () => useQuery<{ nodes: NodeBrief[] }>(NODES, ['nodes']);
+
+function Figures() {
+  const cluster = useCluster().data;
+  if (!cluster) return <Skeleton lines={2} />;
   const gpus = cluster.gpus.total - cluster.gpus.free_milli / 1000;
   const cores = cluster.cores.total - cluster.cores.free;
   const memory = cluster.memory_bytes.total - cluster.memory_bytes.free;
@@ -71,7 +78,7 @@ function Figures({ cluster }: { cluster: Cluster }) {
       />
       <Figure
         name="Jobs running"
-        value={cluster.jobs.running.toLocaleString('en')}
+        value={grouped(cluster.jobs.running)}
         detail={`${count(cluster.jobs.waiting, 'job')} waiting`}
       />
       <Figure
@@ -85,7 +92,9 @@ function Figures({ cluster }: { cluster: Cluster }) {
   );
 }
 
-function NodeStates({ nodes }: { nodes: Node[] }) {
+function NodeStates() {
+  const nodes = useNodes().data?.nodes;
+  if (!nodes) return null;
   const states = new Map<string, number>();
   for (const node of nodes) states.set(node.state, (states.get(node.state) ?? 0) + 1);
   return (
@@ -101,11 +110,13 @@ function NodeStates({ nodes }: { nodes: Node[] }) {
   );
 }
 
+// It waits until the map is there.
 function Recent() {
+  const isDue = useNodes().data !== undefined;
   const now = useNow();
   const minute = Math.floor(now / 60e6) * 60e6;
   const path = `/v1/jobs?order=newest&limit=2000&submitted_from=${Math.floor((minute - 24 * 3600e6) / 600e6) * 600e6}`;
-  const { data } = useQuery<JobsPage>(path, ['jobs']);
+  const { data } = useQuery<JobsPage>(isDue ? path : null, ['jobs']);
   const reach = useMemo(() => reachOf(data?.jobs ?? [], minute), [data, minute]);
   const series = useMemo(() => {
     const end = Math.max(minute, Date.now() * 1000);
@@ -114,43 +125,56 @@ function Recent() {
   const span = `The last ${duration(reach / 1e6)}`;
   return (
     <Panel title={span} actions={<span className="faint">of jobs submitted in the last day, at most 2000</span>}>
-      <Plot
-        label={`${span}: GPUs held and jobs running; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`}
-        data={[series.atS, series.gpus, series.running]}
-        lines={LINES}
-      />
+      <Suspense fallback={<div className="plot" />}>
+        {data && (
+          <Plot
+            label={`${span}: GPUs held and jobs running; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`}
+            data={[series.atS, series.gpus, series.running]}
+            lines={LINES}
+          />
+        )}
+      </Suspense>
     </Panel>
   );
 }
 
-export default function OverviewPage() {
-  const cluster = useQuery<Cluster>('/v1/cluster', ['jobs', 'nodes']);
-  const nodes = useQuery<{ nodes: Node[] }>('/v1/nodes?limit=10000', ['nodes']);
-  const waiting = useQuery<JobsPage>('/v1/jobs?state=waiting,held&limit=8', ['jobs']);
+function Waiting() {
+  const waiting = useQuery<JobsPage>(WAITING, ['jobs']).data;
+  if (!waiting) return <Skeleton lines={3} />;
+  if (waiting.jobs.length === 0) return <Empty title="No job waits." />;
+  return <JobTable label="Jobs that wait longest" jobs={waiting.jobs} />;
+}
+
+function Troubles() {
+  const cluster = useCluster();
+  const nodes = useNodes();
   return (
-    <Page
-      title={cluster.data ? cluster.data.name : 'Overview'}
-      detail={nodes.data && <NodeStates nodes={nodes.data.nodes} />}
-    >
+    <>
       <Trouble error={cluster.error ?? nodes.error} />
       {cluster.data?.troubles.map((trouble) => (
         <p key={trouble} className="trouble" role="alert">
           {trouble}
         </p>
       ))}
-      {cluster.data ? <Figures cluster={cluster.data} /> : <Skeleton lines={2} />}
+    </>
+  );
+}
+
+const Name = () => useCluster().data?.name ?? 'Overview';
+const EveryGpu = () => <HeatMap nodes={useNodes().data?.nodes} />;
+
+// Each part reads for itself, so that what has changed is drawn again and nothing else.
+export function OverviewPage() {
+  return (
+    <Page title={<Name />} detail={<NodeStates />}>
+      <Troubles />
+      <Figures />
       <Panel title="Every GPU">
-        <HeatMap nodes={nodes.data?.nodes} />
+        <EveryGpu />
       </Panel>
       <Recent />
       <Panel title="Waiting longest" actions={<Link href="/jobs?state=waiting">All that wait</Link>}>
-        {waiting.data && waiting.data.jobs.length > 0 ? (
-          <JobTable label="Jobs that wait longest" jobs={waiting.data.jobs} />
-        ) : waiting.data ? (
-          <Empty title="No job waits." />
-        ) : (
-          <Skeleton lines={3} />
-        )}
+        <Waiting />
       </Panel>
     </Page>
   );

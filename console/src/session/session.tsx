@@ -33,25 +33,32 @@ async function followLink() {
   }
 }
 
-// Shows its children to whoever is signed in, and the sign-in page to others. The address stays as
-// it is, so that a deep link is followed after signing in.
-export function SessionGate({ children }: { children: ReactNode }) {
-  const [me, setMe] = useState<Me | null | undefined>(undefined);
-  const [error, setError] = useState<ApiError>();
+export interface SignedIn {
+  me?: Me | null; // null: nobody
+  error?: ApiError;
+}
 
+export async function whoIsSignedIn(): Promise<SignedIn> {
+  try {
+    await followLink();
+    return { me: await get<Me>('/v1/me') };
+  } catch (problem) {
+    if (!(problem instanceof ApiError)) return { error: new ApiError(0, 'failed', String(problem)) };
+    return problem.status === 401 ? { me: null } : { error: problem };
+  }
+}
+
+// Shows its children to whoever is signed in (`first`: when the page was opened), and the sign-in page to
+// others. The address stays as it is, so that a deep link is followed after signing in.
+export function SessionGate({ first, children }: { first: SignedIn; children: ReactNode }) {
+  const [{ me, error }, setSignedIn] = useState(first);
+  const setMe = useCallback((now: Me | null) => setSignedIn({ me: now }), []);
   const look = useCallback(async () => {
-    try {
-      await followLink();
-      setMe(await get<Me>('/v1/me'));
-      setError(undefined);
-    } catch (problem) {
-      if (problem instanceof ApiError && problem.status === 401) setMe(null);
-      else if (problem instanceof ApiError) setError(problem);
-    }
+    const found = await whoIsSignedIn();
+    setSignedIn((before) => (found.error ? { ...before, ...found } : found));
   }, []);
 
-  useEffect(() => void look(), [look]);
-  useEffect(() => whenSignedOut(() => setMe(null)), []);
+  useEffect(() => whenSignedOut(() => setMe(null)), [setMe]);
   useEffect(() => {
     if (!me) return;
     startLive();
@@ -69,8 +76,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
       </main>
     );
   }
-  if (me === undefined) return null;
-  if (me === null) return <SignIn onSignedIn={look} />;
+  if (!me) return <SignIn onSignedIn={look} />;
   const signOut = async () => {
     await change('POST', '/v1/sign-out');
     setMe(null);

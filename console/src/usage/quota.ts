@@ -1,5 +1,5 @@
 // What somebody uses of what they may, as a page writes it. Pure.
-import { bytes, thousandths, words } from '../elements/format';
+import { bytes, grouped, thousandths, words } from '../elements/format';
 
 export interface Quota {
   level: string;
@@ -30,8 +30,8 @@ export function resourceName(resource: string): string {
 
 export function amount(resource: string, value: number): string {
   if (ofOneJob(resource) && resource !== 'job_time_limit_s') return amount(resource.slice(4), value);
-  if (resource === 'job_time_limit_s') return `${value.toLocaleString('en')} s`;
-  if (resource === 'gpu_ms_month') return (Math.floor(value / 360_000) / 10).toLocaleString('en');
+  if (resource === 'job_time_limit_s') return `${grouped(value)} s`;
+  if (resource === 'gpu_ms_month') return grouped(Math.floor(value / 360_000) / 10);
   if (resource.startsWith('gpus_milli')) return thousandths(value);
-  return resource === 'memory_bytes' ? bytes(value) : value.toLocaleString('en');
+  return resource === 'memory_bytes' ? bytes(value) : grouped(value);
 }

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { useQuery } from '../api/query';
 import type { JobsPage, JobSummary } from '../api/types';
 import { Empty, Meter, Page, Panel, Skeleton, Table, Trouble } from '../elements/elements';
-import { bytes, thousandths } from '../elements/format';
+import { bytes, grouped, thousandths } from '../elements/format';
 import { LimitPanel } from './limit_panel';
 import { QuotaPanel } from './quota_panel';
 import { sumsBy } from './sums';
@@ -71,7 +71,7 @@ export default function UsagePage() {
       detail={
         <span className="faint">
           What is allocated now, and what is waited for
-          {data?.next != null ? `, of the oldest ${LIMIT.toLocaleString('en')} jobs` : ''}.
+          {data?.next != null ? `, of the oldest ${grouped(LIMIT)} jobs` : ''}.
         </span>
       }
     >
