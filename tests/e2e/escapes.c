@@ -19,6 +19,7 @@
 #include <sys/io.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
