@@ -299,24 +299,30 @@ Result<void> set_job_name(Draft& draft, const Option& option) {
   return put_text(spec(draft).name, option.value, kNameMax);
 }
 
+// An option without a value takes back one that was given before.
+void put_or_clear(std::optional<Option>& slot, const Option& option) {
+  if (option.value.empty()) {
+    slot.reset();
+  } else {
+    slot = option;
+  }
+}
+
 Result<void> set_output(Draft& draft, const Option& option) {
   TRY(put_path(exec(draft).output.stdout_path, option.value));
-  draft.output.reset();
-  if (!option.value.empty()) draft.output = option;
+  put_or_clear(draft.output, option);
   return {};
 }
 
 Result<void> set_error_path(Draft& draft, const Option& option) {
   TRY(put_path(exec(draft).output.stderr_path, option.value));
-  draft.error.reset();
-  if (!option.value.empty()) draft.error = option;
+  put_or_clear(draft.error, option);
   return {};
 }
 
 Result<void> set_input(Draft& draft, const Option& option) {
   TRY(put_path(exec(draft).output.stdin_path, option.value));
-  draft.input.reset();
-  if (!option.value.empty()) draft.input = option;
+  put_or_clear(draft.input, option);
   if (option.value == "none") exec(draft).output.stdin_path.clear();
   return {};
 }
@@ -340,8 +346,7 @@ Result<void> set_chdir(Draft& draft, const Option& option) {
 }
 
 Result<void> set_export(Draft& draft, const Option& option) {
-  draft.export_list.reset();
-  if (!option.value.empty()) draft.export_list = option;
+  put_or_clear(draft.export_list, option);
   return {};
 }
 

@@ -49,6 +49,8 @@ constexpr std::uint64_t kBefore_max = 8192;
 constexpr std::size_t kLooked_at_max = 12288;
 // So many jobs are fetched before they are looked at: their specs lie all over the memory.
 constexpr std::size_t kAhead_of_look = 16;
+// Above all queues: its order is that of the cluster.
+const std::string kNoQueue;
 
 class Ahead {
  public:
@@ -57,7 +59,7 @@ class Ahead {
         policies_(policies),
         job_(job),
         own_(order_of(state, policies, job.spec->queue)),
-        common_(order_of(state, policies, "")),
+        common_(order_of(state, policies, kNoQueue)),
         path_(queue_path(state, job.spec->queue)),
         pool_(pool_of(state, *job.spec)),
         total_(total()) {
