@@ -1,6 +1,7 @@
 // A library of a policy that does what the environment variable FAKE_POLICY says.
 #include <dove/policy.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 

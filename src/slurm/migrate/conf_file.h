@@ -4,6 +4,7 @@
 // compares them without regard to case.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
