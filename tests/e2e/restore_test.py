@@ -149,7 +149,7 @@ class Restore(unittest.TestCase):
         self.assertIn("goes on from record", self.cluster.run("restore", "--in-place", "--data", older).stdout)
         self.cluster.start_server()
         self.cluster.wait_connected()
-        self.assertIn("unknown_work", self.findings())
+        until(lambda: "unknown_work" in self.findings(), 20, "its work to be found")
         self.assertEqual(self.starts("later"), 1)
         self.assertTrue(self.pids("later"), f"job {job} goes on")
         self.go("later")
