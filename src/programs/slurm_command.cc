@@ -21,6 +21,7 @@
 #include "slurm/gate/gate_control.h"
 #include "slurm/gate/gate_folder.h"
 #include "slurm/gate/gate_keeper.h"
+#include "slurm/gate/scheduler_wake.h"
 #include "slurm/rest_cluster.h"
 #include "slurm/slurm_json.h"
 #include "slurm/steps.h"
@@ -192,11 +193,21 @@ bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, int en
                   slurm::GateFolder* gate) {
   const bool may_wait = settings.adapter.wait_s > 0 && gate == nullptr;
   std::int64_t look_at_us = 0;
+  std::int64_t look_at_all_us = 0;
   std::int64_t summary_at_us = telemetry::monotonic_us() + kSummaryEvery_us;
   for (;;) {
     const std::int64_t began_us = telemetry::monotonic_us();
-    const bool look = began_us >= look_at_us || (gate != nullptr && gate->was_poked());
-    if (look) look_at_us = began_us + settings.interval_us;
+    const bool is_poked = gate != nullptr && gate->was_poked();
+    slurm::Look look = slurm::Look::kNone;
+    if (began_us >= look_at_all_us) {
+      look = slurm::Look::kAll;
+      look_at_all_us = began_us + settings.interval_us;
+    } else if (is_poked || began_us >= look_at_us) {
+      look = slurm::Look::kJobs;
+    }
+    // The gate speaks before Slurm has the job: one that this look misses is seen by the next.
+    if (look != slurm::Look::kNone)
+      look_at_us = is_poked ? began_us + kGateLook_us : look_at_all_us;
     const slurm::CycleEnd end = adapter.cycle(look);
     if (end.replaced) return false;
     if (end.changed) look_at_us = 0;
@@ -246,12 +257,13 @@ int run(const cli::Invocation& invocation) {
   slurm::SlurmCluster& cluster = looks ? static_cast<slurm::SlurmCluster&>(*looks) : commands;
   slurm::StepDirectory steps(settings->steps);
   slurm::CommandGate control;
+  slurm::SchedulerWake wake(cluster, settings->adapter.cluster);
   slurm::GateKeeper gate(
       cluster, control,
       [&](const slurm::GateRequest& request, const std::vector<slurm::NodeSeen>& nodes) {
         return tell_waiting(client, path + "/waiting", request, nodes);
       },
-      folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation);
+      folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation, &wake);
   slurm::Adapter adapter(
       cluster,
       [&](const slurm::SyncRequest& request) { return sync(client, path + "/sync", request); },

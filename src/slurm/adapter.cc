@@ -85,11 +85,18 @@ void Adapter::recall_devices(JobSeen& job) const {
   }
 }
 
-bool Adapter::observe() {
-  Result<Observed> seen = slurm_.observe();
-  log_trouble(slurm_trouble_, "slurm", seen.ok() ? "" : seen.error().message);
-  if (!seen.ok()) return false;
-  observed_ = std::move(seen).value();
+bool Adapter::observe(Look look) {
+  if (look == Look::kJobs && slurm_answers_) {
+    Result<std::vector<JobSeen>> jobs = slurm_.observe_jobs(observed_.nodes);
+    log_trouble(slurm_trouble_, "slurm", jobs.ok() ? "" : jobs.error().message);
+    if (!jobs.ok()) return false;
+    observed_.jobs = std::move(jobs).value();
+  } else {
+    Result<Observed> seen = slurm_.observe();
+    log_trouble(slurm_trouble_, "slurm", seen.ok() ? "" : seen.error().message);
+    if (!seen.ok()) return false;
+    observed_ = std::move(seen).value();
+  }
   std::map<std::int64_t, std::vector<HeldOnNode>> held;
   for (JobSeen& job : observed_.jobs) {
     recall_devices(job);
@@ -286,9 +293,9 @@ void Adapter::drain(const std::vector<WantedDrain>& wanted) {
   }
 }
 
-CycleEnd Adapter::cycle(bool look) {
+CycleEnd Adapter::cycle(Look look) {
   CycleEnd end;
-  if (look) slurm_answers_ = observe();
+  if (look != Look::kNone) slurm_answers_ = observe(look);
   end.slurm_answers = slurm_answers_;
   const std::int64_t now_s = clock_() / 1'000'000;
   if (end.slurm_answers && wanted_) {
@@ -299,7 +306,7 @@ CycleEnd Adapter::cycle(bool look) {
   std::vector<WorkReport> gate_works;
   // The controller hears of the gate from an adapter that it knows.
   if (gate_ != nullptr && end.slurm_answers && wanted_) {
-    if (look) gate_->tell(observed_, now_s);
+    if (look != Look::kNone) gate_->tell(observed_, now_s);
     GatePlan now = gate_->plan(observed_, *wanted_, works_, now_s);
     reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
     gate_confirmed_ = std::move(now.confirmed);
@@ -333,7 +340,7 @@ CycleEnd Adapter::cycle(bool look) {
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();
-  if (look) drain(answer->drains);
+  if (look == Look::kAll) drain(answer->drains);
   end.changed = carry_out(plan(observed_, *wanted_, memory_, options_.cluster, now_s)) || !taken;
   end.changed = carry_out(look_at_works()) || end.changed;
   if (gate_ != nullptr) {

@@ -34,6 +34,13 @@ struct AdapterOptions {
 // "1s", "500ms": the time between looks at Slurm, in microseconds; 100 ms to a minute.
 Result<std::int64_t> read_interval(const std::string& text);
 
+// The part of Slurm that a cycle looks at before it speaks.
+enum class Look {
+  kNone,  // it speaks of the last look
+  kJobs,  // nodes are as they were at the last look
+  kAll,
+};
+
 struct CycleEnd {
   bool slurm_answers = false;
   bool controller_answers = false;
@@ -53,12 +60,11 @@ class Adapter {
   Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options,
           Steps* steps = nullptr, GateKeeper* gate = nullptr);
 
-  // Without a look at Slurm it speaks of the last one.
-  CycleEnd cycle(bool look = true);
+  CycleEnd cycle(Look look = Look::kAll);
   void log_exposure() { exposure_.log_summary(); }
 
  private:
-  bool observe();
+  bool observe(Look look);
   void recall_devices(JobSeen& job) const;
   bool is_ours(const JobSeen& job) const;
   SyncRequest request();

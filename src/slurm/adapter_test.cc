@@ -225,5 +225,24 @@ TEST_F(AdapterTest, AJobThatIsEndingKeepsItsDevices) {
       << "all that no other job has, where nobody knows";
 }
 
+TEST_F(AdapterTest, ALookAtJobsLeavesTheNodesAsTheyWere) {
+  adapter_->cycle(Look::kJobs);
+  EXPECT_EQ(slurm_.looks_at_nodes, 1) << "it knew none";
+  slurm_.add("train", {1});
+  adapter_->cycle(Look::kJobs);
+  EXPECT_EQ(slurm_.looks_at_nodes, 1);
+  EXPECT_EQ(last().foreign.size(), 1u);
+  EXPECT_EQ(last().nodes.size(), 1u);
+  slurm_.silent = true;
+  adapter_->cycle(Look::kJobs);
+  EXPECT_FALSE(last().complete);
+  slurm_.silent = false;
+  adapter_->cycle(Look::kJobs);
+  EXPECT_EQ(slurm_.looks_at_nodes, 2) << "after a silence all is looked at";
+  slurm_.add("more", {2});
+  adapter_->cycle(Look::kNone);
+  EXPECT_EQ(last().foreign.size(), 1u);
+}
+
 }  // namespace
 }  // namespace dove::slurm

@@ -34,6 +34,8 @@ struct Ask {
   std::int64_t limit_minutes = 0;  // 0: none
   std::string user;                // whom Slurm accounts it to, if it is a Linux user here
   bool is_users = false;  // it is that user\'s, who is to run something in it, or nobody\'s
+  // It needs no mark of ask(): the gate's job_submit.lua writes the same.
+  bool is_marked_by_gate = false;
 };
 
 class SlurmCluster {
@@ -42,6 +44,8 @@ class SlurmCluster {
 
   // Everything, or an error: a part is never given for the whole.
   virtual Result<Observed> observe() = 0;
+  // The jobs alone, more cheaply. `nodes`: of a look just before.
+  virtual Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) = 0;
   // Its id. It runs when this returns, else it is in no queue: kConflict says why Slurm has nothing
   // for it now, another error what went wrong.
   virtual Result<std::int64_t> ask(const Ask& ask) = 0;

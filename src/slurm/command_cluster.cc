@@ -90,11 +90,15 @@ Result<Observed> CommandCluster::observe() {
              run_({.words = {"sinfo", "--json"}, .output_max = kJsonBytesMax}));
   if (nodes.code != 0) return refused(nodes, "sinfo");
   TRY_ASSIGN(seen.nodes, read_nodes(nodes.output));
+  TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));
+  return seen;
+}
+
+Result<std::vector<JobSeen>> CommandCluster::observe_jobs(const std::vector<NodeSeen>& nodes) {
   TRY_ASSIGN(const CommandEnd jobs,
              run_({.words = {"squeue", "--json"}, .output_max = kJsonBytesMax}));
   if (jobs.code != 0) return refused(jobs, "squeue");
-  TRY_ASSIGN(seen.jobs, read_jobs(jobs.output, seen.nodes));
-  return seen;
+  return read_jobs(jobs.output, nodes);
 }
 
 Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) const {
@@ -120,7 +124,7 @@ Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
   // The user may have no account in Slurm; the devices are to be held all the same.
   const bool may_be_ours = for_user && !ask.is_users;
   if (!id.ok() && may_be_ours && id.error().code == "slurm_command") id = allocate(ask, false);
-  if (!id.ok()) return id;
+  if (!id.ok() || ask.is_marked_by_gate) return id;
   if (Result<void> marked = mark(*id, placeholder_mark(ask.name)); !marked.ok()) {
     TRY(release(*id));
     return marked.error();

@@ -82,6 +82,24 @@ TEST(CommandCluster, WhatIsGrantedIsMarked) {
             (Words{"scontrol", "update", "JobId=316", "AdminComment=dovetail dove-17.2@dove"}));
 }
 
+TEST(CommandCluster, WhatTheGateMarksNeedsNoCommandOfItsOwn) {
+  FakeCommands commands;
+  Ask ask = ask_for("root");
+  ask.is_marked_by_gate = true;
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 316);
+  EXPECT_EQ(commands.count("scontrol"), 0);
+}
+
+TEST(CommandCluster, JobsAloneAreOneCommand) {
+  FakeCommands commands;
+  const auto nodes = CommandCluster(commands.run()).observe();
+  commands.ran.clear();
+  const auto jobs = CommandCluster(commands.run()).observe_jobs(nodes->nodes);
+  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+  EXPECT_EQ(jobs->size(), 6u);
+  EXPECT_EQ(commands.ran, (std::vector<Words>{{"squeue", "--json"}}));
+}
+
 TEST(CommandCluster, WhatCannotBeMarkedIsReleased) {
   FakeCommands commands;
   commands.update = 1;

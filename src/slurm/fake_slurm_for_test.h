@@ -24,7 +24,12 @@ class FakeSlurm : public SlurmCluster {
 
   Result<Observed> observe() override {
     if (silent) return Error{ErrorKind::kUnavailable, "slurm_command", "no answer", ""};
+    ++looks_at_nodes;
     return state;
+  }
+  Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>&) override {
+    if (silent) return Error{ErrorKind::kUnavailable, "slurm_command", "no answer", ""};
+    return state.jobs;
   }
   Result<std::int64_t> ask(const Ask& ask) override {
     ++asked;
@@ -34,7 +39,9 @@ class FakeSlurm : public SlurmCluster {
     for (const int device : devices) {
       if (holder(device) != nullptr) return Error{ErrorKind::kConflict, "no_room", "busy", ""};
     }
-    const std::int64_t id = add(ask.name, std::move(devices), placeholder_mark(ask.name)).id;
+    const bool is_marked = !ask.is_marked_by_gate || lua_marks;
+    const std::int64_t id =
+        add(ask.name, std::move(devices), is_marked ? placeholder_mark(ask.name) : "").id;
     if (loses_answers) return Error{ErrorKind::kTimeout, "too_slow", "no end", ""};
     return id;
   }
@@ -87,8 +94,10 @@ class FakeSlurm : public SlurmCluster {
   Observed state;
   bool loses_answers = false;  // what is asked for is given, and nobody hears of it
   bool silent = false;
+  bool lua_marks = true;  // the gate's Lua marks what we submit
   Error refusal;
   int asked = 0;
+  int looks_at_nodes = 0;
   int drains_set = 0;
   std::int64_t last_id = 1000;
 };

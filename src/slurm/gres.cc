@@ -110,6 +110,8 @@ Result<std::vector<std::string>> device_types(std::string_view gres) {
   return types;
 }
 
+bool binds_devices(std::string_view gres) { return gres.find("(S:") != std::string_view::npos; }
+
 std::optional<std::vector<int>> device_indices(std::string_view detail) {
   std::vector<int> all;
   if (detail.empty()) return all;

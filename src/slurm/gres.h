@@ -18,6 +18,9 @@ inline constexpr int kDevicesMax = 1024;  // of a node
 // of the text. kInvalid when it is malformed or has more than kDevicesMax.
 Result<std::vector<std::string>> device_types(std::string_view gres);
 
+// Whether the text binds devices to sockets: "(S:0-1)".
+bool binds_devices(std::string_view gres);
+
 // A job's "gpu:h200_0:1(IDX:0),gpu:h200_1:0(IDX:)" on a node: the indices, ascending. None when it
 // has devices without indices (GRES without files), or is malformed.
 std::optional<std::vector<int>> device_indices(std::string_view detail);

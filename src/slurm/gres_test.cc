@@ -51,5 +51,10 @@ TEST(Gres, RequestForExactlyTheseDevices) {
   EXPECT_EQ(pinned_gres(apart, {3}).error().code, "no_such_device");
 }
 
+TEST(Gres, DevicesThatAreBoundToSockets) {
+  EXPECT_TRUE(binds_devices("gpu:a_0:1(S:0),gpu:a_1:1(S:1)"));
+  EXPECT_FALSE(binds_devices("gpu:a_0:1,gpu:a_1:1"));
+}
+
 }  // namespace
 }  // namespace dove::slurm

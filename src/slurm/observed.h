@@ -19,6 +19,8 @@ struct NodeSeen {
   bool settles = false;  // down because Slurm has not heard of it yet, or lately not
   std::string reason;    // why it is drained or down, in Slurm's words
   std::vector<std::string> device_types;  // GRES type by index of the device; "": untyped
+  bool devices_bound =
+      false;  // to sockets: which one Slurm gives depends on the cores that it gives
   int cores_per_socket = 1;
   int threads_per_core = 1;
   std::vector<std::string> partitions;

@@ -58,9 +58,13 @@ Result<Observed> RestCluster::observe() {
   Observed seen;
   TRY_ASSIGN(const std::string nodes, get("nodes"));
   TRY_ASSIGN(seen.nodes, read_nodes(nodes));
-  TRY_ASSIGN(const std::string jobs, get("jobs"));
-  TRY_ASSIGN(seen.jobs, read_jobs(jobs, seen.nodes));
+  TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));
   return seen;
+}
+
+Result<std::vector<JobSeen>> RestCluster::observe_jobs(const std::vector<NodeSeen>& nodes) {
+  TRY_ASSIGN(const std::string jobs, get("jobs"));
+  return read_jobs(jobs, nodes);
 }
 
 Result<std::int64_t> RestCluster::ask(const Ask& ask) { return commands_.ask(ask); }

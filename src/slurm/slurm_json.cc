@@ -139,6 +139,7 @@ Result<NodeSeen> read_node(const json& object) {
     if (node.reason.empty()) node.reason = fmt::format("{}", fmt::join(words, " "));
   }
   TRY_ASSIGN(node.device_types, device_types(text_of(object, "gres")));
+  node.devices_bound = binds_devices(text_of(object, "gres"));
   node.threads_per_core =
       static_cast<int>(std::clamp<std::int64_t>(number_of(object, "threads").value_or(1), 1, 256));
   const auto cores = number_of(object, "cores");

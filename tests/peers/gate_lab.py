@@ -26,7 +26,7 @@ class GateLab(SlurmLab):
         conf = self.folder + "/slurm.conf"
         self.install("prolog.sh", self.shipped("prolog.sh").replace("\nPATH=", f"\nexport SLURM_CONF={conf}\nPATH=", 1))
         with open(conf, "a") as file:
-            file.write(f"JobSubmitPlugins=lua\nPrologSlurmctld={self.folder}/prolog.sh\n"
+            file.write(f"JobSubmitPlugins=lua\nPrologSlurmctld={self.folder}/prolog.sh\nEpilog=/bin/true\n"
                        "AuthInfo=cred_expire=5\n"  # a requeued job waits for that long, two minutes without it
                        "PartitionName=open Nodes=ALL Default=NO MaxTime=INFINITE State=UP OverSubscribe=NO\n")
 

@@ -69,6 +69,12 @@ class Gate(unittest.TestCase):
         with self.assertRaises(RuntimeError):  # it would be two words of the mark
             self.lab.sbatch("--gres=gpu:h200 seen:1")
 
+    def test_what_the_adapter_submits_is_marked_at_once_and_what_users_do_is_not(self):
+        name = ["-J", "dove-fence-1.1@dove", "--comment=dovetail"]
+        ours = self.lab.run(["sbatch", "--parsable", "--hold", "-D", "/", "-o", "/dev/null", "--mem=100", *name, "--wrap", "true"])
+        self.assertEqual(self.lab.mark(int(ours)), "dovetail dove-fence-1.1@dove")
+        self.assertEqual(self.lab.mark(self.lab.sbatch(*name)), "dovetail-gate")
+
     def test_no_user_gets_past_it(self):
         job = self.lab.sbatch("--gres=gpu:1")
         for change in ("Priority=100", "Nice=-5", "Nice=5", "Gres=gpu:2", "TresPerNode=gres:gpu:2", "TimeLimit=1",

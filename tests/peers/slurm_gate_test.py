@@ -123,6 +123,17 @@ class Gate(SharedNodes):
         self.assertEqual(len(a | b), 2)
         self.assertEqual(len(b | c | d), 4)
 
+    def test_the_lowest_free_gpu_needs_no_fence_and_slurm_is_told_to_look(self):
+        job = self.gated("--gres=gpu:1", "-w", "n0")
+        self.assertEqual(self.in_its_place(job), {("n0", 0)})
+        names = self.lab.run("squeue -h -t all -u root -o %j").split()
+        self.assertIn("dove-fence-0.0@dove", names)
+        self.assertFalse([name for name in names if name.startswith(f"dove-fence-{self.known_as(job)}.")])
+        pair = self.gated("--gres=gpu:2", "-w", "n0")
+        self.in_its_place(pair)
+        names = self.lab.run("squeue -h -t all -u root -o %j").split()
+        self.assertTrue([name for name in names if name.startswith(f"dove-fence-{self.known_as(pair)}.")])
+
     def test_three_users(self):
         jobs = {name: self.gated("--gres=gpu:1", user=name) for name in PEOPLE}
         held = set()

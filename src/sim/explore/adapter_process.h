@@ -59,6 +59,7 @@ class AdapterProcess {
   Process process_;
   wire::Loop loop_;
   wire::AsyncClient client_;
+  std::optional<slurm::SchedulerWake> wake_;
   std::optional<slurm::GateKeeper> keeper_;
   std::optional<slurm::Adapter> adapter_;
   std::optional<Errand> errand_;  // a cycle that is under way

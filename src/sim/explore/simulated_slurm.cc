@@ -50,6 +50,8 @@ SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOpt
       node.device_types.push_back(fmt::format("g_{}", i));
     }
   }
+  lua_marks_ = !one_in(4);
+  gives_lowest_ = !one_in(4);
 }
 
 void SimulatedSlurm::start() {
@@ -162,6 +164,7 @@ void SimulatedSlurm::try_start(std::int64_t id) {
     job.seen.gate->is_held = true;
     return;
   }
+  if (!gives_lowest_) std::reverse(free.begin(), free.end());
   free.resize(static_cast<std::size_t>(job.devices_wanted));
   TaskFacts& task = job.task.emplace();
   task.node = number_of(job.node);
@@ -272,6 +275,11 @@ Result<slurm::Observed> SimulatedSlurm::observe() {
   return seen;
 }
 
+Result<std::vector<JobSeen>> SimulatedSlurm::observe_jobs(const std::vector<slurm::NodeSeen>&) {
+  TRY_ASSIGN(slurm::Observed seen, observe());
+  return std::move(seen.jobs);
+}
+
 Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   TRY(reached());
   const std::vector<int> wanted = devices_of(ask.gres);
@@ -294,6 +302,11 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   ++given_;
   if (ask.name.starts_with(slurm::kFence_name)) {
     in(ask.limit_minutes * 60 * kSecond_us, id, [this, id] { jobs_.erase(id); });
+  }
+  if (ask.is_marked_by_gate) {
+    if (lua_marks_) job.seen.mark = slurm::placeholder_mark(ask.name);
+    TRY(answered());
+    return id;
   }
   TRY(answered());
   TRY(reached());

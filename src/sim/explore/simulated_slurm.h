@@ -50,6 +50,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   void set_caller_dead(bool dead) { caller_is_dead_ = dead; }
 
   Result<slurm::Observed> observe() override;
+  Result<std::vector<slurm::JobSeen>> observe_jobs(
+      const std::vector<slurm::NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const slurm::Ask& ask) override;
   Result<void> release(std::int64_t job) override;
   Result<void> mark(std::int64_t job, const std::string& text) override;
@@ -104,6 +106,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   std::vector<slurm::NodeSeen> nodes_;
   Records jobs_;
   std::int64_t ids_ = 0;
+  bool lua_marks_ = true;     // else its job_submit.lua is of a former version
+  bool gives_lowest_ = true;  // of the free devices, to jobs at the gate
   bool stopped_ = false;
   bool caller_is_dead_ = false;
   std::int64_t mute_until_us_ = 0;

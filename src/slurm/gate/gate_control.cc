@@ -46,9 +46,10 @@ CommandGate::CommandGate(Run run) : run_(std::move(run)) {
   if (!run_) run_ = run_command;
 }
 
-Result<void> CommandGate::run(std::vector<std::string> words) const {
+Result<void> CommandGate::run(std::vector<std::string> words, std::string input) const {
   const std::string program = words.front();
-  TRY_ASSIGN(const CommandEnd end, run_({.words = std::move(words), .output_max = kTextMax}));
+  TRY_ASSIGN(const CommandEnd end,
+             run_({.words = std::move(words), .output_max = kTextMax, .input = std::move(input)}));
   if (end.code == 0) return {};
   return Error{ErrorKind::kUnavailable, "slurm_command",
                fmt::format("{} exits with {}: {}", program, end.code, end.said), ""};
@@ -56,13 +57,20 @@ Result<void> CommandGate::run(std::vector<std::string> words) const {
 
 Result<void> CommandGate::place(const std::string& handle, const GatePlacing& placing) {
   // A job that was put back has a time before which Slurm does not start it.
-  return run({"scontrol", "update", "JobId=" + handle, "AdminComment=" + placing.mark,
-              "NodeList=" + placing.nodes, "StartTime=now"});
+  std::vector<std::string> words{"scontrol",
+                                 "update",
+                                 "JobId=" + handle,
+                                 "AdminComment=" + placing.mark,
+                                 "NodeList=" + placing.nodes,
+                                 "StartTime=now"};
+  if (placing.clears_words) words.emplace_back("Comment=");
+  return run(std::move(words));
 }
 
 Result<void> CommandGate::let_go(const std::string& handle) {
-  TRY(run({"scontrol", "release", handle}));
-  return run({"scontrol", "update", "JobId=" + handle, kPriority});
+  // One process. It ends with 0 although a release has failed, but then the priority is refused.
+  return run({"scontrol"},
+             fmt::format("release {}\nupdate JobId={} {}\n", handle, handle, kPriority));
 }
 
 Result<void> CommandGate::put_back(const std::string& handle, const GatePutBack& one) {

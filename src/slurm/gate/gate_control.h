@@ -47,7 +47,7 @@ class CommandGate : public GateControl {
   Result<void> mark(const std::string& handle, const std::string& text) override;
 
  private:
-  Result<void> run(std::vector<std::string> words) const;
+  Result<void> run(std::vector<std::string> words, std::string input = {}) const;
 
   Run run_;
 };

@@ -69,13 +69,14 @@ int tasks_at_once(const std::string& tasks) {
 }  // namespace
 
 GateKeeper::GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, GateFolder* folder,
-                       std::string cluster, std::string incarnation)
+                       std::string cluster, std::string incarnation, SchedulerWake* wake)
     : slurm_(slurm),
       control_(control),
       tell_(std::move(tell)),
       folder_(folder),
       cluster_(std::move(cluster)),
-      incarnation_(std::move(incarnation)) {}
+      incarnation_(std::move(incarnation)),
+      wake_(wake) {}
 
 void GateKeeper::read_words(const Observed& observed) {
   user_holds_.clear();
@@ -171,6 +172,7 @@ bool GateKeeper::is_told(const JobSeen& job, std::int64_t now_s) const {
 
 void GateKeeper::tell(const Observed& observed, std::int64_t now_s) {
   says_left_ = kSays_per_look;
+  check_marks(observed);
   read_words(observed);
   take_out(observed, now_s);
   GateRequest request;
@@ -292,6 +294,18 @@ void GateKeeper::say_what_cannot(const Observed& observed) {
   }
 }
 
+// A fence that Lua has not marked is released as nobody's, and asked for anew.
+void GateKeeper::check_marks(const Observed& observed) {
+  for (const JobSeen& job : observed.jobs) {
+    if (!new_fences_.contains(job.id) || !job.mark.empty()) continue;
+    if (std::exchange(lua_marks_, false)) {
+      telemetry::log(telemetry::Level::kWarning, "gate_lua_is_old",
+                     {{"remedy", "install deploy/slurm/job_submit.lua of this version"}});
+    }
+  }
+  new_fences_.clear();
+}
+
 GatePlan GateKeeper::plan(const Observed& observed, const std::vector<Wanted>& wanted,
                           const std::vector<WantedWork>& works, std::int64_t now_s) {
   GatePlan plan = plan_gate(observed, wanted, works, memory_, cluster_, now_s);
@@ -301,6 +315,7 @@ GatePlan GateKeeper::plan(const Observed& observed, const std::vector<Wanted>& w
   std::erase_if(memory_.since_s, [&](const auto& one) { return !plan.tried.contains(one.first); });
   for (const GateStart& start : plan.tried) memory_.since_s.try_emplace(start, now_s);
   for (const auto& [start, why] : plan.newly_refused) memory_.refused[start] = why;
+  for (const std::string& node : plan.surprises) memory_.surprised_s[node] = now_s;
   if (plan.fences.empty()) memory_.fence_trouble.clear();
   return plan;
 }
@@ -328,12 +343,16 @@ bool GateKeeper::ask_fences(const std::vector<Ask>& fences, std::int64_t now_s) 
   std::erase_if(no_fence_s_, [&](const auto& one) { return now_s - one.second >= kFenceAgain_s; });
   bool changed = false;
   int left = kFences_per_cycle;
-  for (const Ask& fence : fences) {
+  for (Ask fence : fences) {
     if (no_fence_s_.contains(fence.node)) continue;
     if (left-- <= 0) break;
+    fence.is_marked_by_gate = lua_marks_;
     const Result<std::int64_t> held = slurm_.ask(fence);
     changed = changed || held.ok();
-    if (held.ok()) continue;
+    if (held.ok()) {
+      if (lua_marks_) new_fences_.insert(*held);
+      continue;
+    }
     memory_.fence_trouble[fence.node] = held.error().message;
     no_fence_s_[fence.node] = now_s;
   }
@@ -359,21 +378,39 @@ bool GateKeeper::carry_out(const GatePlan& plan, const Observed& observed, std::
   }
   for (const std::int64_t fence : plan.release) changed = slurm_.release(fence).ok() || changed;
   changed = ask_fences(plan.fences, now_s) || changed;
+  prepare_wake(plan, observed, now_s);
+  changed = let_go(plan.place, jobs) || changed;
+  if (wake_ != nullptr) wake_->fire();
+  return changed;
+}
+
+// On a node where the first of them is to start: cores of its own are free there.
+void GateKeeper::prepare_wake(const GatePlan& plan, const Observed& observed, std::int64_t now_s) {
+  if (wake_ == nullptr) return;
   for (const GatePlacing& one : plan.place) {
+    if (user_holds_.contains(one.slurm_job)) continue;
+    const NodeSeen* node = observed.find_node(one.first_node);
+    if (node != nullptr) wake_->prepare(*node, now_s);
+    return;
+  }
+}
+
+bool GateKeeper::let_go(const std::vector<GatePlacing>& places,
+                        const std::map<std::int64_t, const JobSeen*>& jobs) {
+  bool changed = false;
+  for (GatePlacing one : places) {
     if (user_holds_.contains(one.slurm_job)) continue;  // the ledger has not heard it yet
     const JobSeen& job = *jobs.at(one.slurm_job);
+    one.clears_words = job.gate->comment.starts_with(kOurWords);
     Result<void> done = control_.place(job.gate->handle, one);
     changed = done.ok() || changed;
+    if (done.ok()) said_.erase(one.slurm_job);
     if (done.ok()) done = control_.let_go(job.gate->handle);
     telemetry::log(done.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning, "gate_let_go",
                    {{"slurm_job", one.slurm_job},
                     {"mark", one.mark},
                     {"nodes", one.nodes},
                     {"why_not", done.ok() ? "" : done.error().message}});
-    if (job.gate->comment.starts_with(kOurWords)) {
-      (void)control_.say(job.gate->handle, "");
-      said_.erase(one.slurm_job);
-    }
   }
   return changed;
 }

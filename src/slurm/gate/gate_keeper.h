@@ -18,6 +18,7 @@
 #include "slurm/gate/gate_folder.h"
 #include "slurm/gate/gate_json.h"
 #include "slurm/gate/gate_plan.h"
+#include "slurm/gate/scheduler_wake.h"
 
 namespace dove::slurm {
 
@@ -26,9 +27,10 @@ class GateKeeper {
   using Tell = std::function<Result<std::vector<GateJob>>(const GateRequest& request,
                                                           const std::vector<NodeSeen>& nodes)>;
 
-  // `folder`: of Lua's files; null: there are none (tests).
+  // `folder`: of Lua's files; null: there are none (tests). `wake`: null: jobs that are let go wait
+  // for Slurm's next look.
   GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, GateFolder* folder,
-             std::string cluster, std::string incarnation);
+             std::string cluster, std::string incarnation, SchedulerWake* wake = nullptr);
 
   // Reads the users' words, takes tasks out of arrays, and tells the controller what waits.
   // `observed`: a look that Slurm has answered.
@@ -65,6 +67,10 @@ class GateKeeper {
   // Whether it did anything, as the next.
   bool put_back(const JobSeen& job, const GatePutBack& one);
   bool ask_fences(const std::vector<Ask>& fences, std::int64_t now_s);
+  bool let_go(const std::vector<GatePlacing>& places,
+              const std::map<std::int64_t, const JobSeen*>& jobs);
+  void prepare_wake(const GatePlan& plan, const Observed& observed, std::int64_t now_s);
+  void check_marks(const Observed& observed);
 
   SlurmCluster& slurm_;
   GateControl& control_;
@@ -72,6 +78,7 @@ class GateKeeper {
   GateFolder* const folder_;
   const std::string cluster_;
   const std::string incarnation_;
+  SchedulerWake* const wake_;
   std::map<std::int64_t, Known> known_;
   std::map<std::int64_t, bool> words_;  // what users said since: held, or not
   std::set<std::int64_t> user_holds_;
@@ -79,6 +86,8 @@ class GateKeeper {
   std::map<std::int64_t, std::string> said_;             // the comment of each, as we wrote it last
   std::map<std::string, std::int64_t> not_taken_out_s_;  // tasks of arrays: tried last
   std::map<std::string, std::int64_t> no_fence_s_;       // by node: when there was none
+  std::set<std::int64_t> new_fences_;  // since the last look, without a mark of ours
+  bool lua_marks_ = true;              // else job_submit.lua is of a former version
   GateMemory memory_;
   bool has_waiting_ = false;
   bool took_out_ = false;  // tasks of arrays, at the last look

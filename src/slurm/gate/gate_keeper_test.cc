@@ -117,6 +117,42 @@ TEST_F(GateKeeperTest, AFewFencesAtATimeAndNoneWhereThereWasTrouble) {
   EXPECT_EQ(slurm.asked, 7);
 }
 
+TEST_F(GateKeeperTest, AFenceIsMarkedByTheGateUnlessItsLuaIsOfAFormerVersion) {
+  slurm.lua_marks = false;
+  EXPECT_TRUE(keeper.carry_out(fences(1), seen, 1000));
+  seen.jobs.push_back(slurm.state.jobs.back());
+  EXPECT_EQ(seen.jobs.back().mark, "");
+  keeper.tell(seen, 1001);
+  EXPECT_EQ(keeper.plan(seen, {}, {}, 1001).release, std::vector<std::int64_t>{slurm.last_id});
+  EXPECT_TRUE(keeper.carry_out(fences(1), seen, 1001));
+  EXPECT_EQ(slurm.state.jobs.back().mark, "dovetail dove-fence-1.1@dove") << "written by ask()";
+}
+
+TEST_F(GateKeeperTest, ThatItWasLetGoWakesTheScheduler) {
+  std::string config = "Epilog                  = /bin/true\n";
+  SchedulerWake wake(slurm, "dove", [&](const CommandWanted&) {
+    return Result<CommandEnd>(CommandEnd{0, config, ""});
+  });
+  GateKeeper waking(
+      slurm, control,
+      [](const GateRequest&, const std::vector<NodeSeen>&) {
+        return Result<std::vector<GateJob>>(std::vector<GateJob>());
+      },
+      nullptr, "dove", "a1", &wake);
+  GatePlan plan = placing();
+  plan.place[0].first_node = "n1";
+  EXPECT_FALSE(waking.carry_out(GatePlan{}, seen, 1000));
+  EXPECT_EQ(slurm.asked, 0) << "nothing was let go";
+  EXPECT_TRUE(waking.carry_out(plan, seen, 1000));
+  EXPECT_EQ(slurm.asked, 1);
+  EXPECT_TRUE(slurm.state.jobs.empty()) << "it is given back at once";
+  config = "Epilog = (null)\n";
+  EXPECT_TRUE(waking.carry_out(plan, seen, 1001));
+  EXPECT_EQ(slurm.asked, 2) << "the configuration is not read each time";
+  EXPECT_TRUE(waking.carry_out(plan, seen, 2000));
+  EXPECT_EQ(slurm.asked, 2);
+}
+
 TEST_F(GateKeeperTest, ATaskThatCannotBeTakenOutIsTriedAgainLater) {
   job().gate->array_job = 5;
   job().gate->array_tasks = "1-3";

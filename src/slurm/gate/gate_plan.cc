@@ -257,6 +257,7 @@ class GatePlanner {
     }
     const std::string wrong = difference(job, keys, observed_);
     if (!wrong.empty() && !has_work(keys)) {
+      for (const HeldOnNode& held : job.held) plan_.surprises.insert(held.node);
       plan_.put_back.push_back(back(job, wrong));
       return refuse(start, keys, wrong);
     }
@@ -336,7 +337,17 @@ class GatePlanner {
     return is_free ? "" : fmt::format("another job is starting on {}", node->name);
   }
 
-  // Whether all devices there that are not the job's are held; asks for what is missing.
+  // Whether Slurm gives it, of several free devices there, the one of the lowest index. Several
+  // devices may be chosen by their links, which it does not tell.
+  bool gets_lowest(const Wanted& wanted, const NodeSeen& node) const {
+    const auto surprised = memory_.surprised_s.find(node.name);
+    const bool is_surprised =
+        surprised != memory_.surprised_s.end() && now_s_ - surprised->second < kSurprisedFor_s;
+    return wanted.devices.size() == 1 && !node.devices_bound && !is_surprised;
+  }
+
+  // Whether all devices there that Slurm might give it in place of its own are held; asks for what
+  // is missing.
   bool fence(const Starting& one, const Wanted& wanted) {
     const NodeSeen& node = *observed_.find_node(wanted.key.node);
     std::set<int> missing;
@@ -349,6 +360,9 @@ class GatePlanner {
       if (held == nullptr) continue;
       fences_kept_.insert(job.id);
       for (const int device : held->devices) missing.erase(device);
+    }
+    if (gets_lowest(wanted, node)) {
+      missing.erase(missing.upper_bound(wanted.devices.front()), missing.end());
     }
     if (missing.empty()) return true;
     Ask ask;
@@ -422,7 +436,8 @@ class GatePlanner {
     if (!mark.nodes) mark.nodes = one.job->gate->nodes_wanted;
     std::vector<std::string> nodes;
     for (const Wanted* wanted : *one.keys) nodes.push_back(wanted->key.node);
-    plan_.place.push_back({one.job->id, write_mark(mark), text::fold_hostlist(nodes)});
+    plan_.place.push_back(
+        {one.job->id, write_mark(mark), text::fold_hostlist(nodes), nodes.front()});
   }
 
   const Observed& observed_;

@@ -3,8 +3,9 @@
 //
 // Pure and level-triggered, as plan(): computed anew from each look at Slurm. Slurm chooses devices
 // by itself, so on each of a job's nodes a fence, an allocation that runs nothing, holds every
-// device that is free in Slurm and not the job's, until it has started. Only one job
-// with devices at a time starts on a node.
+// device that is free in Slurm, not the job's, and that Slurm might give it, until it has started.
+// A single device that is bound to no socket is the free one of the lowest index (22.05): then
+// those of higher indices need no fence. Only one job with devices at a time starts on a node.
 #pragma once
 
 #include <compare>
@@ -34,15 +35,21 @@ struct GateMemory {
   std::map<GateStart, std::int64_t> since_s;         // it is tried
   std::map<GateStart, std::string> refused;          // why; while it is wanted
   std::map<std::string, std::string> fence_trouble;  // by node: why there was no fence lately
+  // By node: when Slurm gave other devices there than the ledger. For a while, whatever is not a
+  // job's is fenced there.
+  std::map<std::string, std::int64_t> surprised_s;
 };
 
 // A start that Slurm has not made within this time is given up.
 inline constexpr std::int64_t kGateStartWithin_s = 20;
+inline constexpr std::int64_t kSurprisedFor_s = 3600;
 
 struct GatePlacing {
   std::int64_t slurm_job = 0;
   std::string mark;
   std::string nodes;
+  std::string first_node = {};  // of these
+  bool clears_words = false;    // why it waited, which we wrote for its user
 };
 
 struct GatePutBack {
@@ -64,6 +71,7 @@ struct GatePlan {
   std::vector<std::pair<std::int64_t, std::string>> marks;
   std::set<GateStart> tried;
   std::map<GateStart, std::string> newly_refused;
+  std::set<std::string> surprises;   // nodes where Slurm gave other devices than the ledger
   std::set<std::int64_t> confirmed;  // Slurm's jobs that hold what the ledger gave them
 };
 

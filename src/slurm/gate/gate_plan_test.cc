@@ -31,6 +31,7 @@ class GatePlanTest : public testing::Test {
     job.gate->is_held = job.gate->may_requeue = true;
     job.gate->memory_per_node = 1;
     seen.nodes = FakeSlurm().state.nodes;
+    seen.nodes[0].devices_bound = true;
     seen.jobs.push_back(job);
   }
   JobSeen& job() { return seen.jobs[0]; }
@@ -84,6 +85,40 @@ TEST_F(GatePlanTest, FirstTheOtherDevicesAreFencedThenItIsLetGo) {
   ASSERT_EQ(now.place.size(), 1u);
   EXPECT_EQ(now.place[0].mark, kHere);
   EXPECT_EQ(now.place[0].nodes, "n1");
+}
+
+TEST_F(GatePlanTest, ASingleDeviceThatIsTheLowestFreeOneNeedsNoFence) {
+  seen.nodes[0].devices_bound = false;
+  add("", {0});
+  ASSERT_EQ(plan().fences.size(), 1u);
+  EXPECT_EQ(plan().fences[0].gres, "gpu:h_1:1");
+  add("", {1});
+  EXPECT_TRUE(plan().fences.empty());
+  ASSERT_EQ(plan().place.size(), 1u);
+  EXPECT_EQ(plan().place[0].first_node, "n1");
+  wanted[0].devices = {2, 3};
+  EXPECT_TRUE(plan().fences.empty()) << "no other device is free";
+}
+
+TEST_F(GatePlanTest, SeveralDevicesAreFencedAllAroundForTheirLinksMayDecide) {
+  seen.nodes[0].devices_bound = false;
+  wanted[0].devices = {0, 1};
+  ASSERT_EQ(plan().fences.size(), 1u);
+  EXPECT_EQ(plan().fences[0].gres, "gpu:h_2:1,gpu:h_3:1");
+}
+
+TEST_F(GatePlanTest, WhereSlurmGaveAnotherDeviceAllAreFencedForAWhile) {
+  seen.nodes[0].devices_bound = false;
+  wanted[0].devices = {0};
+  EXPECT_TRUE(plan().fences.empty());
+  memory.surprised_s["n1"] = 1000 - kSurprisedFor_s;
+  EXPECT_TRUE(plan().fences.empty());
+  ++memory.surprised_s["n1"];
+  ASSERT_EQ(plan().fences.size(), 1u);
+  EXPECT_EQ(plan().fences[0].gres, "gpu:h_1:1,gpu:h_2:1,gpu:h_3:1");
+  starts({3});
+  EXPECT_TRUE(plan().surprises.contains("n1"));
+  EXPECT_EQ(plan().put_back.size(), 1u);
 }
 
 TEST_F(GatePlanTest, WhatBecomesFreeMeanwhileIsFencedToo) {
