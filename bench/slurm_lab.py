@@ -50,6 +50,7 @@ def environment_of(pid):
 
 class SlurmLab:
     ungated = ()  # options of sbatch for a job that no gate looks at
+    command_limit_s = 120
 
     def __init__(self, nodes, cpus, accounting=False, gpus=0):
         """gpus: of each node, each with a GRES type of its own; memory is counted then too."""
@@ -223,7 +224,7 @@ class SlurmLab:
 
     def run(self, command, check=True):
         done = subprocess.run(command, shell=isinstance(command, str), env=self.environment, text=True, errors="replace",
-                              capture_output=True, timeout=120)
+                              capture_output=True, timeout=self.command_limit_s)
         if check and done.returncode != 0:
             raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
         return done.stdout
