@@ -304,9 +304,7 @@ CycleEnd Adapter::cycle(Look look) {
     reports_ = std::move(now.reports);
   }
   std::vector<WorkReport> gate_works;
-  // The controller hears of the gate from an adapter that it knows.
   if (gate_ != nullptr && end.slurm_answers && wanted_) {
-    if (look != Look::kNone) gate_->tell(observed_, now_s);
     GatePlan now = gate_->plan(observed_, *wanted_, works_, now_s);
     reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
     gate_confirmed_ = std::move(now.confirmed);
@@ -344,6 +342,9 @@ CycleEnd Adapter::cycle(Look look) {
   end.changed = carry_out(plan(observed_, *wanted_, memory_, options_.cluster, now_s)) || !taken;
   end.changed = carry_out(look_at_works()) || end.changed;
   if (gate_ != nullptr) {
+    // After the report: the ledger is to place jobs by what is free now, and hears of the gate from
+    // an adapter that it knows.
+    if (look != Look::kNone && taken) gate_->tell(observed_, now_s);
     const GatePlan due = gate_->plan(observed_, *wanted_, works_, now_s);
     end.changed = gate_->carry_out(due, observed_, now_s) || end.changed;
     end.gate_starts = gate_->is_starting();
