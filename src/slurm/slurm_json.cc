@@ -284,9 +284,11 @@ void read_shape(const json& object, GateSeen& gate) {
     return static_cast<int>(std::min(number_of(object, name).value_or(otherwise), kMost));
   };
   gate.nodes = std::max(number("node_count", 1), 1);
+  // Of a waiting job with -n and without -N Slurm tells as many nodes as CPUs. Each has a task.
+  if (const int said = number("tasks", 0); said > 0) gate.nodes = std::min(gate.nodes, said);
+  const int tasks = std::max(number("tasks", 1), 1);
   gate.cpus = std::max(number("cpus", 1), 1);
   const int most = number("max_nodes", 0);
-  const int tasks = std::max(number("tasks", 1), 1);
   const auto cannot = [&](const char* what) {
     if (gate.cannot.empty()) gate.cannot = what;
   };

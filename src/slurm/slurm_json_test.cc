@@ -153,6 +153,16 @@ GateSeen at_the_gate(const std::string& more) {
   return jobs.ok() ? *jobs->front().gate : GateSeen();
 }
 
+// sbatch -n 1 -c 4: Slurm 22.05 estimates 4 nodes of the waiting job.
+TEST(SlurmJson, AJobHasNoMoreNodesThanTasks) {
+  const GateSeen one = at_the_gate(R"(, "node_count": 4, "tasks": 1)");
+  EXPECT_EQ(one.cannot, "");
+  EXPECT_EQ(one.nodes, 1);
+  EXPECT_EQ(one.cpus, 4);
+  EXPECT_EQ(at_the_gate(R"(, "node_count": 2, "tasks": 4)").nodes, 2);
+  EXPECT_EQ(at_the_gate(R"(, "node_count": 2)").nodes, 2);
+}
+
 TEST(SlurmJson, WhatTheGateCannotPlace) {
   EXPECT_EQ(at_the_gate("").cannot, "");
   EXPECT_EQ(at_the_gate(R"(, "tres_per_task": "gres:gpu:2", "tasks": 4)").gpus_per_node, 8);
