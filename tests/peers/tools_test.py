@@ -14,7 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "tools"))
-from places import HERE, TOOLS, Places, available  # noqa: E402
+from places import HERE, Places, available  # noqa: E402
 
 SKIP = 77
 SNAKEMAKE_PARTS = int(os.environ.get("DOVE_SNAKEMAKE_PARTS", "6"))
@@ -86,11 +86,7 @@ class Tools(unittest.TestCase):
             def what(place, way=way):
                 folder = os.path.join(place.folder, "snakemake-" + way)
                 shutil.copytree(os.path.join(HERE, "snakemake"), folder)
-                done = place.run(TOOLS + "/bin/snakemake", "--directory", folder, "--snakefile", folder + "/Snakefile",
-                                 "--executor", "slurm", "--jobs", "8", "--slurm-status-command", way,
-                                 "--seconds-between-status-checks", "1", "--slurm-init-seconds-before-status-checks", "1",
-                                 "--latency-wait", "20", "--slurm-no-account", "--config", f"parts={SNAKEMAKE_PARTS}",
-                                 limit_s=200 + 6 * SNAKEMAKE_PARTS)
+                done = place.snakemake(folder, way, SNAKEMAKE_PARTS)
                 if done.returncode != 0:
                     raise AssertionError(f"{place.name}: {done.stdout}{done.stderr}")
                 steps = [line for line in done.stderr.splitlines() if "(100%) done" in line]

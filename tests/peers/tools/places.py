@@ -6,6 +6,7 @@ environment that `tools/peer_tools` makes below build/.
 import concurrent.futures
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -31,11 +32,14 @@ def available():
 
 
 class Place:
-    """`name`: of the place; `folder`: where its tools work; `faces`: the commands."""
+    """`name`: of the place; `folder`: where its tools work; `faces`: the commands; `user`: who runs them, if somebody else."""
 
-    def __init__(self, name, folder, faces, environment):
+    def __init__(self, name, folder, faces, environment, user=None):
         self.name, self.folder = name, folder
+        self.identity = {"user": user, "group": "nogroup", "extra_groups": []} if user else {}
         os.makedirs(folder)
+        if user:
+            shutil.chown(folder, user)
         self.environment = {**environment, "HOME": folder,
                             "PATH": ":".join([faces, TOOLS + "/bin", environment["PATH"]])}
         for variable in list(self.environment):
@@ -44,7 +48,7 @@ class Place:
 
     def run(self, *command, limit_s=240, **more):
         return subprocess.run(command, cwd=self.folder, env={**self.environment, **more}, capture_output=True, text=True,
-                              timeout=limit_s)
+                              timeout=limit_s, **self.identity)
 
     def nextflow(self, folder, *arguments):
         """Runs what lies in the folder; its own files go there too."""
@@ -56,12 +60,43 @@ class Place:
                               env={**self.environment, "NXF_HOME": folder + "/home", "NXF_OFFLINE": "true"},
                               capture_output=True, text=True, timeout=300)
 
+    def snakemake(self, folder, status_command, parts):
+        """Makes what lies in the folder, with jobs that it watches by `status_command`."""
+        return self.run(TOOLS + "/bin/snakemake", "--directory", folder, "--snakefile", folder + "/Snakefile",
+                        "--executor", "slurm", "--jobs", "8", "--slurm-status-command", status_command,
+                        "--seconds-between-status-checks", "1", "--slurm-init-seconds-before-status-checks", "1",
+                        "--latency-wait", "20", "--slurm-no-account", "--config", f"parts={parts}", limit_s=200 + 6 * parts)
+
     def tool(self, script, *arguments, **more):
         """What the Python script of this folder says in its last line, which is JSON."""
         done = self.run(TOOLS + "/bin/python", os.path.join(HERE, script), *arguments, **more)
         if done.returncode != 0:
             raise AssertionError(f"{self.name}: {script} exited {done.returncode}\n{done.stdout}{done.stderr}")
         return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def commands_of_slurm(lab):
+    """A folder for PATH. Tools drop SLURM_* from the environment, the place of the configuration with it."""
+    folder = lab.folder + "/commands"
+    os.makedirs(folder)
+    for name in COMMANDS:
+        with open(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
+            file.write(f'#!/bin/sh\nSLURM_CONF={lab.folder}/slurm.conf exec /usr/bin/{name} "$@"\n')
+    return folder
+
+
+def commands_of_dove(cluster, names=COMMANDS):
+    folder = cluster.folder + "/commands"
+    os.makedirs(folder)
+    for name in names:
+        os.symlink(DOVE, f"{folder}/{name}")
+    return folder
+
+
+def in_each(places, what):
+    """What `what(place)` gives of each; in all at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(len(places)) as pool:
+        return list(pool.map(what, places))
 
 
 class Places:
@@ -72,8 +107,8 @@ class Places:
         try:
             self.lab = self.open(SlurmLab(nodes=NODES, cpus=CORES, accounting=True))
             self.cluster = self.open(Cluster(nodes=NODES, cores=CORES))
-            self.slurm = Place("Slurm", self.lab.folder + "/work", self.commands_of_slurm(), os.environ)
-            self.dove = Place("Dovetail", self.cluster.folder + "/work", self.commands_of_dove(),
+            self.slurm = Place("Slurm", self.lab.folder + "/work", commands_of_slurm(self.lab), os.environ)
+            self.dove = Place("Dovetail", self.cluster.folder + "/work", commands_of_dove(self.cluster),
                               {**self.cluster.environment, "DOVE_DATA": self.cluster.data})
         except BaseException:
             self.close(*sys.exc_info())
@@ -92,24 +127,6 @@ class Places:
         while self.opened:  # the last first
             self.opened.pop().__exit__(kind, error, trace)
 
-    def commands_of_slurm(self):
-        """Tools drop SLURM_* from the environment, the place of the configuration with it."""
-        folder = self.lab.folder + "/commands"
-        os.makedirs(folder)
-        for name in COMMANDS:
-            with open(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
-                file.write(f'#!/bin/sh\nSLURM_CONF={self.lab.folder}/slurm.conf exec /usr/bin/{name} "$@"\n')
-        return folder
-
-    def commands_of_dove(self):
-        folder = self.cluster.folder + "/commands"
-        os.makedirs(folder)
-        for name in COMMANDS:
-            os.symlink(DOVE, f"{folder}/{name}")
-        return folder
-
     def both(self, what):
         """What `what(place)` gives of Slurm, then of Dovetail; both at the same time."""
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            theirs, ours = pool.submit(what, self.slurm), pool.submit(what, self.dove)
-            return theirs.result(), ours.result()
+        return in_each((self.slurm, self.dove), what)
