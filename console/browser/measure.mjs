@@ -18,7 +18,6 @@ async function open(slowdown) {
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const cdp = await context.newCDPSession(page);
-  await cdp.send('Network.enable');
   await cdp.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
   return { context, page, cdp };
 }
@@ -28,6 +27,7 @@ async function load(slowdown) {
   const { context, page, cdp } = await open(slowdown);
   let bytes = 0;
   const api = new Set();
+  await cdp.send('Network.enable'); // only here: it keeps a record of each request in the page's memory
   cdp.on(
     'Network.requestWillBeSent',
     (event) => new URL(event.request.url).pathname.startsWith('/v1/') && api.add(event.requestId),
