@@ -205,6 +205,16 @@ await test('a job that waits says why, with numbers, and an order of its own', a
   await state(page, 'cancelled');
 });
 
+await test('a job says how far it is', async () => {
+  const script = '#!/bin/sh\necho "step=7000 seconds=0.5 loss=0.25 phase=train" >$DOVE_PROGRESS\nsleep 120\n';
+  const job = await submit({ name: 'steps', script, cores: 1 });
+  await until('its progress', async () => (await call('GET', `/v1/jobs/${job}`)).progress?.step === 7000);
+  await visit(page, `/jobs/${job}`);
+  const progress = page.getByRole('region', { name: 'Progress' });
+  for (const text of ['7,000', '500 ms', '0.25', 'train']) await progress.getByText(text).first().waitFor();
+  await call('POST', `/v1/jobs/${job}/cancel`);
+});
+
 await test('an ended job is submitted again, with what it asked for', async () => {
   const once = await submit({
     name: 'once',

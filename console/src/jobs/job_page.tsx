@@ -14,6 +14,7 @@ import { JobActions } from './actions';
 import { Attempts } from './attempts';
 import { referenceOf, resourcesOf, typeOf } from './filters';
 import { Logs } from './logs';
+import { progressFacts } from './progress';
 
 const Terminal = lazy(() => import('./terminal'));
 
@@ -110,6 +111,16 @@ function Summary({ job }: { job: Job }) {
       <Panel title="Summary">
         <JobFacts job={job} />
       </Panel>
+      {job.progress && (
+        <Panel title="Progress">
+          <Facts facts={progressFacts(job.progress)} />
+          {job.progress.hang && (
+            <p className="trouble" role="alert">
+              {job.progress.hang}
+            </p>
+          )}
+        </Panel>
+      )}
       <Attempts job={job} />
       {job.warnings && job.warnings.length > 0 && (
         <Panel title="Warnings">

@@ -128,7 +128,7 @@ function Recent() {
       <Suspense fallback={<div className="plot" />}>
         {data && (
           <Plot
-            label={`${span}: GPUs held and jobs running; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`}
+            label={`${span} of the jobs submitted in the last day: GPUs held and jobs running; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`}
             data={[series.atS, series.gpus, series.running]}
             lines={LINES}
           />
