@@ -53,7 +53,7 @@ const brief = (node) => ({
   name: node.name,
   topology: node.topology,
   jobs: node.jobs,
-  gpus_free_milli: node.devices.map((device) => device.free_milli),
+  devices_free_milli: node.devices.map((device) => device.free_milli),
 });
 
 function change() {

@@ -190,7 +190,7 @@ Json node_brief_json(const core::Node& node) {
           {"findings", findings_json(node)},
           {"jobs", jobs_json(node)},
           {"gpu_model", gpus == 0 ? "" : node.inventory->devices[0].model},
-          {"gpus_free_milli", std::move(free)}};
+          {"devices_free_milli", std::move(free)}};
 }
 
 }  // namespace dove::views

@@ -68,7 +68,7 @@ TEST(Views, ANodeShowsWhatIsFree) {
   EXPECT_FALSE(node.contains("agent_token_sha256"));
 
   const Json brief = node_brief_json(state.nodes.front());
-  EXPECT_EQ(brief["gpus_free_milli"], Json({0, 750})) << brief;
+  EXPECT_EQ(brief["devices_free_milli"], Json({0, 750})) << brief;
   for (const char* same : {"id", "name", "state", "topology", "findings", "jobs", "gpu_model"}) {
     EXPECT_EQ(brief[same], node[same]) << same;
   }

@@ -31,10 +31,22 @@ async function problemOf(response: Response): Promise<ApiError> {
   }
 }
 
+// What public/early.js has asked for, until it is taken.
+const early = (globalThis as { doveEarly?: Map<string, Promise<Response>> }).doveEarly;
+export const earlyPaths = () => [...(early?.keys() ?? [])];
+
+// None where it was not asked for, or did not reach the server.
+async function takeEarly(path: string): Promise<Response | undefined> {
+  const answer = early?.get(path);
+  early?.delete(path);
+  return answer?.catch(() => undefined);
+}
+
 export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, { credentials: 'same-origin', ...init });
+    response =
+      (init.method ? undefined : await takeEarly(path)) ?? (await fetch(path, { credentials: 'same-origin', ...init }));
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new ApiError(0, 'unreachable', 'The server cannot be reached. Trying again helps once it is back.');
@@ -45,21 +57,8 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   throw problem;
 }
 
-// What public/early.js has asked for, until it is taken.
-const early = (globalThis as { doveEarly?: Map<string, Promise<Response>> }).doveEarly;
-
-export const earlyPaths = () => [...(early?.keys() ?? [])];
-
-async function takeEarly(path: string): Promise<Response | undefined> {
-  const answer = early?.get(path);
-  early?.delete(path);
-  const response = await answer?.catch(() => undefined);
-  return response?.ok ? response : undefined; // any other is asked for again, and then told
-}
-
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = (await takeEarly(path)) ?? (await send(path, { headers: { Accept: 'application/json' }, signal }));
-  return response.json() as Promise<T>;
+  return (await send(path, { headers: { Accept: 'application/json' }, signal })).json() as Promise<T>;
 }
 
 export async function change<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> {

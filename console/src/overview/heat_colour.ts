@@ -61,7 +61,7 @@ export function groupOf(node: Pick<NodeBrief, 'topology'>): string {
 }
 
 export function tip(node: NodeBrief, device: number, holder: JobSummary | undefined): string {
-  const free = node.gpus_free_milli[device];
+  const free = node.devices_free_milli[device];
   const lines = [`${node.name}, GPU ${device}${node.gpu_model ? ` (${node.gpu_model})` : ''}`];
   if (holder) lines.push(`job ${holder.id} ${holder.name} of ${holder.user}, queue ${holder.queue}`);
   else if (free !== undefined) lines.push(free >= 1000 ? 'free' : `${(1000 - free) / 10} % taken`);

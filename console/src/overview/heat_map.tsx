@@ -98,8 +98,8 @@ function HeatTable({ nodes }: { nodes: NodeBrief[] }) {
             <Link href={`/nodes/${encodeURIComponent(node.name)}`}>{node.name}</Link>
           </td>
           <td>{node.state}</td>
-          <td>{node.gpus_free_milli.length}</td>
-          <td>{node.gpus_free_milli.filter((free) => free >= 1000).length}</td>
+          <td>{node.devices_free_milli.length}</td>
+          <td>{node.devices_free_milli.filter((free) => free >= 1000).length}</td>
           <td>
             {node.jobs.slice(0, 8).map((id) => (
               <Link key={id} href={`/jobs/${id}`}>
@@ -233,7 +233,7 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
       (nodes ?? []).map((node) => ({
         name: node.name,
         group: groupOf(node),
-        gpus: node.gpus_free_milli.length,
+        gpus: node.devices_free_milli.length,
       })),
     [nodes],
   );
@@ -244,7 +244,7 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
     const toneOf = (index: number): string => {
       const cell = layout!.cells[index]!;
       const node = nodes![cell.node]!;
-      if (by === 'use') return useTone(node.gpus_free_milli[cell.device] ?? 1000);
+      if (by === 'use') return useTone(node.devices_free_milli[cell.device] ?? 1000);
       if (by === 'health') return healthTone(node, cell.device);
       const holder = holders.get(`${node.name}/${cell.device}`);
       return holder ? named.get(word(holder))! : 'free';
