@@ -198,6 +198,18 @@ void fields(Ar& ar, typename Ar::template Of<core::Learned>& v) {
      v.next_look, v.waiting_ms);
 }
 
+// Its nodes: what finds them by name follows from them.
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::NodeTable>& v) {
+  if constexpr (Ar::kReads) {
+    core::NodeTable::Nodes nodes;
+    ar(nodes);
+    for (core::Node& node : nodes) v.push_back(std::move(node));
+  } else {
+    ar(v.by_id());
+  }
+}
+
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::JoinToken>& v) {
   ar(v.node_name, v.expires_at);

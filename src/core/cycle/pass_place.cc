@@ -96,7 +96,7 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClas
                         stay_of(state, *it.spec).end(state.now), kNever, &ignored});
   Candidates candidates;
   candidates.ranked = &it.pool->nodes;
-  candidates.nodes = &state.nodes;
+  candidates.nodes = &state.nodes.by_id();
   candidates.domains = &it.pool->domains;
   candidates.jobs = &state.jobs;
   candidates.executors = &state.executors;

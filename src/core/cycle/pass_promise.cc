@@ -110,7 +110,7 @@ class Attempted {
     PlannedBooks planned(state_, plan_, claim_);
     Candidates candidates;
     candidates.ranked = &pool_index_of(state_, cycle_.indexes, spec_)->nodes;
-    candidates.nodes = &state_.nodes;
+    candidates.nodes = &state_.nodes.by_id();
     candidates.jobs = &state_.jobs;
     candidates.executors = &state_.executors;
     candidates.free = &planned;

@@ -117,7 +117,7 @@ FreeView WhatIf::view(NodeId node) const {
 Candidates WhatIf::candidates() const {
   Candidates all;
   all.ranked = &ranked_;
-  all.nodes = &state_.nodes;
+  all.nodes = &state_.nodes.by_id();
   if (!views().empty()) all.views = &views();
   // Labels are compared with the jobs on a node, which are looked up here.
   if (!empty_) all.jobs = &state_.jobs;

@@ -20,7 +20,7 @@ inline RankedNodes ranked_nodes(const State& state) {
 inline Candidates candidates_of(const State& state, const RankedNodes& ranked) {
   Candidates candidates;
   candidates.ranked = &ranked;
-  candidates.nodes = &state.nodes;
+  candidates.nodes = &state.nodes.by_id();
   candidates.jobs = &state.jobs;
   return candidates;
 }

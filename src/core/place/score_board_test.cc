@@ -129,7 +129,8 @@ TEST(ScoreBoard, TasksWithoutDevicesAreScoredByPoliciesThatLearn) {
   Random random(9);
   State state;
   for (std::uint32_t id = 1; id <= 2; ++id) {
-    Node& node = state.nodes.emplace_back(some_node(id, random));
+    state.nodes.push_back(some_node(id, random));
+    Node& node = state.nodes.back();
     node.inventory = inventory("m", id == 1 ? 2 : 0);
     node.cores_free = {0, 1, 2, 3};
     node.device_free_milli.assign(node.inventory->devices.size(), 0);
@@ -166,7 +167,8 @@ State four_nodes() {
   Random random(7);
   State state;
   for (std::uint32_t id = 1; id <= 4; ++id) {
-    Node& node = state.nodes.emplace_back(some_node(id, random));
+    state.nodes.push_back(some_node(id, random));
+    Node& node = state.nodes.back();
     node.inventory = inventory("m", id == 2 ? 1 : 2);
     node.cores_free = {0, 1, 2, 3, 4, 5, 6, 7};
     node.device_free_milli.assign(node.inventory->devices.size(), 1000);

@@ -436,7 +436,7 @@ std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   }
   Candidates candidates;
   candidates.ranked = &ranked;
-  candidates.nodes = &state_.nodes;
+  candidates.nodes = &state_.nodes.by_id();
   candidates.views = &views;
   candidates.executors = &state_.executors;
   auto found = find_places(candidates, policy_, query.spec, query.avoided);

@@ -65,6 +65,7 @@ class Hash {
   void add(const ById<Of, T>& list) {
     add(list.values());
   }
+  void add(const NodeTable& nodes) { add(nodes.by_id()); }
   void add(const CoreSet& cores) { add(cores.ids()); }
   template <class T>
   void add(const std::set<T>& list) {

@@ -285,6 +285,9 @@ std::optional<std::string> find_broken_invariant(const State& state) {
   }
   for (const Node& node : state.nodes) {
     if (auto broken = check_node(node, sums)) return broken;
+    if (state.find_node(node.name) != &node) {
+      return fmt::format("node {} is not found by its name, '{}'", node.id.value, node.name);
+    }
   }
   add_foreign(state, sums);
   if (auto broken = check_placeholders(state)) return broken;

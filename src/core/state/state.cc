@@ -29,11 +29,6 @@ Node* State::find_node(NodeId id) { return nodes.holds(id) ? &nodes[id] : nullpt
 
 const Node* State::find_node(NodeId id) const { return nodes.holds(id) ? &nodes[id] : nullptr; }
 
-const Node* State::find_node(const std::string& name) const {
-  for (const Node& node : nodes) {
-    if (node.name == name) return &node;
-  }
-  return nullptr;
-}
+const Node* State::find_node(std::string_view name) const { return nodes.find(name); }
 
 }  // namespace dove::core

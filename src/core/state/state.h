@@ -10,13 +10,14 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/collections/id_map.h"
 #include "core/state/accounts.h"
 #include "core/state/changes.h"
 #include "core/state/learned/history.h"
-#include "model/by_id.h"
+#include "core/state/node_table.h"
 #include "model/declared.h"
 #include "model/event.h"
 #include "model/executor.h"
@@ -128,74 +129,6 @@ struct PromiseRecord {
   bool cleared = false;  // as in the decision
 };
 
-struct OpenFinding {
-  Finding finding;
-  Instant since;
-};
-
-// The network from a node to `peer` failed.
-struct LinkVote {
-  NodeId peer;
-  Instant at;
-  JobId job = {};  // whose tasks say so; none: preflight
-};
-
-// What an executor does on a node, and whether new work of ours may go there.
-struct NodeExecutor {
-  std::string name;
-  ExecutorNodeState state = ExecutorNodeState::kUp;
-  std::string why = {};
-  std::vector<ForeignAllocation> foreign = {};  // ascending by id
-  // Copied from the executor, so that a node tells by itself whether it takes work.
-  bool placeholders = false;
-  ExecutorContact contact = ExecutorContact::kSilent;
-};
-
-// What a node's agent was last told, and counts on until it is told something else. 0: nothing yet.
-struct Agreed {
-  Span fence = {};
-  Span disconnect_grace = {};
-  Span outage_grace = {};
-};
-
-// The books of one node. Free amounts exclude what is reserved for the system. What a launch, an
-// end and a search look at comes first.
-struct Node {
-  NodeId id;
-  Contact contact = Contact::kSilent;
-  LifeStage life = LifeStage::kProduction;
-  bool removed = false;
-  std::shared_ptr<const Inventory> inventory;
-  std::vector<OpenFinding> findings;  // ascending by check and device
-  std::int64_t memory_free_bytes = 0;
-  CoreSet cores_free;
-  std::vector<std::int32_t> device_free_milli;  // by device index
-  std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
-  std::vector<Countable> countables_free;       // ascending by name
-  std::vector<JobId> jobs;  // ascending, with a placement here that has not ended
-  NodeDeclaration declared;
-  std::string name;
-  std::string boot_id;
-  std::string backend;
-  std::string address;
-  std::string agent_token_sha256;
-  Instant contact_since;
-  std::string version;  // of its agent
-  std::int32_t preflight_port = 0;
-  Instant life_since;
-  std::string life_why;
-  std::string life_who;
-  Remedy remedy = Remedy::kNone;     // what is to be tried, or is under way
-  Answer answer = Answer::kAwaited;  // to the order of this stage
-  NodeRequest request;
-  std::vector<Instant> faults;  // when they were found, the last ones, ascending
-  std::vector<LinkVote> votes;  // one for a peer, ascending by peer
-  std::string machine_id;       // as last registered
-  bool awaited = false;         // not heard of since this controller started
-  Agreed agreed;
-  std::vector<NodeExecutor> executors;  // ascending by name
-};
-
 struct PlaceholderKey {
   JobId job;
   AttemptNumber attempt = 0;
@@ -255,7 +188,7 @@ struct State {
   Epoch epoch;
   std::uint64_t next_job = 1;
   IdMap<JobId, Job> jobs;
-  ById<NodeId, Node> nodes;
+  NodeTable nodes;
   ClusterSettings settings;
   std::map<std::string, Pool> pools;    // "default" always exists
   std::map<std::string, Queue> queues;  // "default" always exists
@@ -313,7 +246,7 @@ struct State {
   Job* find_job(JobId id);
   const Node* find_node(NodeId id) const;
   Node* find_node(NodeId id);
-  const Node* find_node(const std::string& name) const;
+  const Node* find_node(std::string_view name) const;
 };
 
 // Visits the queue's name and all above it, from below. Parents are declared before their children

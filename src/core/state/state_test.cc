@@ -19,8 +19,26 @@ TEST(State, FindsByIdAndByName) {
   EXPECT_EQ(cluster.state.find_job(job)->id, job);
   EXPECT_EQ(cluster.state.find_job(JobId(9)), nullptr);
   EXPECT_EQ(cluster.state.find_node("n2")->id, NodeId(2));
+  EXPECT_EQ(cluster.state.find_node("n"), nullptr);
+  EXPECT_EQ(cluster.state.find_node("n3"), nullptr);
   EXPECT_EQ(cluster.state.find_node(NodeId(3)), nullptr);
   EXPECT_EQ(cluster.state.find_node(NodeId()), nullptr);
+}
+
+TEST(NodeTable, FindsByNameWhatCameInAnyOrder) {
+  NodeTable nodes;
+  for (const char* name : {"gpu-7", "cpu", "gpu-10", "a", "gpu-07"}) {
+    Node node;
+    node.id = NodeId(static_cast<std::uint32_t>(nodes.size() + 1));
+    node.name = name;
+    nodes.push_back(std::move(node));
+  }
+  for (const Node& node : nodes) EXPECT_EQ(nodes.find(node.name), &node) << node.name;
+  const NodeTable copy = nodes;
+  EXPECT_EQ(copy.find("gpu-10"), &copy[NodeId(3)]);
+  EXPECT_EQ(nodes.find(""), nullptr);
+  nodes.clear();
+  EXPECT_EQ(nodes.find("a"), nullptr);
 }
 
 TEST(State, ACopyIsAForkThatNobodyFollows) {

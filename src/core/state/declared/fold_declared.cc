@@ -12,13 +12,12 @@ namespace dove::core {
 namespace {
 
 void set_declaration(State& state, const NodeDeclaration& declaration) {
-  // By name: a removed node of that name keeps its declaration as well, for when it comes back.
-  for (Node& node : state.nodes) {
-    if (node.name != declaration.name) continue;
-    node.declared = declaration;
-    rebuild_books(state, node);
-    state.changes.touch(node.id);
-  }
+  // Also a removed node's, for when it comes back.
+  Node* node = state.nodes.find(declaration.name);
+  if (node == nullptr) return;
+  node->declared = declaration;
+  rebuild_books(state, *node);
+  state.changes.touch(node->id);
 }
 
 struct Declaring {
