@@ -26,7 +26,7 @@ constexpr std::size_t kNoticesMax = 32;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
-constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
+constexpr std::array<std::string_view, std::variant_size_v<Declared::Kinds>> kKinds{
     "Cluster", "Pool",  "Queue",   "Node",     "Limit",    "User", "Project",  "Reservation",
     "Domain",  "Group", "Binding", "Executor", "IdleRule", "App",  "Settings", "Secret"};
 
@@ -474,7 +474,7 @@ Result<Declared> read_declared(const Json& value) {
     return failure.error();
   }
   using Reader = Declared (*)(JsonFields&);
-  constexpr std::array<Reader, std::variant_size_v<Declared>> kReaders{
+  constexpr std::array<Reader, std::variant_size_v<Declared::Kinds>> kReaders{
       read_as<ClusterSettings>, read_as<Pool>,        read_as<Queue>,
       read_as<NodeDeclaration>, read_as<UserLimit>,   read_as<UserDeclaration>,
       read_as<Project>,         read_as<Reservation>, read_as<Domain>,

@@ -378,7 +378,7 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
 // Alternatives are numbered by their place in Declared: new ones go to its end.
 template <std::size_t I = 0>
 void read_alternative(ByteReader& ar, std::uint64_t index, Declared& v) {
-  if constexpr (I == std::variant_size_v<Declared>) {
+  if constexpr (I == std::variant_size_v<Declared::Kinds>) {
     ar.fail("a declared object is of an unknown kind");
   } else {
     if (index != I) return read_alternative<I + 1>(ar, index, v);

@@ -29,10 +29,10 @@ void read_payload(ByteReader& ar, std::uint64_t version, Payload& payload) {
 // Makes `v` the alternative whose kind has `number` and reads it.
 template <std::size_t I = 0, class Variant>
 void read_alternative(ByteReader& ar, std::uint64_t number, std::uint64_t version, Variant& v) {
-  if constexpr (I == std::variant_size_v<Variant>) {
+  if constexpr (I == std::variant_size_v<typename Variant::Kinds>) {
     ar.fail_kind(number);
   } else {
-    using Payload = std::variant_alternative_t<I, Variant>;
+    using Payload = std::variant_alternative_t<I, typename Variant::Kinds>;
     if (number != kind_of<Payload>().number) {
       return read_alternative<I + 1>(ar, number, version, v);
     }

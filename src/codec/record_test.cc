@@ -51,7 +51,7 @@ TEST(Record, EveryEventComesBackAsItWas) {
     EXPECT_EQ(decoded->cause, event.cause);
     kinds.insert(event.event.index());
   }
-  EXPECT_EQ(kinds.size(), std::variant_size_v<Event>) << "record_samples.cc lacks a kind";
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Event::Kinds>) << "record_samples.cc lacks a kind";
 }
 
 TEST(Record, EveryDecisionComesBackAsItWas) {
@@ -64,7 +64,7 @@ TEST(Record, EveryDecisionComesBackAsItWas) {
     EXPECT_EQ(*decoded, decision) << kind_name(decision);
     kinds.insert(decision.index());
   }
-  EXPECT_EQ(kinds.size(), std::variant_size_v<Decision>) << "record_samples.cc lacks a kind";
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Decision::Kinds>) << "record_samples.cc lacks a kind";
 }
 
 TEST(Record, ExtremesComeBack) {
@@ -189,11 +189,11 @@ TEST(Record, KindNumbersAreDistinct) {
     EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
   };
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (note(kind_of<std::variant_alternative_t<I, Event>>()), ...);
-  }(std::make_index_sequence<std::variant_size_v<Event>>());
+    (note(kind_of<std::variant_alternative_t<I, Event::Kinds>>()), ...);
+  }(std::make_index_sequence<std::variant_size_v<Event::Kinds>>());
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (note(kind_of<std::variant_alternative_t<I, Decision>>()), ...);
-  }(std::make_index_sequence<std::variant_size_v<Decision>>());
+    (note(kind_of<std::variant_alternative_t<I, Decision::Kinds>>()), ...);
+  }(std::make_index_sequence<std::variant_size_v<Decision::Kinds>>());
 }
 
 TEST(Record, TheDigestOfDecisionsDependsOnOrderAndContent) {

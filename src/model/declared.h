@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "model/choice.h"
 #include "model/executor.h"
 #include "model/idle.h"
 #include "model/people.h"
@@ -242,8 +244,20 @@ struct ClusterSettings {
   bool operator==(const ClusterSettings&) const = default;
 };
 
-using Declared =
-    std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit, UserDeclaration, Project,
-                 Reservation, Domain, Group, Binding, Executor, IdleRule, App, Settings, Secret>;
+class Declared : public std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit,
+                                     UserDeclaration, Project, Reservation, Domain, Group, Binding,
+                                     Executor, IdleRule, App, Settings, Secret> {
+ public:
+  using Kinds = Declared::variant;
+
+  Declared();
+  template <OneOf<Kinds> T>
+  Declared(T value) : Kinds(std::in_place_type<T>, std::move(value)) {}
+  Declared(const Declared&);
+  Declared(Declared&&) noexcept;
+  Declared& operator=(const Declared&);
+  Declared& operator=(Declared&&) noexcept;
+  ~Declared();
+};
 
 }  // namespace dove

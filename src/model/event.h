@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "model/choice.h"
 #include "model/declared.h"
 #include "model/executor.h"
 #include "model/health.h"
@@ -348,17 +350,29 @@ struct ClusterRestored {
   bool operator==(const ClusterRestored&) const = default;
 };
 
-using Event =
-    std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
-                 JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
-                 NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
-                 TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
-                 ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
-                 NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
-                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
-                 CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
-                 ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept,
-                 JobShared, ClusterRestored, LinkBlamed>;
+class Event
+    : public std::variant<
+          ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld, JobReleased,
+          JobRequeueRequested, JobPriorityChanged, NodeRegistered, NodeConnected, NodeDisconnected,
+          NodeRemoved, PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed,
+          UnknownTaskObserved, ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken,
+          FindingReported, NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed,
+          ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued,
+          KeyRevoked, CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded,
+          PlaceholderMoved, ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded,
+          JobKept, JobShared, ClusterRestored, LinkBlamed> {
+ public:
+  using Kinds = Event::variant;
+
+  Event();
+  template <OneOf<Kinds> T>
+  Event(T value) : Kinds(std::in_place_type<T>, std::move(value)) {}
+  Event(const Event&);
+  Event(Event&&) noexcept;
+  Event& operator=(const Event&);
+  Event& operator=(Event&&) noexcept;
+  ~Event();
+};
 
 // -- decisions -----------------------------------------------------------------------------------
 
@@ -433,8 +447,20 @@ struct MoveNode {
   bool operator==(const MoveNode&) const = default;
 };
 
-using Decision = std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob, ForgetJob,
-                              Promise, Withdraw, MoveNode>;
+class Decision : public std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob,
+                                     ForgetJob, Promise, Withdraw, MoveNode> {
+ public:
+  using Kinds = Decision::variant;
+
+  Decision();
+  template <OneOf<Kinds> T>
+  Decision(T value) : Kinds(std::in_place_type<T>, std::move(value)) {}
+  Decision(const Decision&);
+  Decision(Decision&&) noexcept;
+  Decision& operator=(const Decision&);
+  Decision& operator=(Decision&&) noexcept;
+  ~Decision();
+};
 
 // -- envelope ------------------------------------------------------------------------------------
 

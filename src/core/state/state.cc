@@ -15,6 +15,11 @@ State::State() {
   queues.emplace(queue.name, queue);
 }
 
+State::State(const State&) = default;
+State::State(State&&) noexcept = default;
+State& State::operator=(State&&) noexcept = default;
+State::~State() = default;
+
 const Job* State::find_job(JobId id) const {
   const auto at = jobs.find(id);
   return at == jobs.end() ? nullptr : &at->second;

@@ -182,6 +182,11 @@ struct MonthUse {
 
 struct State {
   State();
+  // Compiled once: each of them takes code for all that a State holds.
+  State(const State&);
+  State(State&&) noexcept;
+  State& operator=(State&&) noexcept;
+  ~State();
 
   Instant now;  // of the last batch
   Seq head;     // last record folded
