@@ -58,7 +58,10 @@ def main():
              "--exclude-operation-id", "joinExec", "--exclude-operation-id", "streamOrders", "--exclude-operation-id",
              "waitForJob"],
             cwd=cluster.folder, env=cluster.environment, capture_output=True, text=True, timeout=SECONDS + 120)
-        print(done.stdout[-6000:])
+        # What is wrong stands before pages of hints.
+        found = done.stdout.find("= FAILURES =")
+        found = found if found >= 0 else done.stdout.find("= ERRORS =")
+        print(done.stdout[max(found, 0):][:6000] if done.returncode else done.stdout[-2000:])
         print(done.stderr[-2000:], file=sys.stderr)
         cluster.api.call("GET", "/healthz")
         return done.returncode

@@ -231,6 +231,10 @@ class Crowd(slurm_gate_test.Gate):
             if self.miscounts():
                 self.done["mend_slurmctld"] += 1
                 self.restart_slurmctld()
+            for name in self.forgotten():
+                self.done["mend_slurmd"] += 1
+                self.lab.kill_node(name)
+                self.lab.start_node(name)
             time.sleep(0.5)
 
     def miscounts(self):
@@ -239,6 +243,13 @@ class Crowd(slurm_gate_test.Gate):
         if self.lab.run("squeue -h -t R,CG -o %A").strip():
             return False
         return bool(re.search(r"GresUsed=\S*IDX:\d", self.lab.run("scontrol show node -d -o")))
+
+    def forgotten(self):
+        """Nodes with a job that Slurm has taken for running for a minute: none sleeps for longer than five seconds. A slurmd
+        that is killed while it starts a job forgets it, and slurmctld asks what runs there when slurmd comes back, but not
+        about a job of the last seconds. Another start has it ask again."""
+        running = [line.split() for line in self.lab.run("squeue -h -t R -o '%M %N'").splitlines()]
+        return {name for elapsed, name in running if elapsed.split(":")[0] != "0"}
 
     def unfinished(self):
         return [f"{one['id']} {one['state']}" for one in self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]

@@ -315,6 +315,13 @@ class GatePlanner {
     return taken;
   }
 
+  // A node of Slurm refuses a run whose credential is of the second in which the last one was
+  // ended, or older (slurm_cred.c), and the job fails. Slurm keeps it back for two minutes;
+  // GateControl::place takes that away.
+  bool was_just_put_back(const JobSeen& job) const {
+    return job.gate->restarts > 0 && now_s_ - job.gate->submitted_s < kAnew_after_s;
+  }
+
   // Why it cannot start there now; "": nothing keeps it. A refusal is for good.
   std::string obstacle(const Starting& one, const Wanted& wanted, bool& for_good) const {
     const NodeSeen* node = observed_.find_node(wanted.key.node);
@@ -382,6 +389,10 @@ class GatePlanner {
   void start(const Starting& one) {
     plan_.tried.insert(one.start);
     if (is_late(one)) return give_up(one, why_late(one));
+    if (was_just_put_back(*one.job)) {
+      return report(*one.keys, PlaceholderState::kAsked, 0,
+                    "its last run in Slurm has ended a moment ago");
+    }
     for (const Wanted* wanted : *one.keys) {
       bool for_good = false;
       const std::string why = obstacle(one, *wanted, for_good);

@@ -43,6 +43,9 @@ struct GateMemory {
 // A start that Slurm has not made within this time is given up.
 inline constexpr std::int64_t kGateStartWithin_s = 20;
 inline constexpr std::int64_t kSurprisedFor_s = 3600;
+// So long after it was put back, a job may start anew: Slurm counts in whole seconds, and its clock
+// may be a little behind ours.
+inline constexpr std::int64_t kAnew_after_s = 2;
 
 struct GatePlacing {
   std::int64_t slurm_job = 0;

@@ -206,6 +206,21 @@ TEST_F(GatePlanTest, APlaceIsGoodForOneStart) {
   EXPECT_FALSE(now.confirmed.contains(5));
 }
 
+TEST_F(GatePlanTest, WhatWasJustPutBackWaitsForSlurmsNextSecond) {
+  fence({0, 1, 3});
+  job().gate->restarts = 1;
+  job().gate->submitted_s = 1001 - kAnew_after_s;
+  GatePlan now = plan();
+  EXPECT_TRUE(now.place.empty());
+  EXPECT_EQ(now.reports.at(0).state, PlaceholderState::kAsked);
+  EXPECT_NE(now.reports[0].why.find("a moment ago"), std::string::npos);
+  --job().gate->submitted_s;
+  EXPECT_EQ(plan().place.size(), 1u);
+  job().gate->restarts = 0;
+  job().gate->submitted_s = 1000;
+  EXPECT_EQ(plan().place.size(), 1u) << "submitted just now";
+}
+
 TEST_F(GatePlanTest, WhatStartedWithoutItsPlaceIsPutBack) {
   starts({2});
   job().mark = "dovetail-gate nodes=-";  // it was taken back too late for the prolog
