@@ -127,10 +127,33 @@ struct JobUse {
   Instant last_connection = {};  // anything that came in by `dove port-forward`; 0: nothing
 };
 
+// What a running attempt has used of what it holds, over equal steps of its time. Hundredths of a
+// percent; unset: not measured.
+struct UseCourse {
+  using Part = std::optional<std::int32_t>;
+  struct Line {
+    std::vector<Part> mean;   // of its nodes, by step
+    std::vector<Part> least;  // of the one that used least
+  };
+  struct OfNode {
+    NodeId node;
+    Part gpu;
+    Part gpu_memory;
+    Part cpu;
+  };
+  Instant begin;  // of the first step; 0: nothing is known
+  Span step;
+  Line gpu;  // of a node: of its busiest device
+  Line gpu_memory;
+  Line cpu;
+  std::vector<OfNode> nodes;  // lately; who uses the least of its GPUs comes first
+};
+
 class UseMeter {
  public:
   virtual ~UseMeter() = default;
   virtual JobUse use_of(const core::Job& job, Span window) const = 0;
+  virtual UseCourse course_of(const core::Job& job) const = 0;
 };
 
 struct NodeAccess {

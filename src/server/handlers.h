@@ -8,6 +8,8 @@
 namespace dove::server {
 
 // -- jobs
+// The job that the path names, if the caller may know of it.
+Result<const core::Job*> visible_job(const Context& context, const Call& call);
 void submit_job(Context& context, CallPtr call);
 void list_jobs(Context& context, CallPtr call);
 void get_job(Context& context, CallPtr call);
@@ -22,6 +24,7 @@ void signal_job(Context& context, CallPtr call);
 void why_job(Context& context, CallPtr call);
 void wait_job(Context& context, CallPtr call);
 void read_job_log(Context& context, CallPtr call);
+void get_job_use(Context& context, CallPtr call);
 void run_step(Context& context, CallPtr call);
 void attach_step(Context& context, CallPtr call);
 void write_step_input(Context& context, CallPtr call);

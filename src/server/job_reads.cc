@@ -35,13 +35,6 @@ constexpr std::int64_t kWholeInPiece = 50;
 
 using Json = nlohmann::json;
 
-// The job that the path names, if the caller may know of it.
-Result<const core::Job*> visible_job(const Context& context, const Call& call) {
-  TRY_ASSIGN(const core::Job* job, find_job(context.state(), call.parameters[0]));
-  if (!may_see(context.state(), call.caller, *job)) return not_yours(call.caller, *job);
-  return job;
-}
-
 Result<JobQuery> read_query(const Call& call, const core::State& state) {
   JobQuery query;
   for (std::string& word : split_list(call.query_text("state"))) {
@@ -303,6 +296,12 @@ void list_sessions(Context& context, const CallPtr& call, std::vector<std::strin
 }
 
 }  // namespace
+
+Result<const core::Job*> visible_job(const Context& context, const Call& call) {
+  TRY_ASSIGN(const core::Job* job, find_job(context.state(), call.parameters[0]));
+  if (!may_see(context.state(), call.caller, *job)) return not_yours(call.caller, *job);
+  return job;
+}
 
 static void list_now(Context& context, const CallPtr& call) {
   if (!call->query_flag("app")) {

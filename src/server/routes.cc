@@ -58,6 +58,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"GET", "/v1/jobs/{id}/why", "whyJob"}, why_job},
     ApiRoute{{"GET", "/v1/jobs/{id}/wait", "waitForJob"}, wait_job},
     ApiRoute{{"GET", "/v1/jobs/{id}/logs", "readJobLog"}, read_job_log},
+    ApiRoute{{"GET", "/v1/jobs/{id}/use", "getJobUse"}, get_job_use},
     ApiRoute{{"POST", "/v1/jobs/{id}/steps", "runStep"}, run_step},
     ApiRoute{{"POST", "/v1/jobs/{id}/steps/{step}/attach", "attachStep"}, attach_step},
     ApiRoute{{"POST", "/v1/jobs/{id}/steps/{step}/input", "writeStepInput"}, write_step_input},

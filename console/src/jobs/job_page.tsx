@@ -17,6 +17,7 @@ import { Logs } from './logs';
 import { progressFacts } from './progress';
 
 const Terminal = lazy(() => import('./terminal'));
+const UsePanel = lazy(() => import('./use_panel'));
 
 export function WhyPanel({ job }: { job: Job }) {
   const { data, error } = useQuery<Why>(`/v1/jobs/${referenceOf(job)}/why`, [
@@ -120,6 +121,11 @@ function Summary({ job }: { job: Job }) {
             </p>
           )}
         </Panel>
+      )}
+      {job.state === 'running' && (
+        <Suspense fallback={<Skeleton lines={4} />}>
+          <UsePanel job={job} />
+        </Suspense>
       )}
       <Attempts job={job} />
       {job.warnings && job.warnings.length > 0 && (

@@ -10,7 +10,7 @@ interface Line {
   colour: string; // a design token
 }
 
-function optionsOf(width: number, lines: Line[]): uPlot.Options {
+function optionsOf(width: number, lines: Line[], most: number | undefined): uPlot.Options {
   const axis = {
     stroke: token('--muted'),
     grid: { stroke: token('--line'), width: 1 },
@@ -22,7 +22,7 @@ function optionsOf(width: number, lines: Line[]): uPlot.Options {
     height: 180,
     cursor: { y: false },
     legend: { live: true },
-    scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
+    scales: { y: { range: (_plot, _least, highest) => [0, most ?? Math.max(1, highest * 1.1)] } },
     axes: [
       { ...axis, values: (_plot, splits) => splits.map((at) => exact(at * 1e6).slice(11, 16)) },
       { ...axis, size: 36 },
@@ -40,7 +40,14 @@ function optionsOf(width: number, lines: Line[]): uPlot.Options {
   };
 }
 
-export function Plot({ label, data, lines }: { label: string; data: number[][]; lines: Line[] }) {
+interface PlotProps {
+  label: string;
+  data: (number | null)[][];
+  lines: Line[];
+  most?: number; // where the axis ends; else with the highest value
+}
+
+export function Plot({ label, data, lines, most }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const latest = useRef(data);
   const plot = useRef<uPlot>(null);
@@ -49,7 +56,7 @@ export function Plot({ label, data, lines }: { label: string; data: number[][]; 
     const make = () => {
       plot.current?.destroy();
       plot.current = new uPlot(
-        optionsOf(box.current!.clientWidth, lines),
+        optionsOf(box.current!.clientWidth, lines, most),
         latest.current as uPlot.AlignedData,
         box.current!,
       );
@@ -64,7 +71,7 @@ export function Plot({ label, data, lines }: { label: string; data: number[][]; 
       watch.disconnect();
       plot.current?.destroy();
     };
-  }, [lines]);
+  }, [lines, most]);
   useEffect(() => plot.current?.setData(data as uPlot.AlignedData), [data]);
   return <div ref={box} className="plot" role="img" aria-label={label} />;
 }

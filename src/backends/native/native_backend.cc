@@ -7,6 +7,7 @@
 #include "backends/native/log_reader.h"
 #include "base/check.h"
 #include "protocol/control.h"
+#include "telemetry/clock.h"
 
 namespace dove::backends {
 
@@ -91,6 +92,10 @@ class NativeBackend::Meter : public UseMeter {
     use.last_input = std::max(use.last_input, agents_.links.last_input(job.id, kCommand));
     use.last_connection = agents_.links.last_input(job.id, kConnection);
     return use;
+  }
+  UseCourse course_of(const core::Job& job) const override {
+    return agents_.use.course_of(job, agents_.desk.loop.monotonic_us(),
+                                 Instant{telemetry::now_us()});
   }
 
  private:

@@ -84,19 +84,24 @@ UseBoard::Part UseBoard::mean(const std::deque<Point>& points, std::size_t part,
   return static_cast<std::int32_t>(sum / covered_us);
 }
 
+// What is known of the attempt that runs; null: nothing.
+const UseBoard::OfJob* UseBoard::find(const core::Job& job) const {
+  const auto found = jobs_.find(job.id);
+  const bool is_it = found != jobs_.end() && job.phase == JobPhase::kActive &&
+                     job.attempts.back().number == found->second.attempt;
+  return is_it ? &found->second : nullptr;
+}
+
 JobUse UseBoard::use_of(const core::Job& job, Span window, std::int64_t now_us) const {
   JobUse use;
-  const auto found = jobs_.find(job.id);
-  if (found == jobs_.end() || job.phase != JobPhase::kActive ||
-      job.attempts.back().number != found->second.attempt) {
-    return use;
-  }
+  const OfJob* found = find(job);
+  if (found == nullptr) return use;
   const std::array<SeenUse*, kParts> parts{&use.gpu, &use.gpu_memory, &use.cpu};
   for (SeenUse* part : parts) *part = {0, 0};
   use.is_told = true;
   for (const core::PlacementRecord& record : job.attempts.back().placements) {
-    const auto at = found->second.nodes.find(record.placement->node);
-    if (at == found->second.nodes.end() || !is_fresh(at->second.points.back(), now_us)) {
+    const auto at = found->nodes.find(record.placement->node);
+    if (at == found->nodes.end() || !is_fresh(at->second.points.back(), now_us)) {
       return JobUse{};
     }
     const OfNode& node = at->second;
@@ -118,6 +123,87 @@ JobUse UseBoard::use_of(const core::Job& job, Span window, std::int64_t now_us) 
     use.is_app_told = use.is_app_told || said;
   }
   return use;
+}
+
+// A step of which less than half was measured is not known.
+std::vector<std::array<UseBoard::Part, UseBoard::kParts>> UseBoard::by_step(
+    const std::deque<Point>& points, const Steps& steps) {
+  struct Sum {
+    std::int64_t of_part = 0;
+    std::int64_t covered_us = 0;
+  };
+  std::vector<std::array<Sum, kParts>> sums(steps.count);
+  for (const Point& point : points) {
+    std::int64_t from_us = std::max(point.end_us - point.span_us, steps.begin_us);
+    while (from_us < point.end_us) {
+      const std::int64_t number = (from_us - steps.begin_us) / steps.step_us;
+      const std::int64_t to_us =
+          std::min(point.end_us, steps.begin_us + (number + 1) * steps.step_us);
+      for (std::size_t part = 0; part < kParts; ++part) {
+        if (!point.parts[part]) continue;
+        Sum& sum = sums[static_cast<std::size_t>(number)][part];
+        sum.of_part += *point.parts[part] * (to_us - from_us);
+        sum.covered_us += to_us - from_us;
+      }
+      from_us = to_us;
+    }
+  }
+  std::vector<std::array<Part, kParts>> values(steps.count);
+  for (std::size_t i = 0; i < steps.count; ++i) {
+    for (std::size_t part = 0; part < kParts; ++part) {
+      const Sum& sum = sums[i][part];
+      if (2 * sum.covered_us < steps.step_us) continue;
+      values[i][part] = static_cast<std::int32_t>(sum.of_part / sum.covered_us);
+    }
+  }
+  return values;
+}
+
+UseCourse UseBoard::course_of(const core::Job& job, std::int64_t now_us, Instant now) const {
+  UseCourse course;
+  const OfJob* found = find(job);
+  if (found == nullptr || found->nodes.empty()) return course;
+  Steps steps{now_us, 0, 0};
+  std::int64_t end_us = 0;
+  for (const auto& [id, node] : found->nodes) {
+    const Point& first = node.points.front();
+    steps.begin_us = std::min(steps.begin_us, first.end_us - first.span_us);
+    end_us = std::max(end_us, node.points.back().end_us);
+  }
+  const std::int64_t all_us = std::max<std::int64_t>(end_us - steps.begin_us, 1);
+  steps.step_us = std::max(kStep_min_us, (all_us + kSteps_max - 1) / kSteps_max);
+  steps.count = static_cast<std::size_t>((all_us + steps.step_us - 1) / steps.step_us);
+  course.begin = Instant{now.us - (now_us - steps.begin_us)};
+  course.step = Span{steps.step_us};
+  const std::array<UseCourse::Line*, kParts> lines{&course.gpu, &course.gpu_memory, &course.cpu};
+  std::vector<std::array<std::int64_t, kParts>> sums(steps.count);
+  std::vector<std::array<std::int64_t, kParts>> counts(steps.count);
+  for (UseCourse::Line* line : lines) {
+    line->mean.resize(steps.count);
+    line->least.resize(steps.count);
+  }
+  for (const auto& [id, node] : found->nodes) {
+    const auto values = by_step(node.points, steps);
+    for (std::size_t i = 0; i < steps.count; ++i) {
+      for (std::size_t part = 0; part < kParts; ++part) {
+        if (!values[i][part]) continue;
+        const std::int32_t value = *values[i][part];
+        sums[i][part] += value;
+        ++counts[i][part];
+        Part& least = lines[part]->least[i];
+        least = std::min(least.value_or(value), value);
+        lines[part]->mean[i] = static_cast<std::int32_t>(sums[i][part] / counts[i][part]);
+      }
+    }
+    const Point& last = node.points.back();
+    if (!is_fresh(last, now_us)) continue;
+    course.nodes.push_back({id, last.parts[0], last.parts[1], last.parts[2]});
+  }
+  std::stable_sort(course.nodes.begin(), course.nodes.end(),
+                   [](const UseCourse::OfNode& a, const UseCourse::OfNode& b) {
+                     return std::pair(a.gpu, a.cpu) < std::pair(b.gpu, b.cpu);
+                   });
+  return course;
 }
 
 }  // namespace dove::backends

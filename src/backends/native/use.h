@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "backends/node_backend.h"
 #include "core/state/state.h"
@@ -33,6 +34,11 @@ class UseBoard {
   void decided(const Decision& decision);
   // The most of its nodes, by part. All but what people's connections say.
   JobUse use_of(const core::Job& job, Span window, std::int64_t now_us) const;
+  // In at most kSteps_max steps.
+  UseCourse course_of(const core::Job& job, std::int64_t now_us, Instant now) const;
+
+  static constexpr std::int64_t kSteps_max = 240;
+  static constexpr std::int64_t kStep_min_us = 10'000'000;
 
  private:
   static constexpr std::size_t kParts = 3;  // GPU, GPU memory, CPU
@@ -53,6 +59,16 @@ class UseBoard {
     std::map<NodeId, OfNode> nodes;
   };
 
+  // Its points, put into equal steps of the time since `begin_us`.
+  struct Steps {
+    std::int64_t begin_us = 0;
+    std::int64_t step_us = 0;
+    std::size_t count = 0;
+  };
+
+  const OfJob* find(const core::Job& job) const;
+  static std::vector<std::array<Part, kParts>> by_step(const std::deque<Point>& points,
+                                                       const Steps& steps);
   static bool is_fresh(const Point& point, std::int64_t now_us) {
     return point.end_us + std::max(kFresh_us, 3 * point.span_us) >= now_us;
   }

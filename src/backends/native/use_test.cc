@@ -91,5 +91,43 @@ TEST_F(UseBoardTest, TheAppsWordIsAnInstant) {
   EXPECT_TRUE(seen(1).is_app_told);
 }
 
+TEST_F(UseBoardTest, TheCourseIsToldInEqualStepsFromTheFirstPoint) {
+  for (std::int64_t s = 10; s <= 40; s += 10) tell(s, s == 30 ? std::nullopt : std::optional(s));
+  const UseCourse course =
+      board.course_of(cluster.job(job), 45 * kSecond_us, Instant{1000 * kSecond_us});
+  EXPECT_EQ(course.begin, Instant{955 * kSecond_us});
+  EXPECT_EQ(course.step, seconds(10));
+  EXPECT_EQ(course.gpu.mean, (std::vector<UseCourse::Part>{10, 20, std::nullopt, 40}));
+  EXPECT_EQ(course.gpu.least, course.gpu.mean);
+  EXPECT_EQ(course.cpu.mean, (std::vector<UseCourse::Part>{200, 200, 200, 200}));
+  ASSERT_EQ(course.nodes.size(), 1u);
+  EXPECT_EQ(course.nodes[0].gpu, 40);
+}
+
+TEST_F(UseBoardTest, TheCourseOfAGangHasTheMeanAndTheLeastOfItsNodes) {
+  job = cluster.submit_and_start({.tasks = 2}, {1, 2});
+  tell(10, 5000, 1);
+  tell(20, 5000, 1);
+  tell(20, 1000, 2);
+  const UseCourse course =
+      board.course_of(cluster.job(job), 20 * kSecond_us, Instant{20 * kSecond_us});
+  EXPECT_EQ(course.gpu.mean, (std::vector<UseCourse::Part>{5000, 3000}));
+  EXPECT_EQ(course.gpu.least, (std::vector<UseCourse::Part>{5000, 1000}));
+  ASSERT_EQ(course.nodes.size(), 2u);
+  EXPECT_EQ(course.nodes[0].node, NodeId(2)) << "the one that uses least";
+}
+
+TEST_F(UseBoardTest, TheCourseOfAWeekHasNoMoreSteps) {
+  for (std::int64_t s = 10; s <= 7 * 86'400; s += 600) tell(s, 1000);
+  const std::int64_t now_us = 7 * 86'400 * kSecond_us;
+  const UseCourse course = board.course_of(cluster.job(job), now_us, Instant{now_us});
+  EXPECT_LE(course.gpu.mean.size(), static_cast<std::size_t>(UseBoard::kSteps_max));
+  EXPECT_GE(course.gpu.mean.size(), static_cast<std::size_t>(UseBoard::kSteps_max) - 2);
+  EXPECT_TRUE(course.nodes.empty()) << "told too long ago";
+  cluster.decided(EndJob{job, Outcome::kCompleted, 0});
+  board.decided(EndJob{job, Outcome::kCompleted, 0});
+  EXPECT_EQ(board.course_of(cluster.job(job), now_us, Instant{now_us}).begin, Instant{});
+}
+
 }  // namespace
 }  // namespace dove::backends

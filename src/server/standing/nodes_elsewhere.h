@@ -47,6 +47,7 @@ class NodesElsewhere : public backends::RunningWork,
   void add_to(telemetry::Exposition&, const ShowsUser&) const override {}
 
   backends::JobUse use_of(const core::Job&, Span) const override { return {}; }
+  backends::UseCourse course_of(const core::Job&) const override { return {}; }
 
  private:
   const core::State& state_;

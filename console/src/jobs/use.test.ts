@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import type { JobUse } from '../api/types';
+import { laggards, linesOf, nowText } from './use';
+
+const line = (...mean: (number | null)[]) => ({ mean, least: mean.map((value) => value && value / 4) });
+
+const gang: JobUse = {
+  job: 7,
+  begin: '2026-11-26T10:00:00Z',
+  step_s: 30,
+  gpu: line(80, null, 84),
+  gpu_memory: line(null, null, null),
+  cpu: line(9, 9, 9.4),
+  nodes: [
+    { node: 'n2', gpu: 12.4, gpu_memory: null, cpu: 9 },
+    { node: 'n1', gpu: 84, gpu_memory: null, cpu: 9 },
+  ],
+};
+
+it('has a line for each part that was measured, and the least node of a gang', () => {
+  const { atS, lines } = linesOf(gang);
+  expect(atS.map((at) => at - Date.parse(gang.begin!) / 1000)).toEqual([30, 60, 90]);
+  expect(lines.map(({ name }) => name)).toEqual(['GPU', 'GPU, least node', 'CPU']);
+  expect(nowText(linesOf(gang))).toBe('GPU 84 %, GPU, least node 21 %, CPU 9 %');
+});
+
+it('names the nodes that do less than half of the mean', () => {
+  expect(laggards(gang)).toBe('n2 (12 %)');
+  expect(laggards({ ...gang, nodes: gang.nodes.slice(1) })).toBe('');
+});
+
+it('is empty until a node has told something', () => {
+  expect(linesOf({ ...gang, begin: null })).toEqual({ atS: [], lines: [] });
+});

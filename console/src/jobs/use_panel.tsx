@@ -1,0 +1,44 @@
+// How a running job uses its GPUs, their memory and its cores.
+import { useEffect, useMemo } from 'react';
+import { refresh, useQuery } from '../api/query';
+import type { Job, JobUse } from '../api/types';
+import { Panel, Trouble } from '../elements/elements';
+import { duration } from '../elements/format';
+import { Plot } from '../overview/plot';
+import { laggards, linesOf, nowText } from './use';
+
+const EVERY_MS = 10_000; // as often as nodes tell
+
+export default function UsePanel({ job }: { job: Job }) {
+  const topic = `use:${job.id}`;
+  const { data, error } = useQuery<JobUse>(`/v1/jobs/${job.id}/use`, [topic]);
+  useEffect(() => {
+    const timer = setInterval(() => refresh(topic), EVERY_MS);
+    return () => clearInterval(timer);
+  }, [topic]);
+  const shown = useMemo(() => (data ? linesOf(data) : undefined), [data]);
+  const names = shown?.lines.map(({ name }) => name).join() ?? '';
+  const lines = useMemo(() => shown?.lines ?? [], [names]);
+  if (error?.status === 404) return null;
+  const span = data && shown ? duration(shown.atS.length * data.step_s) : '';
+  const behind = data ? laggards(data) : '';
+  return (
+    <Panel
+      title={span ? `Use over the last ${span}` : 'Use'}
+      actions={<span className="faint">% of what it holds</span>}
+    >
+      <Trouble error={error} />
+      {shown && shown.lines.length === 0 && <p className="faint">Its nodes have not told of its use yet.</p>}
+      {shown && shown.lines.length > 0 && (
+        <Plot
+          key={names}
+          label={`Use over the last ${span}, in percent; now ${nowText(shown)}`}
+          data={[shown.atS, ...shown.lines.map(({ values }) => values)]}
+          lines={lines}
+          most={100}
+        />
+      )}
+      {behind && <p className="trouble-text">Less than half as busy as the others: {behind}</p>}
+    </Panel>
+  );
+}

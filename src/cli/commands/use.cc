@@ -1,0 +1,117 @@
+// dove use: how much a running job uses of what it holds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/client/views.h"
+#include "cli/commands/job_list.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/times.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kColumns = 48;  // of a line's course
+
+std::string percent_text(const json& value) {
+  return value.is_number() ? fmt::format("{:.0f} %", value.get<double>()) : "-";
+}
+
+// A block an eighth to eight eighths high for each step, several steps in one where there are many;
+// a dot where nothing was measured.
+std::string course_text(const json& steps) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const std::size_t in_one = (steps.size() + kColumns - 1) / kColumns;
+  std::string out;
+  for (std::size_t at = 0; at < steps.size(); at += in_one) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t i = at; i < std::min(at + in_one, steps.size()); ++i) {
+      if (!steps[i].is_number()) continue;
+      sum += steps[i].get<double>();
+      ++count;
+    }
+    out += count == 0 ? "·" : kBlocks[std::clamp(static_cast<int>(sum / count / 12.5), 0, 7)];
+  }
+  return out;
+}
+
+const json* last_known(const json& steps) {
+  for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+    if (at->is_number()) return &*at;
+  }
+  return nullptr;
+}
+
+std::string line_text(const std::string& what, const json& line) {
+  const json& mean = line.at("mean");
+  const json* now = last_known(mean);
+  if (now == nullptr) return "";
+  return fmt::format("  {:<11} {:>5}  {}\n", what, percent_text(*now), course_text(mean));
+}
+
+std::string use_text(const JobView& job, const json& use) {
+  if (!use.at("begin").is_string()) {
+    return fmt::format("Job {} is {}; its nodes have not told of its use{}.\n", job.shown_id,
+                       job.state, job.state == "running" ? " yet" : "");
+  }
+  const json& mean = use.at("cpu").at("mean");
+  const auto span_us = static_cast<std::int64_t>(use.at("step_s").get<double>() * 1e6) *
+                       static_cast<std::int64_t>(mean.size());
+  std::string out = fmt::format("Job {} uses, of what it holds (the last {}):\n", job.shown_id,
+                                span_text(span_us));
+  out += line_text("GPU", use.at("gpu")) + line_text("GPU memory", use.at("gpu_memory")) +
+         line_text("CPU", use.at("cpu"));
+  const json& nodes = use.at("nodes");
+  if (nodes.size() < 2) return out;
+  out += "Least of its nodes:\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(nodes.size(), 3); ++i) {
+    out += fmt::format("  {}: GPU {}, GPU memory {}, CPU {}\n", text_of(nodes[i], "node"),
+                       percent_text(nodes[i].at("gpu")), percent_text(nodes[i].at("gpu_memory")),
+                       percent_text(nodes[i].at("cpu")));
+  }
+  return out;
+}
+
+Result<int> run_use(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  for (const std::string& id : invocation.operands) {
+    TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
+    for (const json& one : found) {
+      const JobView job = read_job(one);
+      TRY_ASSIGN(const json use, api.get(job_target(job.id, "/use")));
+      if (format == Format::kJson || format == Format::kYaml) {
+        print_value(use, format);
+      } else {
+        print(use_text(job, use));
+      }
+    }
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+std::vector<Command> use_commands() {
+  CommandSpec use;
+  use.name = "use";
+  use.summary = "Show how much a running job uses of its GPUs, their memory and its cores";
+  use.group = "Jobs";
+  use.operands = "JOB...";
+  use.completes = "job";
+  use.operands_min = 1;
+  use.operands_max = -1;
+  use.description =
+      "Percent of what the job holds, now and over the time that it has run; of a node's GPUs the\n"
+      "busiest counts. A gang's line is the mean of its nodes; those that use the least are named.";
+  use.options = {output_option()};
+  return {{use, guarded("use", run_use)}};
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,42 @@
+// dove use.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/cli_bed_for_test.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+json line(const json& mean) { return {{"mean", mean}, {"least", mean}}; }
+
+TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
+  server_.set("GET /v1/jobs/7", {200, json{{"id", 7}, {"state", "running"}}.dump()});
+  json use{{"job", 7},
+           {"begin", "2026-11-26T10:00:00Z"},
+           {"step_s", 10.0},
+           {"gpu", line({0.0, 50.0, nullptr, 100.0})},
+           {"gpu_memory", line({nullptr, nullptr, nullptr, nullptr})},
+           {"cpu", line({3.0, 3.0, 3.0, 3.0})},
+           {"nodes",
+            {{{"node", "n2"}, {"gpu", 12.4}, {"gpu_memory", nullptr}, {"cpu", 3.0}},
+             {{"node", "n1"}, {"gpu", 100.0}, {"gpu_memory", nullptr}, {"cpu", 3.0}}}}};
+  server_.set("GET /v1/jobs/7/use", {200, use.dump()});
+  EXPECT_EQ(run({"dove", "use", "7"}).out,
+            "Job 7 uses, of what it holds (the last 40s):\n"
+            "  GPU         100 %  ▁▅·█\n"
+            "  CPU           3 %  ▁▁▁▁\n"
+            "Least of its nodes:\n"
+            "  n2: GPU 12 %, GPU memory -, CPU 3 %\n"
+            "  n1: GPU 100 %, GPU memory -, CPU 3 %\n");
+  EXPECT_EQ(json::parse(run({"dove", "use", "7", "-o", "json"}).out), use);
+  use["begin"] = nullptr;
+  server_.set("GET /v1/jobs/7/use", {200, use.dump()});
+  EXPECT_EQ(run({"dove", "use", "7"}).out,
+            "Job 7 is running; its nodes have not told of its use yet.\n");
+}
+
+}  // namespace
+}  // namespace dove::cli

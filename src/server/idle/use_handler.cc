@@ -1,0 +1,54 @@
+// GET /v1/jobs/{id}/use: how much a running job uses of what it holds.
+#include <nlohmann/json.hpp>
+
+#include "codec/quantity.h"
+#include "server/context.h"
+#include "server/handlers.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using backends::UseCourse;
+
+// A gang has a node for each of thousands: those that use the least of their GPUs are told.
+constexpr std::size_t kNodesMax = 20;
+
+Json percent(const UseCourse::Part& part) {
+  return part ? Json(static_cast<double>(*part) / 100) : Json(nullptr);
+}
+
+Json line_json(const UseCourse::Line& line) {
+  Json mean = Json::array();
+  Json least = Json::array();
+  for (const UseCourse::Part& part : line.mean) mean.push_back(percent(part));
+  for (const UseCourse::Part& part : line.least) least.push_back(percent(part));
+  return {{"mean", std::move(mean)}, {"least", std::move(least)}};
+}
+
+}  // namespace
+
+void get_job_use(Context& context, CallPtr call) {
+  const Result<const core::Job*> job = visible_job(context, *call);
+  if (!job.ok()) return call->fail(job.error());
+  if (context.elsewhere) return call->fail(context.elsewhere());
+  const UseCourse course = context.nodes.use.course_of(**job);
+  Json nodes = Json::array();
+  for (const UseCourse::OfNode& one : course.nodes) {
+    if (nodes.size() == kNodesMax) break;
+    nodes.push_back({{"node", context.state().nodes[one.node].name},
+                     {"gpu", percent(one.gpu)},
+                     {"gpu_memory", percent(one.gpu_memory)},
+                     {"cpu", percent(one.cpu)}});
+  }
+  const bool is_known = course.begin.us != 0;
+  call->reply(200, Json{{"job", (*job)->id.value},
+                        {"begin", is_known ? Json(codec::rfc3339(course.begin)) : Json(nullptr)},
+                        {"step_s", static_cast<double>(course.step.us) / 1e6},
+                        {"gpu", line_json(course.gpu)},
+                        {"gpu_memory", line_json(course.gpu_memory)},
+                        {"cpu", line_json(course.cpu)},
+                        {"nodes", std::move(nodes)}});
+}
+
+}  // namespace dove::server

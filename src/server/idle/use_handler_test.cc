@@ -1,0 +1,43 @@
+// How a job uses what it holds, through the API, with an agent that says so.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "server/api_fixture.h"
+
+namespace dove::server {
+namespace {
+
+class JobUseTest : public WithApi {
+ protected:
+  JobUseTest() {
+    agent.connect();
+    job = live.submit(small_job_body());
+    EXPECT_TRUE(live.until([&] { return live.state(job) == "preparing"; }));
+  }
+  Answer use() { return live.call("GET", fmt::format("/v1/jobs/{}/use", job)); }
+
+  FakeAgent agent{live, "n1"};
+  std::uint64_t job = 0;
+};
+
+TEST_F(JobUseTest, IsWhatItsNodesTellWhileItRuns) {
+  const Json before = use().body;
+  EXPECT_TRUE(before.at("begin").is_null());
+  EXPECT_TRUE(before.at("cpu").at("mean").empty());
+  agent.tell("started", job, 1);
+  agent.tell("use", job, 1, {{"span_us", 10'000'000}, {"cpu", 1250}});
+  const Json now = use().body;
+  EXPECT_TRUE(now.at("begin").is_string()) << now;
+  EXPECT_EQ(now.at("cpu").at("mean"), Json::array({12.5}));
+  EXPECT_EQ(now.at("gpu").at("mean"), Json::array({nullptr})) << "nothing was measured";
+  EXPECT_EQ(now.at("nodes").at(0).at("node"), "n1");
+  agent.tell("ended", job, 1, {{"exits", {FakeAgent::exit_of(0, 0)}}});
+  EXPECT_TRUE(live.until([&] { return use().body.at("begin").is_null(); }));
+}
+
+TEST_F(JobUseTest, AJobThatIsNotThereIsNotFound) {
+  EXPECT_EQ(live.call("GET", "/v1/jobs/99/use").code(), "no_such_job");
+}
+
+}  // namespace
+}  // namespace dove::server
