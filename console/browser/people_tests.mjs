@@ -286,6 +286,58 @@ export async function auditTests({ test, page, browser, ann }) {
   });
 }
 
+// What an administrator does with users and projects.
+export async function peopleTests({ test, page }) {
+  const fill = async (fields) => {
+    for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text);
+  };
+  const press = (name) => page.getByRole('button', { name, exact: true }).click();
+
+  await test('a user is declared, gets a token, is shut out and let in again', async () => {
+    await visit(page, '/people');
+    await press('New user');
+    await fill({ Name: 'carla' });
+    assert.deepEqual(await findings(page), []);
+    await press('Declare the user');
+    await row(page, 'Users', 'carla').getByText('no', { exact: true }).waitFor();
+    await press('New token for carla');
+    await press('Make the token');
+    const token = (await page.locator('.secret').textContent()).trim();
+    assert.deepEqual(await findings(page), []);
+    await press('I have it');
+    await row(page, 'Users', 'carla').getByText('yes', { exact: true }).waitFor();
+    assert.equal((await call('GET', '/v1/me', undefined, token)).user, 'carla');
+    await press('Disable carla');
+    await press('Disable them');
+    await row(page, 'Users', 'carla').getByText('Disabled').waitFor();
+    await assert.rejects(call('GET', '/v1/me', undefined, token), /disabled/);
+    await press('Let in carla');
+    await press('Let them in');
+    await row(page, 'Users', 'carla').getByText('Active').waitFor();
+    assert.equal((await call('GET', '/v1/me', undefined, token)).user, 'carla');
+    await call('DELETE', '/v1/objects/user/carla');
+  });
+
+  await test('a project is declared, limited, and taken back', async () => {
+    await visit(page, '/people');
+    await press('New project');
+    await fill({ Name: 'retina' });
+    await press('Declare the project');
+    await row(page, 'Projects', 'retina').waitFor();
+    await visit(page, '/usage');
+    await press('Change the limits of project retina');
+    await fill({ 'GPU hours a month': '500' });
+    assert.deepEqual(await findings(page), []);
+    await press('Set them');
+    await row(page, 'Limits of projects', 'retina').getByText('500').waitFor();
+    assert.equal((await call('GET', '/v1/objects/project/retina')).limits.gpu_ms_month, 500 * 3_600_000);
+    await visit(page, '/people');
+    await press('Take back the project retina');
+    await press('Take it back');
+    await row(page, 'Projects', 'retina').waitFor({ state: 'detached' });
+  });
+}
+
 export async function limitTests({ test, page, ann }) {
   await test('an administrator raises a limit, and the job that waited for it starts', async () => {
     await visit(page, '/usage');

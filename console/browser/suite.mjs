@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { call, submit, until, untilState } from './api.mjs';
 import { findings, launch, newPage } from './chromium.mjs';
-import { auditTests, limitTests, ownPageTests, roleTests, sessionTests } from './people_tests.mjs';
+import { auditTests, limitTests, ownPageTests, peopleTests, roleTests, sessionTests } from './people_tests.mjs';
 import { heading, signIn, visit } from './person.mjs';
 import { tableTests } from './table_tests.mjs';
 
@@ -179,6 +179,7 @@ await test('a session is opened from its job, and knows nothing of the console',
 await sessionTests({ test, page, browser });
 await tableTests({ test, page });
 await ownPageTests({ test, browser, ann });
+await peopleTests({ test, page });
 await limitTests({ test, page, ann });
 await roleTests({ test, page, ann });
 await auditTests({ test, page, browser, ann });
@@ -212,6 +213,7 @@ await test('a job says how far it is', async () => {
   await visit(page, `/jobs/${job}`);
   const progress = page.getByRole('region', { name: 'Progress' });
   for (const text of ['7,000', '500 ms', '0.25', 'train']) await progress.getByText(text).first().waitFor();
+  await page.getByRole('region', { name: /^Use/ }).waitFor();
   await call('POST', `/v1/jobs/${job}/cancel`);
 });
 

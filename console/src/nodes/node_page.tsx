@@ -1,83 +1,12 @@
 // One node: where it is, its devices, what checks found of it, and what an administrator may ask of it.
-import { useState } from 'react';
 import { Link } from 'wouter';
-import { change } from '../api/http';
-import { refresh, useQuery } from '../api/query';
+import { useQuery } from '../api/query';
 import type { Job, JobsPage, Node } from '../api/types';
-import { Confirm } from '../elements/dialog';
 import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Table, Time, Trouble } from '../elements/elements';
 import { bytes, words } from '../elements/format';
-import { useSession } from '../session/session';
 import { JobTable } from '../jobs/jobs_page';
 import { holdersOf } from '../overview/heat_colour';
-
-interface Care {
-  name: string;
-  verb: string;
-  says: string;
-  path: string;
-  action?: string;
-  danger?: boolean;
-}
-
-const DRAIN: Care = {
-  name: 'Drain',
-  verb: 'Drain it',
-  says: 'What runs there may end; nothing new is started.',
-  path: 'drain',
-};
-const UNDRAIN: Care = {
-  name: 'Undrain',
-  verb: 'Undrain it',
-  says: 'Jobs may be started there again.',
-  path: 'undrain',
-};
-const REBOOT: Care = {
-  name: 'Reboot',
-  verb: 'Reboot it',
-  says: 'The node is rebooted once what runs there has ended.',
-  path: 'action',
-  action: 'reboot',
-  danger: true,
-};
-
-function NodeActions({ node }: { node: Node }) {
-  const { me } = useSession();
-  const [chosen, choose] = useState<Care>();
-  if (!me.admin) return null;
-  const act = async (form: FormData) => {
-    const why = String(form.get('why') ?? '');
-    const body = chosen!.action ? { action: chosen!.action, why } : chosen === DRAIN ? { reason: why } : undefined;
-    await change('POST', `/v1/nodes/${encodeURIComponent(node.name)}/${chosen!.path}`, body);
-    refresh('nodes');
-  };
-  return (
-    <>
-      {[node.drained ? UNDRAIN : DRAIN, REBOOT].map((action) => (
-        <button key={action.name} onClick={() => choose(action)}>
-          {action.name}
-        </button>
-      ))}
-      {chosen && (
-        <Confirm
-          title={`${chosen.name} ${node.name}`}
-          verb={chosen.verb}
-          danger={chosen.danger}
-          act={act}
-          onClose={() => choose(undefined)}
-        >
-          <p>{chosen.says}</p>
-          {chosen !== UNDRAIN && (
-            <label>
-              Reason
-              <input name="why" maxLength={1024} placeholder="new fan" />
-            </label>
-          )}
-        </Confirm>
-      )}
-    </>
-  );
-}
+import { NodeActions } from './node_actions';
 
 function Devices({ node, jobs }: { node: Node; jobs: Job[] }) {
   const holders = holdersOf(jobs);

@@ -7,6 +7,7 @@ import { Confirm, Dialog } from '../elements/dialog';
 import { Empty, Listing, Panel, Time, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
 import { useSession } from '../session/session';
+import { Shown } from './shown_once';
 
 const SCOPES = [
   { scope: 'read', says: 'Read: see, change nothing' },
@@ -88,29 +89,6 @@ function NewKeyForm({ own, onClose, onMade }: { own: boolean; onClose: () => voi
   );
 }
 
-function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
-  const [copied, setCopied] = useState(false);
-  return (
-    <Dialog title={`The key “${made.name}”`} onClose={onClose}>
-      <p>It is shown now and never again.</p>
-      <pre className="code secret" tabIndex={0}>
-        {made.key}
-      </pre>
-      <p className="faint">
-        Programs send it as <code>Authorization: Bearer …</code>; for <code>dove</code> it is <code>DOVE_TOKEN</code>.
-      </p>
-      <div className="dialog-actions">
-        <button onClick={() => void navigator.clipboard?.writeText(made.key).then(() => setCopied(true))}>
-          {copied ? 'Copied' : 'Copy'}
-        </button>
-        <button className="primary" onClick={onClose}>
-          I have it
-        </button>
-      </div>
-    </Dialog>
-  );
-}
-
 // Those of `user`; left out: all that the caller may see.
 export function Keys({ user }: { user?: string }) {
   const { me } = useSession();
@@ -161,7 +139,11 @@ export function Keys({ user }: { user?: string }) {
           onMade={(key) => (make(false), setMade(key))}
         />
       )}
-      {made && <Made made={made} onClose={() => setMade(undefined)} />}
+      {made && (
+        <Shown title={`The key “${made.name}”`} secret={made.key} onClose={() => setMade(undefined)}>
+          Programs send it as <code>Authorization: Bearer …</code>; for <code>dove</code> it is <code>DOVE_TOKEN</code>.
+        </Shown>
+      )}
       {revoked && (
         <Confirm
           title={`Revoke the key “${revoked.name}”`}

@@ -1,23 +1,36 @@
-// For administrators: what users may have at once, and changing it.
+// For administrators: what users, projects and domains may have at once and in a month, and changing it.
 import { useState } from 'react';
 import { change } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { Declared } from '../api/types';
 import { Confirm } from '../elements/dialog';
 import { Empty, Panel, Skeleton, Table, Trouble } from '../elements/elements';
+import { words } from '../elements/format';
 import { useSession } from '../session/session';
 import { limitsOf, LIMITS, shownLimit, type Limits } from './limits';
 
-function LimitForm({ limit, onClose }: { limit?: Declared; onClose: () => void }) {
-  const had = (limit?.limits ?? {}) as Limits;
+// Who is limited by which kind of object. A user's limits are an object of their own; a project and a domain bear theirs.
+const WHOSE = [
+  { kind: 'limit', title: 'Limits of users', one: 'user', add: 'Limit a user', nobody: 'No user has a limit.' },
+  { kind: 'project', title: 'Limits of projects', one: 'project', nobody: 'No project has a limit.' },
+  { kind: 'domain', title: 'Limits of domains', one: 'domain', nobody: 'No domain has a limit.' },
+] as const;
+type Whose = (typeof WHOSE)[number];
+
+const limitsIn = (object: Declared) => (object.limits ?? {}) as Limits;
+const sayWhose = (whose: Whose, name: string) =>
+  whose.kind === 'limit' ? (name === '*' ? 'everybody' : name) : `${whose.one} ${name}`;
+
+function LimitForm({ whose, limit, onClose }: { whose: Whose; limit?: Declared; onClose: () => void }) {
+  const had = limit ? limitsIn(limit) : {};
   const act = async (form: FormData) => {
     const name = limit?.name ?? String(form.get('name') ?? '').trim();
-    await change('PUT', `/v1/objects/limit/${encodeURIComponent(name)}`, { limits: limitsOf(form, had) });
+    await change('PUT', `/v1/objects/${whose.kind}/${encodeURIComponent(name)}`, { limits: limitsOf(form, had) });
     refresh('objects', 'queues', 'jobs');
   };
   return (
     <Confirm
-      title={limit ? `Limits of ${sayWhose(limit.name)}` : 'Limits of a user'}
+      title={limit ? `Limits of ${sayWhose(whose, limit.name)}` : 'Limits of a user'}
       verb="Set them"
       act={act}
       onClose={onClose}
@@ -45,26 +58,25 @@ function LimitForm({ limit, onClose }: { limit?: Declared; onClose: () => void }
   );
 }
 
-const sayWhose = (name: string) => (name === '*' ? 'everybody' : name);
-
-export function LimitPanel() {
-  const { me } = useSession();
-  const { data, error } = useQuery<{ objects: Declared[] }>(me.admin ? '/v1/objects?kind=limit&limit=1000' : null, [
-    'objects',
-  ]);
+function LimitsOf({ whose }: { whose: Whose }) {
+  const { data, error } = useQuery<{ objects: Declared[] }>(`/v1/objects?kind=${whose.kind}&limit=1000`, ['objects']);
   const [open, setOpen] = useState<{ limit?: Declared }>();
-  if (!me.admin) return null;
+  // Where nobody is, there is nothing to limit.
+  if (whose.kind !== 'limit' && data?.objects.length === 0) return null;
   return (
-    <Panel title="Limits of users" actions={<button onClick={() => setOpen({})}>Limit a user</button>}>
+    <Panel
+      title={whose.title}
+      actions={whose.kind === 'limit' && <button onClick={() => setOpen({})}>{whose.add}</button>}
+    >
       <Trouble error={error} />
       {!data && !error && <Skeleton lines={2} />}
-      {data && data.objects.length === 0 && <Empty title="No user has a limit." />}
+      {data && data.objects.length === 0 && <Empty title={whose.nobody} />}
       {data && data.objects.length > 0 && (
         <Table
-          label="Limits of users"
+          label={whose.title}
           head={
             <>
-              <th>User</th>
+              <th>{words(whose.one)}</th>
               {LIMITS.map(({ field, says }) => (
                 <th key={field} className="number">
                   {says}
@@ -76,16 +88,16 @@ export function LimitPanel() {
         >
           {data.objects.map((limit) => (
             <tr key={limit.name}>
-              <td className="strong">{sayWhose(limit.name)}</td>
+              <td className="strong">{whose.kind === 'limit' ? sayWhose(whose, limit.name) : limit.name}</td>
               {LIMITS.map(({ field }) => (
                 <td key={field} className="number">
-                  {shownLimit((limit.limits ?? {}) as Limits, field) || '–'}
+                  {shownLimit(limitsIn(limit), field) || '–'}
                 </td>
               ))}
               <td className="row-actions">
                 <button
                   className="small"
-                  aria-label={`Change the limits of ${sayWhose(limit.name)}`}
+                  aria-label={`Change the limits of ${sayWhose(whose, limit.name)}`}
                   onClick={() => setOpen({ limit })}
                 >
                   Change
@@ -95,7 +107,12 @@ export function LimitPanel() {
           ))}
         </Table>
       )}
-      {open && <LimitForm limit={open.limit} onClose={() => setOpen(undefined)} />}
+      {open && <LimitForm whose={whose} limit={open.limit} onClose={() => setOpen(undefined)} />}
     </Panel>
   );
+}
+
+export function LimitPanels() {
+  const { me } = useSession();
+  return me.admin && WHOSE.map((whose) => <LimitsOf key={whose.kind} whose={whose} />);
 }

@@ -5,7 +5,7 @@ import { useQuery } from '../api/query';
 import type { JobsPage, JobSummary } from '../api/types';
 import { Empty, Meter, Page, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { bytes, grouped, thousandths } from '../elements/format';
-import { LimitPanel } from './limit_panel';
+import { LimitPanels } from './limit_panel';
 import { QuotaPanel } from './quota_panel';
 import { sumsBy } from './sums';
 
@@ -78,7 +78,7 @@ export default function UsagePage() {
       <Trouble error={error} />
       {!data && !error && <Skeleton />}
       <QuotaPanel />
-      <LimitPanel />
+      <LimitPanels />
       {data && (
         <>
           <Sums title="By user" jobs={data.jobs} by={byUser} pathOf={userPath} />

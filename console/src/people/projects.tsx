@@ -1,0 +1,81 @@
+// Projects: whoever may, declares them here, and takes them back.
+import { useState } from 'react';
+import { change } from '../api/http';
+import { refresh, useQuery } from '../api/query';
+import type { Declared } from '../api/types';
+import { Confirm } from '../elements/dialog';
+import { Empty, Listing, Panel } from '../elements/elements';
+import { useSession } from '../session/session';
+
+const pathOf = (name: string) => `/v1/objects/project/${encodeURIComponent(name)}`;
+
+function NewProject({ onClose }: { onClose: () => void }) {
+  const act = async (form: FormData) => {
+    const given = (field: string) => String(form.get(field) ?? '').trim();
+    await change('PUT', pathOf(given('name')), given('domain') ? { domain: given('domain') } : {});
+    refresh('objects');
+  };
+  return (
+    <Confirm title="A new project" verb="Declare the project" act={act} onClose={onClose}>
+      <label>
+        Name
+        <input name="name" required maxLength={256} spellCheck={false} autoComplete="off" />
+      </label>
+      <label>
+        Domain
+        <input name="domain" maxLength={256} placeholder="none" spellCheck={false} />
+      </label>
+      <p className="faint">Its members are those to whom you give a role in it.</p>
+    </Confirm>
+  );
+}
+
+export function Projects() {
+  const { me } = useSession();
+  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=project&limit=1000', ['objects']);
+  const [making, make] = useState(false);
+  const [going, remove] = useState<Declared>();
+  const may = me.admin || me.roles.some(({ role, level }) => role === 'admin' && level !== 'project');
+  return (
+    <Panel title="Projects" actions={may && <button onClick={() => make(true)}>New project</button>}>
+      <Listing
+        label="Projects"
+        columns={['Name', 'Domain']}
+        items={data?.objects}
+        error={error}
+        lines={3}
+        empty={<Empty title="No project is declared." />}
+      >
+        {(project) => (
+          <tr key={project.name}>
+            <td className="strong">{project.name}</td>
+            <td>{String(project.domain ?? '') || '–'}</td>
+            <td className="row-actions">
+              {may && (
+                <button
+                  className="danger small"
+                  aria-label={`Take back the project ${project.name}`}
+                  onClick={() => remove(project)}
+                >
+                  Take back
+                </button>
+              )}
+            </td>
+          </tr>
+        )}
+      </Listing>
+      {making && <NewProject onClose={() => make(false)} />}
+      {going && (
+        <Confirm
+          title={`Take back the project ${going.name}`}
+          verb="Take it back"
+          danger
+          act={async () => (await change('DELETE', pathOf(going.name)), refresh('objects'))}
+          onClose={() => remove(undefined)}
+        >
+          <p>Nothing is submitted to it any more. Its jobs go on.</p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
