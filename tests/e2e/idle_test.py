@@ -103,6 +103,9 @@ class IdleTest(unittest.TestCase):
         self.assertRegex(ended["idle"]["evidence"], r"^GPU at 0\.00 % for 4 s \(limit 5 %\); CPU at \d\.\d\d % for 4 s \(limit 10 %\)$")
         self.assertEqual(self.cluster.job(works)["state"], "running")
         self.assertEqual(self.events(works, "IdleObserved"), [])
+        # The same is what people are shown.
+        self.assertGreater(max(self.api.call("GET", f"/v1/jobs/{works}/use")["cpu"]["mean"]), 10)
+        self.assertRegex(self.cluster.run("use", str(works)).stdout, r"(?m)^  GPU +0 %  ▁+$")
 
     def test_a_restart_loses_no_warning_and_input_ends_it(self):
         job, folder = self.session("tab")
