@@ -131,7 +131,7 @@ std::vector<Command> table_of(const std::vector<Command>& extra) {
         scancel_commands,    sacct_commands,       sinfo_commands,        scontrol_commands,
         srun_commands,       salloc_commands,      sacctmgr_commands,     sshare_commands,
         sprio_commands,      sstat_commands,       declared_app_commands, session_action_commands,
-        run_commands,        use_commands}) {
+        run_commands,        use_commands,         usage_commands}) {
     append(table, family());
   }
   return table;

@@ -11,6 +11,7 @@ namespace dove::cli {
 std::vector<Command> submit_commands();      // submit
 std::vector<Command> job_commands();         // ps, show, why
 std::vector<Command> use_commands();         // use
+std::vector<Command> usage_commands();       // usage
 std::vector<Command> job_action_commands();  // cancel, checkpoint, hold, release, requeue, priority
 std::vector<Command> output_commands();      // logs, wait
 std::vector<Command> exec_commands();        // exec

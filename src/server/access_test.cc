@@ -152,6 +152,7 @@ Rules rules_of_people() {
       {"issueSignInCode", kPeople},
       {"getMe", kFree},
       {"getQuota", kFree},
+      {"getUsage", kFree},
       {"openForward", kFamily},
       {"issueEntry", kPeople},
       {"tradeEntry", kFree},

@@ -101,6 +101,7 @@ void get_identity_keys(Context& context, CallPtr call);
 void issue_identity_token(Context& context, CallPtr call);
 void get_me(Context& context, CallPtr call);
 void get_quota(Context& context, CallPtr call);
+void get_usage(Context& context, CallPtr call);
 void get_notices(Context& context, CallPtr call);
 void set_notices(Context& context, CallPtr call);
 void test_notice(Context& context, CallPtr call);

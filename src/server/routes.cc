@@ -133,6 +133,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/jobs/{id}/identity-token", "issueIdentityToken"}, issue_identity_token},
     ApiRoute{{"GET", "/v1/me", "getMe"}, get_me},
     ApiRoute{{"GET", "/v1/quota", "getQuota"}, get_quota},
+    ApiRoute{{"GET", "/v1/usage", "getUsage"}, get_usage},
     ApiRoute{{"POST", "/v1/join-tokens", "issueJoinToken"}, issue_join_token},
     ApiRoute{{"GET", "/v1/cluster", "getCluster"}, get_cluster},
     ApiRoute{{"GET", "/v1/events", "getEvents"}, get_events},

@@ -9,6 +9,7 @@ export type Placement = Schemas['Placement'];
 export type Reason = Schemas['Reason'];
 export type Why = Schemas['Why'];
 export type JobUse = Schemas['JobUse'];
+export type UsageOverTime = Schemas['UsageOverTime'];
 export type Node = Schemas['Node'];
 export type NodeBrief = Schemas['NodeBrief'];
 export type Cluster = Schemas['Cluster'];

@@ -6,6 +6,7 @@ import type { JobsPage, JobSummary } from '../api/types';
 import { Empty, Meter, Page, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { bytes, grouped, thousandths } from '../elements/format';
 import { LimitPanels } from './limit_panel';
+import { OverTimePanel } from './over_time_panel';
 import { QuotaPanel } from './quota_panel';
 import { sumsBy } from './sums';
 
@@ -79,6 +80,7 @@ export default function UsagePage() {
       {!data && !error && <Skeleton />}
       <QuotaPanel />
       <LimitPanels />
+      <OverTimePanel />
       {data && (
         <>
           <Sums title="By user" jobs={data.jobs} by={byUser} pathOf={userPath} />

@@ -25,12 +25,12 @@ constexpr std::chrono::seconds kBehindMax{2};
 constexpr std::size_t kWaitingMax = 1'000;
 
 // Answered from the log alone, so by every controller.
-constexpr std::array<std::string_view, 23> kReads = {
+constexpr std::array<std::string_view, 24> kReads = {
     "listJobs",        "getJob",     "whyJob",      "waitForJob",  "listNodes",
     "getNode",         "listPools",  "listQueues",  "listApps",    "listObjects",
     "getObject",       "listKeys",   "listSecrets", "listSshKeys", "getIdentityIssuer",
-    "getIdentityKeys", "getMe",      "getQuota",    "getCluster",  "getEvents",
-    "getVersion",      "getMetrics", "getOpenapi"};
+    "getIdentityKeys", "getMe",      "getQuota",    "getUsage",    "getCluster",
+    "getEvents",       "getVersion", "getMetrics",  "getOpenapi"};
 
 // A name or a token that the leader may know by now.
 bool is_unknown_here(const wire::Response& response) {

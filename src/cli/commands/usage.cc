@@ -1,0 +1,81 @@
+// dove usage: who held how many GPU hours and core hours.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/client/views.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/times.h"
+#include "wire/http.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+Result<std::string> target_of(const Invocation& invocation) {
+  const std::string given = invocation.get("since", "7d");
+  const std::optional<std::int64_t> since_us = parse_span_us(given);
+  if (!since_us || *since_us < 1'000'000) {
+    return Error{ErrorKind::kInvalid, "bad_option",
+                 fmt::format("--since={} is no time to look back, such as 12h or 30d", given), ""};
+  }
+  return fmt::format("/v1/usage?by={}&seconds={}&limit=1000",
+                     wire::percent_encode(invocation.get("by", "user")), *since_us / 1'000'000);
+}
+
+Result<int> run_usage(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(const std::string target, target_of(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json answer, api.get(target));
+  if (format == Format::kJson || format == Format::kYaml) {
+    print_value(answer, format);
+    return kExitOk;
+  }
+  const std::string by = text_of(answer, "by");
+  Table table({{by == "user"      ? "USER"
+                : by == "project" ? "PROJECT"
+                                  : "QUEUE"},
+               {"GPU HOURS", true},
+               {"CORE HOURS", true},
+               {"JOBS", true}});
+  for (const json& row : list_of(answer, "rows")) {
+    const std::string name = text_of(row, "name");
+    table.add({{name.empty() ? "-" : name, ""},
+               {fmt::format("{:.1f}", row.at("gpu_hours").get<double>()), ""},
+               {fmt::format("{:.1f}", row.at("core_hours").get<double>()), ""},
+               {std::to_string(number_of(row, "jobs")), ""}});
+  }
+  print(table.text(colours_on()));
+  const std::int64_t complete_us = number_of(answer, "complete_from_us");
+  if (complete_us > number_of(answer, "from_us")) {
+    say(
+        fmt::format("jobs that ended before {} may be missing: the cluster forgets them "
+                    "(ended_jobs_kept, ended_jobs_max)",
+                    zoned_text(complete_us)));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+std::vector<Command> usage_commands() {
+  CommandSpec usage;
+  usage.name = "usage";
+  usage.summary = "Show who held how many GPU hours and core hours";
+  usage.group = "People";
+  usage.description =
+      "From when devices and cores were given to a job until its attempt had ended, whatever the\n"
+      "job did with them (`dove use` says that of a running one). Of the jobs that you may see.";
+  usage.options = {{"by", 0, "WHAT", "user (usual), project or queue"},
+                   {"since", 0, "TIME", "so long ago: 12h, 7d (usual), 30d"},
+                   output_option()};
+  return {{usage, guarded("usage", run_usage)}};
+}
+
+}  // namespace dove::cli
