@@ -96,6 +96,18 @@ endfunction()
 file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt part_names REGEX "^part\\(")
 list(TRANSFORM part_names REPLACE "^part\\(([a-z_/]+).*" "\\1")
 
+# batched(OUT NAME sources...): the sources, or where DOVE_BATCHES is on, fewer ones that include them (tools/batches).
+function(batched out name)
+  if(NOT DOVE_BATCHES OR NOT ARGN)
+    set(${out} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/batches)
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/batches ${CMAKE_BINARY_DIR}/batches/${name} ${ARGN}
+                  OUTPUT_VARIABLE batches COMMAND_ERROR_IS_FATAL ANY)
+  set(${out} ${batches} PARENT_SCOPE)
+endfunction()
+
 # part(NAME uses...): a static library of the sources in NAME/ and the folders below it that are no
 # parts themselves (or an interface, when it has headers only), and one test program of its *_test.cc
 # files. fake_*.cc make a shared library that stands in for one of the system's; tests find it as
@@ -126,6 +138,7 @@ function(part name)
     set(sources "")  # its files are programs, see program()
     set_property(GLOBAL PROPERTY dove_program_uses ${ARGN})
   endif()
+  batched(sources ${target} ${sources})
   if(sources)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
@@ -146,6 +159,7 @@ function(part name)
   endforeach()
   if(tests)
     string(REPLACE "part." "" short ${target})
+    batched(tests ${short}_test ${tests})
     add_executable(${short}_test ${tests})
     target_link_libraries(${short}_test PRIVATE ${target} GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK})
     target_compile_definitions(${short}_test PRIVATE DOVE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
