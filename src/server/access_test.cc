@@ -366,7 +366,7 @@ TEST_F(RoleAccessTest, EveryOperationOnAJobIsAsTheTableSays) {
       }
     }
   }
-  EXPECT_EQ(tried, 23 * 2 * 10);
+  EXPECT_EQ(tried, 24 * 2 * 10);
 }
 
 TEST_F(AccessTest, WhatAJobSubmitsIsItsFamilyToo) {
@@ -414,7 +414,7 @@ TEST_F(AccessTest, AnArrayIsOneFamily) {
 // A new call that reads is for every controller, or here with what it takes of the leader.
 TEST(Reads, AreForEveryControllerOrForTheLeaderAlone) {
   const std::set<std::string_view> of_the_leader = {
-      "readJobLog",      "openExec",    "openForward", "getEntry",
+      "readJobLog",      "openExec",    "openForward", "getEntry",       "getJobUse",
       "getSshGateway",                                                      // agents, the gateway
       "listControllers", "getNotices",  "getHealth",   "getReadiness",      // how it does itself
       "listSignInWays",  "beginSignIn", "endSignIn",   "getDeviceSignIn"};  // who is let in

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/native/sync_plan.h"
-#include "core/state/hang.h"
+#include "core/state/running/hang.h"
 
 namespace dove::backends {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/state/hang.h"
+#include "core/state/running/hang.h"
 
 namespace dove::backends {
 namespace {

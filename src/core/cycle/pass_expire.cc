@@ -8,7 +8,7 @@
 #include "core/cycle/passes.h"
 #include "core/cycle/wake.h"
 #include "core/place/reservation.h"
-#include "core/state/sessions.h"
+#include "core/state/running/sessions.h"
 
 namespace dove::core {
 namespace {

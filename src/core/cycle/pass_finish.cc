@@ -5,7 +5,7 @@
 #include "core/cycle/passes.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/fold.h"
-#include "core/state/hang.h"
+#include "core/state/running/hang.h"
 
 namespace dove::core {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/state/books.h"
 #include "core/state/dependency.h"
 #include "core/state/executors/placeholders.h"
-#include "core/state/sessions.h"
+#include "core/state/running/sessions.h"
 
 namespace dove::core {
 

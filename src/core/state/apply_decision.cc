@@ -8,11 +8,11 @@
 #include "core/state/executors/placeholders.h"
 #include "core/state/findings.h"
 #include "core/state/fold.h"
-#include "core/state/hang.h"
 #include "core/state/learned/learned.h"
 #include "core/state/restored/restored.h"
 #include "core/state/round_robin.h"
-#include "core/state/sessions.h"
+#include "core/state/running/hang.h"
+#include "core/state/running/sessions.h"
 
 namespace dove::core {
 namespace {

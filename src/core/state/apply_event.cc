@@ -8,12 +8,12 @@
 #include "core/state/executors/fold_executors.h"
 #include "core/state/findings.h"
 #include "core/state/fold.h"
-#include "core/state/hang.h"
 #include "core/state/health.h"
 #include "core/state/learned/learned.h"
 #include "core/state/people.h"
 #include "core/state/restored/restored.h"
-#include "core/state/sessions.h"
+#include "core/state/running/hang.h"
+#include "core/state/running/sessions.h"
 #include "core/state/usage.h"
 
 namespace dove::core {

@@ -4,7 +4,7 @@
 #include "core/state/books.h"
 #include "core/state/executors/conflicts.h"
 #include "core/state/executors/placeholders.h"
-#include "core/state/hang.h"
+#include "core/state/running/hang.h"
 
 namespace dove::core {
 

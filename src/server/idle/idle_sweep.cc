@@ -9,7 +9,7 @@
 
 #include "codec/json.h"
 #include "codec/quantity.h"
-#include "core/state/sessions.h"
+#include "core/state/running/sessions.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 

@@ -5,7 +5,7 @@
 #include "core/state/learned/learned.h"
 #include "core/state/people.h"
 #include "core/state/round_robin.h"
-#include "core/state/sessions.h"
+#include "core/state/running/sessions.h"
 #include "core/state/usage.h"
 
 namespace dove::core {

@@ -1,4 +1,4 @@
-#include "core/state/hang.h"
+#include "core/state/running/hang.h"
 
 #include <fmt/format.h>
 

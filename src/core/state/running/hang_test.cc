@@ -1,4 +1,4 @@
-#include "core/state/hang.h"
+#include "core/state/running/hang.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/state/sessions.h"
+#include "core/state/running/sessions.h"
 
 #include <gtest/gtest.h>
 
