@@ -19,7 +19,8 @@ const gang: JobUse = {
 
 it('has a line for each part that was measured, and the least node of a gang', () => {
   const { atS, lines } = linesOf(gang);
-  expect(atS.map((at) => at - Date.parse(gang.begin!) / 1000)).toEqual([30, 60, 90]);
+  expect(atS.map((at) => at - Date.parse(gang.begin!) / 1000)).toEqual([0, 30, 60, 90]);
+  expect(lines[0]!.values).toEqual([80, null, 84, 84]);
   expect(lines.map(({ name }) => name)).toEqual(['GPU', 'GPU, least node', 'CPU']);
   expect(nowText(linesOf(gang))).toBe('GPU 84 %, GPU, least node 21 %, CPU 9 %');
 });

@@ -2,7 +2,7 @@
 import type { JobUse } from '../api/types';
 
 export interface UseLines {
-  atS: number[]; // the end of each step
+  atS: number[]; // where each step begins, and where the last one ends
   lines: { name: string; colour: string; values: (number | null)[] }[]; // percent
 }
 
@@ -19,8 +19,10 @@ export function linesOf(use: JobUse): UseLines {
     { name: 'CPU', colour: '--heat-c3', values: use.cpu.mean },
   ];
   return {
-    atS: use.cpu.mean.map((_, at) => begin + (at + 1) * use.step_s),
-    lines: lines.filter(({ values }) => isMeasured(values)),
+    atS: Array.from({ length: use.cpu.mean.length + 1 }, (_, at) => begin + at * use.step_s),
+    lines: lines
+      .filter(({ values }) => isMeasured(values))
+      .map((line) => ({ ...line, values: [...line.values, line.values.at(-1)!] })),
   };
 }
 

@@ -20,7 +20,7 @@ export default function UsePanel({ job }: { job: Job }) {
   const names = shown?.lines.map(({ name }) => name).join() ?? '';
   const lines = useMemo(() => shown?.lines ?? [], [names]);
   if (error?.status === 404) return null;
-  const span = data && shown ? duration(shown.atS.length * data.step_s) : '';
+  const span = data && shown ? duration(Math.max(0, shown.atS.length - 1) * data.step_s) : '';
   const behind = data ? laggards(data) : '';
   return (
     <Panel

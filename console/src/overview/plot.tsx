@@ -10,6 +10,12 @@ interface Line {
   colour: string; // a design token
 }
 
+// The time of a tick: with its day where days are apart.
+function tickTexts(splits: number[]): string[] {
+  const apart = splits.length > 1 && splits[1]! - splits[0]! >= 6 * 3600;
+  return splits.map((at) => (apart ? exact(at * 1e6).slice(5, 16) : exact(at * 1e6).slice(11, 16)));
+}
+
 function optionsOf(width: number, lines: Line[], most: number | undefined): uPlot.Options {
   const axis = {
     stroke: token('--muted'),
@@ -24,11 +30,11 @@ function optionsOf(width: number, lines: Line[], most: number | undefined): uPlo
     legend: { live: true },
     scales: { y: { range: (_plot, _least, highest) => [0, most ?? Math.max(1, highest * 1.1)] } },
     axes: [
-      { ...axis, values: (_plot, splits) => splits.map((at) => exact(at * 1e6).slice(11, 16)) },
+      { ...axis, space: 80, values: (_plot, splits) => tickTexts(splits) },
       { ...axis, size: 36 },
     ],
     series: [
-      { label: 'Time', value: (_plot, at) => (at === null ? '–' : exact(at * 1e6).slice(11, 16)) },
+      { label: 'Time', value: (_plot, at) => (at === null ? '–' : exact(at * 1e6).slice(0, 16)) },
       ...lines.map((line) => ({
         label: line.name,
         stroke: token(line.colour),

@@ -20,11 +20,11 @@ const usage: UsageOverTime = {
 
 it('shows GPUs held in the mean of each step, and the rest together', () => {
   expect(linesOf(usage, 'project', 1)).toEqual({
-    atS: [14400, 21600],
+    atS: [7200, 14400, 21600],
     names: ['vision', 'others'],
     gpus: [
-      [4, 2],
-      [1, 1.5],
+      [4, 2, 2],
+      [1, 1.5, 1.5],
     ],
   });
   expect(linesOf(usage, 'project', 6).names).toEqual(['vision', 'no project', 'speech']);

@@ -18,7 +18,7 @@ export type By = (typeof BY)[number]['by'];
 export const nameOf = (by: By, name: string) => name || (by === 'project' ? 'no project' : '–');
 
 export interface Lines {
-  atS: number[]; // the end of each step
+  atS: number[]; // where each step begins, and where the last one ends
   names: string[];
   gpus: number[][]; // held in the mean of each step
 }
@@ -26,12 +26,12 @@ export interface Lines {
 // The `most` who held most each have a line, and all others together have one.
 export function linesOf(usage: UsageOverTime, by: By, most: number): Lines {
   const held = usage.rows.filter((row) => row.gpu_hours > 0);
-  const mean = (steps: number[]) => steps.map((gpuHours) => (gpuHours * 3600) / usage.step_s);
+  const mean = (steps: number[]) => [...steps, steps.at(-1)!].map((gpuHours) => (gpuHours * 3600) / usage.step_s);
   const sum = (rows: number[][]) => rows[0]!.map((_, at) => rows.reduce((all, steps) => all + steps[at]!, 0));
   const first = held.slice(0, most);
   const others = held.slice(most).map((row) => row.steps);
   return {
-    atS: (held[0]?.steps ?? []).map((_, at) => usage.from_us / 1e6 + (at + 1) * usage.step_s),
+    atS: held[0] ? [...held[0].steps, 0].map((_, at) => usage.from_us / 1e6 + at * usage.step_s) : [],
     names: [...first.map((row) => nameOf(by, row.name)), ...(others.length > 0 ? ['others'] : [])],
     gpus: [...first.map((row) => row.steps), ...(others.length > 0 ? [sum(others)] : [])].map(mean),
   };

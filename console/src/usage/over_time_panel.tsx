@@ -57,7 +57,7 @@ export function OverTimePanel() {
     <Panel
       title={`GPUs held over the ${span.says}`}
       actions={
-        <>
+        <span className="row-actions">
           <select aria-label="By" value={by} onChange={(event) => setBy(event.target.value as By)}>
             {BY.map((one) => (
               <option key={one.by} value={one.by}>
@@ -76,7 +76,7 @@ export function OverTimePanel() {
               </option>
             ))}
           </select>
-        </>
+        </span>
       }
     >
       <Trouble error={error} />
