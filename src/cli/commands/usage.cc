@@ -71,7 +71,8 @@ std::vector<Command> usage_commands() {
   usage.group = "People";
   usage.description =
       "From when devices and cores were given to a job until its attempt had ended, whatever the\n"
-      "job did with them (`dove use` says that of a running one). It counts the jobs that you may see.";
+      "job did with them (`dove use` says that of a running one). It counts the jobs that you may "
+      "see.";
   usage.options = {{"by", 0, "WHAT", "user (usual), project or queue"},
                    {"since", 0, "TIME", "so long ago: 12h, 7d (usual), 30d"},
                    output_option()};
