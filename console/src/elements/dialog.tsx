@@ -19,6 +19,9 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   );
 }
 
+// What was written into a field, without blanks around it.
+export const given = (form: FormData, field: string) => String(form.get(field) ?? '').trim();
+
 // Asks before `act` is done, and shows the server's own words when it is refused.
 export function Confirm({
   title,

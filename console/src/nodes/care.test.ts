@@ -5,8 +5,8 @@ const names = (node: Parameters<typeof caresFor>[0]) => caresFor(node).map((care
 
 it('offers what can be done with the node as it stands', () => {
   const node = { contact: 'connected', drained: false } as const;
-  expect(names(node)).toEqual(['Drain', 'Reboot', 'Upgrade the agent']);
-  expect(names({ ...node, drained: true })).toEqual(['Undrain', 'Reboot', 'Upgrade the agent']);
+  expect(names(node)).toEqual(['Drain', 'Reboot', 'Upgrade', 'Upgrade the agent']);
+  expect(names({ ...node, drained: true })).toEqual(['Undrain', 'Reboot', 'Upgrade', 'Upgrade the agent']);
   const request = { action: 'reboot', who: 'root', why: '' } as never;
   expect(names({ ...node, request })[0]).toBe('Take back');
   expect(names({ ...node, contact: 'silent' })).toEqual(['Drain', 'It is off', 'Remove']);

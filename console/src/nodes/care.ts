@@ -48,10 +48,21 @@ const REBOOT: Care = {
   mayStop: true,
   danger: true,
 };
+const UPGRADE: Care = {
+  name: 'Upgrade',
+  verb: 'Upgrade it',
+  says: 'The site’s hook upgrades the node (its drivers, say) once what runs there has ended.',
+  method: 'POST',
+  path: '/action',
+  body: { action: 'upgrade' },
+  why: 'why',
+  mayStop: true,
+  danger: true,
+};
 const UPGRADE_AGENT: Care = {
   name: 'Upgrade the agent',
   verb: 'Upgrade it',
-  says: 'Its agent is replaced by the program that the node has on its disk. Tasks go on.',
+  says: 'The site’s hook installs the program and starts the agent anew. Tasks go on.',
   method: 'POST',
   path: '/action',
   body: { action: 'upgrade_agent' },
@@ -81,6 +92,6 @@ const REMOVE: Care = {
 export function caresFor(node: Pick<Node, 'contact' | 'drained' | 'request'>): Care[] {
   const asked = node.request ? [TAKE_BACK] : [];
   const drain = node.drained ? UNDRAIN : DRAIN;
-  if (node.contact === 'connected') return [...asked, drain, REBOOT, UPGRADE_AGENT];
+  if (node.contact === 'connected') return [...asked, drain, REBOOT, UPGRADE, UPGRADE_AGENT];
   return [...asked, drain, ...(node.contact === 'lost' ? [] : [IS_OFF]), REMOVE];
 }

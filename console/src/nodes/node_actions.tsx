@@ -4,7 +4,7 @@ import { useLocation } from 'wouter';
 import { change } from '../api/http';
 import { refresh } from '../api/query';
 import type { Node } from '../api/types';
-import { Confirm } from '../elements/dialog';
+import { Confirm, given } from '../elements/dialog';
 import { useSession } from '../session/session';
 import { caresFor, type Care } from './care';
 
@@ -12,7 +12,7 @@ function Ask({ node, care, onClose }: { node: Node; care: Care; onClose: () => v
   const [, go] = useLocation();
   const act = async (form: FormData) => {
     const body: Record<string, unknown> = { ...care.body };
-    if (care.why) body[care.why] = String(form.get('why') ?? '');
+    if (care.why) body[care.why] = given(form, 'why');
     if (form.get('now')) body.now = true;
     const path = `/v1/nodes/${encodeURIComponent(node.name)}${care.path}`;
     await change(care.method, path, Object.keys(body).length > 0 ? body : undefined);

@@ -1,19 +1,16 @@
 // Projects: whoever may, declares them here, and takes them back.
 import { useState } from 'react';
-import { change } from '../api/http';
-import { refresh, useQuery } from '../api/query';
+import { declare, takeBack } from '../api/declared';
+import { useQuery } from '../api/query';
 import type { Declared } from '../api/types';
-import { Confirm } from '../elements/dialog';
+import { Confirm, given } from '../elements/dialog';
 import { Empty, Listing, Panel } from '../elements/elements';
 import { useSession } from '../session/session';
 
-const pathOf = (name: string) => `/v1/objects/project/${encodeURIComponent(name)}`;
-
 function NewProject({ onClose }: { onClose: () => void }) {
-  const act = async (form: FormData) => {
-    const given = (field: string) => String(form.get(field) ?? '').trim();
-    await change('PUT', pathOf(given('name')), given('domain') ? { domain: given('domain') } : {});
-    refresh('objects');
+  const act = (form: FormData) => {
+    const domain = given(form, 'domain');
+    return declare('project', given(form, 'name'), domain ? { domain } : {});
   };
   return (
     <Confirm title="A new project" verb="Declare the project" act={act} onClose={onClose}>
@@ -70,7 +67,7 @@ export function Projects() {
           title={`Take back the project ${going.name}`}
           verb="Take it back"
           danger
-          act={async () => (await change('DELETE', pathOf(going.name)), refresh('objects'))}
+          act={() => takeBack('project', going.name)}
           onClose={() => remove(undefined)}
         >
           <p>Nothing is submitted to it any more. Its jobs go on.</p>

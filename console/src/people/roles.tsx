@@ -1,9 +1,9 @@
 // Who holds which role, and where; whoever may, gives roles here and takes them back.
 import { useState } from 'react';
-import { change } from '../api/http';
-import { refresh, useQuery } from '../api/query';
+import { declare } from '../api/declared';
+import { useQuery } from '../api/query';
 import type { Declared } from '../api/types';
-import { Confirm } from '../elements/dialog';
+import { Confirm, given } from '../elements/dialog';
 import { Empty, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
 import { useSession } from '../session/session';
@@ -22,19 +22,14 @@ function levelOf(binding: Declared): string {
   return 'the cluster';
 }
 
-const put = async (name: string, body: unknown) => {
-  await change('PUT', `/v1/objects/binding/${encodeURIComponent(name)}`, body);
-  refresh('objects');
-};
-
 function GiveRole({ bindings, onClose }: { bindings: Declared[]; onClose: () => void }) {
   const [level, setLevel] = useState<Grant['level']>('project');
   const act = (form: FormData) => {
-    const text = (name: string) => String(form.get(name) ?? '').trim();
+    const text = (field: string) => given(form, field);
     const grant: Grant = { role: text('role'), level, name: level === 'cluster' ? '' : text('at') };
     const name = bindingName(grant);
     const before = bindings.find((binding) => binding.name === name);
-    return put(name, granted(grant, text('field') as Field, text('who'), before));
+    return declare('binding', name, granted(grant, text('field') as Field, text('who'), before));
   };
   return (
     <Confirm title="Give a role" verb="Give it" act={act} onClose={onClose}>
@@ -158,7 +153,7 @@ export function Roles() {
           verb="Take it back"
           danger
           onClose={() => take(undefined)}
-          act={() => put(held.binding.name, takenBack(held.binding, held.field, held.who))}
+          act={() => declare('binding', held.binding.name, takenBack(held.binding, held.field, held.who))}
         >
           <p>What it let them do is refused from now on.</p>
         </Confirm>

@@ -1,9 +1,10 @@
 // Users: whoever may, declares them here, gives them a token, and shuts them out.
 import { useState } from 'react';
+import { declare } from '../api/declared';
 import { change } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { Declared } from '../api/types';
-import { Confirm } from '../elements/dialog';
+import { Confirm, given } from '../elements/dialog';
 import { Empty, Listing, Panel } from '../elements/elements';
 import { useSession } from '../session/session';
 import { Shown } from './shown_once';
@@ -15,18 +16,10 @@ function standing(user: Declared): string {
   return user.service_of ? `Service account of ${text(user.service_of)}` : 'Active';
 }
 
-const put = async (name: string, fields: Record<string, unknown>) => {
-  await change('PUT', `/v1/objects/user/${encodeURIComponent(name)}`, fields);
-  refresh('objects');
-};
-
 function NewUser({ onClose }: { onClose: () => void }) {
   const act = (form: FormData) => {
-    const given = (field: string) => String(form.get(field) ?? '').trim();
-    const fields = Object.fromEntries(
-      ['linux_user', 'domain', 'service_of'].flatMap((field) => (given(field) ? [[field, given(field)]] : [])),
-    );
-    return put(given('name'), fields);
+    const fields = ['linux_user', 'domain', 'service_of'].map((field) => [field, given(form, field)] as const);
+    return declare('user', given(form, 'name'), Object.fromEntries(fields.filter(([, text]) => text !== '')));
   };
   return (
     <Confirm title="A new user" verb="Declare the user" act={act} onClose={onClose}>
@@ -125,7 +118,7 @@ export function Users() {
           title={`${asked.user.disabled ? 'Let in' : 'Disable'} ${asked.user.name}`}
           verb={asked.user.disabled ? 'Let them in' : 'Disable them'}
           danger={!asked.user.disabled}
-          act={() => put(asked.user.name, { disabled: !asked.user.disabled })}
+          act={() => declare('user', asked.user.name, { disabled: !asked.user.disabled })}
           onClose={() => ask(undefined)}
         >
           <p>

@@ -1,9 +1,9 @@
 // For administrators: what users, projects and domains may have at once and in a month, and changing it.
 import { useState } from 'react';
-import { change } from '../api/http';
+import { declare } from '../api/declared';
 import { refresh, useQuery } from '../api/query';
 import type { Declared } from '../api/types';
-import { Confirm } from '../elements/dialog';
+import { Confirm, given } from '../elements/dialog';
 import { Empty, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
 import { useSession } from '../session/session';
@@ -24,9 +24,8 @@ const sayWhose = (whose: Whose, name: string) =>
 function LimitForm({ whose, limit, onClose }: { whose: Whose; limit?: Declared; onClose: () => void }) {
   const had = limit ? limitsIn(limit) : {};
   const act = async (form: FormData) => {
-    const name = limit?.name ?? String(form.get('name') ?? '').trim();
-    await change('PUT', `/v1/objects/${whose.kind}/${encodeURIComponent(name)}`, { limits: limitsOf(form, had) });
-    refresh('objects', 'queues', 'jobs');
+    await declare(whose.kind, limit?.name ?? given(form, 'name'), { limits: limitsOf(form, had) });
+    refresh('queues', 'jobs');
   };
   return (
     <Confirm

@@ -1,6 +1,7 @@
 #include "backends/native/use.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "backends/native/sync_plan.h"
@@ -10,6 +11,8 @@ namespace {
 
 // Of the window so much may be missing: its ends do not meet those of points.
 constexpr std::int64_t kMissing_percent = 10;
+
+constexpr std::int32_t kUnknown_last = std::numeric_limits<std::int32_t>::max();
 
 std::optional<std::int32_t> together(std::optional<std::int32_t> a, std::int64_t a_us,
                                      std::optional<std::int32_t> b, std::int64_t b_us) {
@@ -199,10 +202,12 @@ UseCourse UseBoard::course_of(const core::Job& job, std::int64_t now_us, Instant
     if (!is_fresh(last, now_us)) continue;
     course.nodes.push_back({id, last.parts[0], last.parts[1], last.parts[2]});
   }
+  // A node whose GPUs were not measured, or that gives the job none, is not one that uses least.
+  const auto key = [](const UseCourse::OfNode& node) {
+    return std::pair(node.gpu.value_or(kUnknown_last), node.cpu.value_or(kUnknown_last));
+  };
   std::stable_sort(course.nodes.begin(), course.nodes.end(),
-                   [](const UseCourse::OfNode& a, const UseCourse::OfNode& b) {
-                     return std::pair(a.gpu, a.cpu) < std::pair(b.gpu, b.cpu);
-                   });
+                   [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return course;
 }
 

@@ -59,14 +59,14 @@ class UseBoard {
     std::map<NodeId, OfNode> nodes;
   };
 
-  // Its points, put into equal steps of the time since `begin_us`.
   struct Steps {
-    std::int64_t begin_us = 0;
+    std::int64_t begin_us = 0;  // of the first
     std::int64_t step_us = 0;
     std::size_t count = 0;
   };
 
   const OfJob* find(const core::Job& job) const;
+  // What the points say of each step.
   static std::vector<std::array<Part, kParts>> by_step(const std::deque<Point>& points,
                                                        const Steps& steps);
   static bool is_fresh(const Point& point, std::int64_t now_us) {

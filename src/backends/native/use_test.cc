@@ -115,6 +115,10 @@ TEST_F(UseBoardTest, TheCourseOfAGangHasTheMeanAndTheLeastOfItsNodes) {
   EXPECT_EQ(course.gpu.least, (std::vector<UseCourse::Part>{5000, 1000}));
   ASSERT_EQ(course.nodes.size(), 2u);
   EXPECT_EQ(course.nodes[0].node, NodeId(2)) << "the one that uses least";
+  tell(30, std::nullopt, 2);
+  const UseCourse later =
+      board.course_of(cluster.job(job), 30 * kSecond_us, Instant{30 * kSecond_us});
+  EXPECT_EQ(later.nodes.at(0).node, NodeId(1)) << "of the other nothing is known";
 }
 
 TEST_F(UseBoardTest, TheCourseOfAWeekHasNoMoreSteps) {

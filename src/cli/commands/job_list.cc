@@ -112,4 +112,22 @@ Result<Waited> wait_for_jobs(Api& api, const std::string& id, const std::string&
   }
 }
 
+Result<int> print_of_each_job(const Invocation& invocation, const std::string& rest,
+                              const JobText& text) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  for (const std::string& id : invocation.operands) {
+    TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
+    for (const json& job : found) {
+      TRY_ASSIGN(const json answer, api.get(job_target(read_job(job).id, rest)));
+      if (format == Format::kJson || format == Format::kYaml) {
+        print_value(answer, format);
+      } else {
+        print(text(api, job, answer));
+      }
+    }
+  }
+  return kExitOk;
+}
+
 }  // namespace dove::cli

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "cli/client/api.h"
 #include "cli/client/views.h"
+#include "cli/command.h"
 
 namespace dove::cli {
 
@@ -32,6 +33,12 @@ std::string jobs_target(const JobFilter& filter, int page_limit);
 // The job, or all elements of the array, that `id` ("7", "12_3") names. kNotFound when there is
 // none.
 Result<std::vector<nlohmann::json>> find_jobs(Api& api, const std::string& id);
+
+// Asks for what is below each job that the operands name ("/why"), and prints the answers: as JSON
+// or YAML where -o says so, else as `text` puts them for people.
+using JobText = std::function<std::string(Api&, const nlohmann::json& job, const nlohmann::json&)>;
+Result<int> print_of_each_job(const Invocation& invocation, const std::string& rest,
+                              const JobText& text);
 
 struct Waited {
   struct Job {

@@ -281,7 +281,8 @@ std::string others_text(const json& why) {
   return out;
 }
 
-std::string why_text(Api& api, const JobView& job, const json& whole, const json& why) {
+std::string why_text(Api& api, const json& whole, const json& why) {
+  const JobView job = read_job(whole);
   const json& reasons = list_of(why, "reasons");
   if (reasons.empty()) {
     const std::string text = with_local_times(text_of(why, "text"));
@@ -306,21 +307,7 @@ std::string why_text(Api& api, const JobView& job, const json& whole, const json
 }
 
 Result<int> run_why(const Invocation& invocation) {
-  TRY_ASSIGN(const Format format, output_format(invocation));
-  TRY_ASSIGN(Api api, Api::connect(invocation));
-  for (const std::string& id : invocation.operands) {
-    TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
-    for (const json& one : found) {
-      const JobView job = read_job(one);
-      TRY_ASSIGN(const json why, api.get(job_target(job.id, "/why?others=1")));
-      if (format == Format::kJson || format == Format::kYaml) {
-        print_value(why, format);
-      } else {
-        print(why_text(api, job, one, why));
-      }
-    }
-  }
-  return kExitOk;
+  return print_of_each_job(invocation, "/why?others=1", why_text);
 }
 
 CommandSpec ps_spec() {

@@ -55,10 +55,12 @@ std::string line_text(const std::string& what, const json& line) {
   return fmt::format("  {:<11} {:>5}  {}\n", what, percent_text(*now), course_text(mean));
 }
 
-std::string use_text(const JobView& job, const json& use) {
+std::string use_text(Api&, const json& whole, const json& use) {
+  const JobView job = read_job(whole);
   if (!use.at("begin").is_string()) {
-    return fmt::format("Job {} is {}; its nodes have not told of its use{}.\n", job.shown_id,
-                       job.state, job.state == "running" ? " yet" : "");
+    return fmt::format("Job {} is {}; {}.\n", job.shown_id, job.state,
+                       job.state == "running" ? "its nodes have not told of its use yet"
+                                              : "its nodes tell of its use while it runs");
   }
   const json& mean = use.at("cpu").at("mean");
   const auto span_us = static_cast<std::int64_t>(use.at("step_s").get<double>() * 1e6) *
@@ -79,21 +81,7 @@ std::string use_text(const JobView& job, const json& use) {
 }
 
 Result<int> run_use(const Invocation& invocation) {
-  TRY_ASSIGN(const Format format, output_format(invocation));
-  TRY_ASSIGN(Api api, Api::connect(invocation));
-  for (const std::string& id : invocation.operands) {
-    TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
-    for (const json& one : found) {
-      const JobView job = read_job(one);
-      TRY_ASSIGN(const json use, api.get(job_target(job.id, "/use")));
-      if (format == Format::kJson || format == Format::kYaml) {
-        print_value(use, format);
-      } else {
-        print(use_text(job, use));
-      }
-    }
-  }
-  return kExitOk;
+  return print_of_each_job(invocation, "/use", use_text);
 }
 
 }  // namespace

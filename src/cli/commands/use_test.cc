@@ -36,6 +36,9 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});
   EXPECT_EQ(run({"dove", "use", "7"}).out,
             "Job 7 is running; its nodes have not told of its use yet.\n");
+  server_.set("GET /v1/jobs/7", {200, json{{"id", 7}, {"state", "completed"}}.dump()});
+  EXPECT_EQ(run({"dove", "use", "7"}).out,
+            "Job 7 is completed; its nodes tell of its use while it runs.\n");
 }
 
 }  // namespace
