@@ -87,6 +87,11 @@ class SlurmLab:
         self.controller = self.spawn("slurmctld", "-D", *options)
         self.until("scontrol ping", lambda out: "UP" in out)
 
+    def registered(self):
+        """Waits until all nodes have told slurmctld of themselves since its start. Slurm 22.05 may count a GPU as taken for good
+        when its job ends before."""
+        self.until("scontrol show node", lambda out: "SlurmdStartTime=None" not in out)
+
     def start_node(self, name):
         self.slurmds[name] = self.spawn("slurmd", "-D", "-N", name, "-d", f"{self.folder}/slurmstepd")
 

@@ -17,6 +17,9 @@ struct NodeSeen {
   std::string name;
   State state = State::kUp;
   bool settles = false;  // down because Slurm has not heard of it yet, or lately not
+  // Its slurmd has registered since slurmctld started. Until then slurmctld does not know which
+  // device is of which type, and may count one as taken for good when its job ends (22.05).
+  bool registered = true;
   std::string reason;    // why it is drained or down, in Slurm's words
   std::vector<std::string> device_types;  // GRES type by index of the device; "": untyped
   bool devices_bound =
@@ -95,6 +98,17 @@ struct Observed {
       if (node.name == name) return &node;
     }
     return nullptr;
+  }
+
+  // Whether ending the job now might have Slurm lose count of its devices.
+  bool miscounts_end_of(const JobSeen& job) const {
+    if (job.phase != JobPhase::kHolding) return false;
+    for (const HeldOnNode& held : job.held) {
+      const NodeSeen* node = find_node(held.node);
+      const bool awaited = node != nullptr && node->state != NodeSeen::State::kDown;
+      if (awaited && !node->registered && !held.devices.empty()) return true;
+    }
+    return false;
   }
 };
 

@@ -198,7 +198,7 @@ class Planner {
     }
     // After slurmctld's start no node has answered yet; that is no reason to refuse.
     const NodeSeen* node = observed_.find_node(wanted.key.node);
-    if (node != nullptr && node->settles) {
+    if (node != nullptr && (node->settles || !node->registered)) {
       return report(wanted, 0, PlaceholderState::kAsked, "Slurm waits for the node to answer");
     }
     Ask ask;
@@ -304,6 +304,11 @@ Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const Pla
     for (const JobSeen* job : here.living) plan.cancel.push_back(job->id);
     for (const JobSeen* job : here.unmarked) plan.cancel.push_back(job->id);
   }
+  std::set<std::int64_t> stay;
+  for (const JobSeen& job : observed.jobs) {
+    if (observed.miscounts_end_of(job)) stay.insert(job.id);
+  }
+  std::erase_if(plan.cancel, [&](std::int64_t id) { return stay.contains(id); });
   return plan;
 }
 

@@ -206,6 +206,24 @@ TEST_F(PlanTest, TheEndOnOneNodeIsNotTheEndOnAnother) {
   EXPECT_EQ(plan.reports[1].state, PlaceholderState::kConfirmed);
 }
 
+// Slurm would count the device as taken for good.
+TEST_F(PlanTest, NothingStartsOrEndsOnANodeThatHasYetToRegister) {
+  placeholder(1300, 17, "n1", {2});
+  seen_.nodes[0].registered = false;
+  const Plan before = make({wanted(18, "n1", {0})});
+  EXPECT_TRUE(before.cancel.empty());
+  EXPECT_TRUE(before.submit.empty());
+  EXPECT_EQ(before.reports[0].state, PlaceholderState::kAsked);
+  EXPECT_EQ(before.reports[0].why, "Slurm waits for the node to answer");
+  seen_.nodes[0].state = NodeSeen::State::kDown;
+  EXPECT_EQ(make({}).cancel, Ids{1300});  // nobody waits for a node that is down
+  seen_.nodes[0].state = NodeSeen::State::kUp;
+  seen_.nodes[0].registered = true;
+  const Plan after = make({wanted(18, "n1", {0})});
+  EXPECT_EQ(after.cancel, Ids{1300});
+  EXPECT_EQ(after.submit.size(), 1u);
+}
+
 // salloc leaves the record of what it did not get; it bears no mark.
 TEST_F(PlanTest, TheRecordOfARefusalIsNoEnd) {
   JobSeen& failed = job(1300, "dove-17.1@dove", "n1", {});

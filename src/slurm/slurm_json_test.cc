@@ -102,6 +102,15 @@ TEST(SlurmJson, StatesOfNodes) {
   EXPECT_FALSE(nodes->at(1).settles);
 }
 
+TEST(SlurmJson, ANodeThatHasYetToRegisterIsKnownByItsStart) {
+  EXPECT_TRUE(recorded_nodes()[0].registered);
+  const auto nodes = read_nodes(R"({"nodes": [
+      {"name": "a", "cores": 1, "state": "mixed", "slurmd_start_time": 0},
+      {"name": "b", "cores": 1, "state": "mixed"}]})");
+  EXPECT_FALSE(nodes->at(0).registered);
+  EXPECT_TRUE(nodes->at(1).registered) << "a Slurm that does not say it is not waited for";
+}
+
 // A job that is passed over would be taken to have ended.
 TEST(SlurmJson, WhatIsNotUnderstoodIsAnErrorAndNoShorterList) {
   const std::vector<NodeSeen> nodes = recorded_nodes();

@@ -128,6 +128,7 @@ class Killed(slurm_gate_test.Gate):
                 took = self.reconciled(back, ours, theirs)
                 print(f"killed: {phase}, {victim}: reconciled {took:.1f} s after its return", flush=True)
                 then(ours, theirs)
+            self.lab.registered()  # clear() ends jobs of Slurm's users
             self.clear()
             self.all_open()
 

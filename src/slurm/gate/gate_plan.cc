@@ -334,6 +334,7 @@ class GatePlanner {
     const Result<std::string> gres = pinned_gres(node->device_types, wanted.devices);
     if (!gres.ok()) return gres.error().message;
     for_good = false;
+    if (!node->registered) return "Slurm waits for the node to answer";
     const std::set<int> taken = taken_on(node->name, one.start);
     for (const int device : wanted.devices) {
       if (taken.contains(device)) {
@@ -464,6 +465,18 @@ class GatePlanner {
   std::set<std::int64_t> fences_kept_;
 };
 
+// What is to end on a node that has yet to register ends at a later look.
+void leave_what_slurm_would_miscount(const Observed& observed, GatePlan& plan) {
+  std::set<std::int64_t> stay;
+  for (const JobSeen& job : observed.jobs) {
+    if (observed.miscounts_end_of(job)) stay.insert(job.id);
+  }
+  const auto stays = [&](std::int64_t id) { return stay.contains(id); };
+  std::erase_if(plan.release, stays);
+  std::erase_if(plan.cancel, stays);
+  std::erase_if(plan.put_back, [&](const GatePutBack& one) { return stays(one.slurm_job); });
+}
+
 }  // namespace
 
 std::string fence_name(const GateStart& start, const std::string& cluster) {
@@ -483,6 +496,7 @@ GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,
   planner.leftovers(starts);
   planner.start_all();
   planner.strays();
+  leave_what_slurm_would_miscount(observed, plan);
   return plan;
 }
 

@@ -87,6 +87,23 @@ TEST_F(GatePlanTest, FirstTheOtherDevicesAreFencedThenItIsLetGo) {
   EXPECT_EQ(now.place[0].nodes, "n1");
 }
 
+// Slurm would count the devices as taken for good.
+TEST_F(GatePlanTest, NothingStartsOrEndsOnANodeThatHasYetToRegister) {
+  seen.nodes[0].registered = false;
+  GatePlan now = plan();
+  EXPECT_TRUE(now.fences.empty() && now.place.empty());
+  EXPECT_EQ(now.reports[0].why, "Slurm waits for the node to answer");
+  starts({2});
+  decided(true, true);
+  add(placeholder_mark(fence_name({9, 1}, "dove")), {3});
+  now = plan();
+  EXPECT_TRUE(now.put_back.empty() && now.release.empty());
+  seen.nodes[0].registered = true;
+  now = plan();
+  EXPECT_EQ(now.put_back.size(), 1u);
+  EXPECT_EQ(now.release.size(), 1u);
+}
+
 TEST_F(GatePlanTest, ASingleDeviceThatIsTheLowestFreeOneNeedsNoFence) {
   seen.nodes[0].devices_bound = false;
   add("", {0});
