@@ -122,6 +122,11 @@ class Counting(unittest.TestCase):
         self.script("hangs", "# limit_s: 1", "sleep 60")
         self.assertIn("ran past its limit of 1 s", self.counts("e2e", "0 passed, 1 failed, 0 skipped"))
 
+    def test_scripts_that_take_the_same_run_one_at_a_time(self):
+        for name in ("first", "second", "third"):
+            self.script(name, "# takes: it", f"mkdir {self.root}/taken && sleep 0.1 && rmdir {self.root}/taken")
+        self.counts("e2e", "3 passed, 0 failed, 0 skipped")
+
     def test_a_script_that_leaves_a_process(self):
         # Its environment cannot be read while it is becoming another program.
         self.script("leaves", "setsid sleep 60 >/dev/null 2>&1 &", "until grep -q sleep /proc/$!/comm; do :; done", "exit 0")
