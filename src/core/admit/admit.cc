@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/admit/admit_executor.h"
 #include "core/admit/admit_people.h"
@@ -241,7 +242,7 @@ Result<void> quota_error(const State& state, const char* level, const char* code
                "project"};
 }
 
-Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t elements) {
+Result<void> check_project(const State& state, const JobSpec& spec) {
   // Projects are free text until the first is declared.
   if (spec.project.empty() || state.projects.empty()) return {};
   const auto project = state.projects.find(spec.project);
@@ -253,9 +254,44 @@ Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t
         fmt::format("there is no project \"{}\": known are {}", spec.project, listed(known)),
         "project");
   }
-  TRY(check_member(state, project->second, spec.user));
-  return quota_error(state, "project", "project_quota",
-                     broken_project_limits(state, spec, elements));
+  return check_member(state, project->second, spec.user);
+}
+
+// The first refusal, with the messages of the others: whoever mends one wants to know what is left.
+Result<void> together(const std::vector<Result<void>>& checks) {
+  std::optional<Error> first;
+  for (const Result<void>& check : checks) {
+    if (check.ok()) continue;
+    if (!first) {
+      first = check.error();
+    } else {
+      first->message += "; also: " + check.error().message;
+    }
+  }
+  if (first) return *first;
+  return {};
+}
+
+// The limits of the job's queues, project, domain and user.
+Result<void> check_limits(const State& state, const JobSpec& spec, std::int64_t elements) {
+  std::vector<Result<void>> checks;
+  // Each queue up to the root counts the jobs below it.
+  for (const Queue* each : queue_path(state, spec.queue)) {
+    checks.push_back(
+        check_waiting("queue", each->name, each->limits, state.usage_by_queue, elements));
+  }
+  // One job before all jobs together: a job that is too large by itself is not helped by waiting
+  // for others to end.
+  checks.push_back(check_job_limits(state, spec));
+  checks.push_back(
+      quota_error(state, "project", "project_quota", broken_project_limits(state, spec, elements)));
+  checks.push_back(
+      quota_error(state, "domain", "domain_quota", broken_domain_limits(state, spec, elements)));
+  checks.push_back(check_month(state, spec));
+  if (const Limits* limits = limits_of_user(state, spec.user)) {
+    checks.push_back(check_waiting("user", spec.user, *limits, state.usage_by_user, elements));
+  }
+  return together(checks);
 }
 
 Result<void> check_holders(const State& state, const JobSpec& spec) {
@@ -285,19 +321,8 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
                              state.settings.jobs_max),
                  ""};
   }
-  // Each queue up to the root counts the jobs below it.
-  for (const Queue* each : queue_path(state, spec.queue)) {
-    TRY(check_waiting("queue", each->name, each->limits, state.usage_by_queue, elements));
-  }
-  // One job before all jobs together: a job that is too large by itself is not helped by waiting
-  // for others to end.
-  TRY(check_job_limits(state, spec));
-  TRY(check_project(state, spec, elements));
-  TRY(quota_error(state, "domain", "domain_quota", broken_domain_limits(state, spec, elements)));
-  TRY(check_month(state, spec));
-  if (const Limits* limits = limits_of_user(state, spec.user)) {
-    TRY(check_waiting("user", spec.user, *limits, state.usage_by_user, elements));
-  }
+  TRY(check_project(state, spec));
+  TRY(check_limits(state, spec, elements));
   for (const Countable& one : spec.cluster_requests) {
     TRY(check_amount(one.amount, kAmount_max, "cluster_requests." + one.name));
     // A licence that nobody declared will never be there: refused now, or the job would wait for

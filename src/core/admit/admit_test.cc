@@ -90,6 +90,31 @@ TEST_F(AdmitTest, ADomainsWaitingJobsCountAndAreRefused) {
   EXPECT_TRUE(is_admitted(spec_of({.user = "bob"})));
 }
 
+TEST_F(AdmitTest, ARefusalNamesAllLimitsThatAreInTheWay) {
+  Domain corp;
+  corp.name = "corp";
+  corp.limits.jobs_waiting = 1;
+  cluster.declare(corp);
+  UserDeclaration ann;
+  ann.name = "ann";
+  ann.domain = "corp";
+  cluster.declare(ann);
+  UserLimit limit;
+  limit.name = "ann";
+  limit.limits.jobs_waiting = 1;
+  limit.limits.job.cores = 1;
+  cluster.declare(limit);
+  cluster.submit();
+  const auto refused = admit(cluster.state, spec_of({.cores = 4}));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "job_limit") << "the first that is in the way";
+  const std::string& said = refused.error().message;
+  for (const char* each : {"in one job and this one asks for 4", "; also: domain \"corp\"",
+                           "; also: user ann may have 1 jobs waiting"}) {
+    EXPECT_NE(said.find(each), std::string::npos) << each << " is missing in: " << said;
+  }
+}
+
 TEST_F(AdmitTest, AMonthThatIsUsedUpIsWaitedForIfTheDeadlineLetsIt) {
   UserLimit limit;
   limit.name = "ann";
