@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct NodeSeen {
   // Its slurmd has registered since slurmctld started. Until then slurmctld does not know which
   // device is of which type, and may count one as taken for good when its job ends (22.05).
   bool registered = true;
-  std::string reason;    // why it is drained or down, in Slurm's words
+  std::string reason;                     // why it is drained or down, in Slurm's words
   std::vector<std::string> device_types;  // GRES type by index of the device; "": untyped
   bool devices_bound =
       false;  // to sockets: which one Slurm gives depends on the cores that it gives
@@ -100,15 +101,18 @@ struct Observed {
     return nullptr;
   }
 
-  // Whether ending the job now might have Slurm lose count of its devices.
-  bool miscounts_end_of(const JobSeen& job) const {
-    if (job.phase != JobPhase::kHolding) return false;
-    for (const HeldOnNode& held : job.held) {
-      const NodeSeen* node = find_node(held.node);
-      const bool awaited = node != nullptr && node->state != NodeSeen::State::kDown;
-      if (awaited && !node->registered && !held.devices.empty()) return true;
+  // Jobs of whose devices Slurm might lose count if they ended now.
+  std::set<std::int64_t> jobs_to_leave() const {
+    std::set<std::int64_t> leave;
+    for (const JobSeen& job : jobs) {
+      if (job.phase != JobPhase::kHolding) continue;
+      for (const HeldOnNode& held : job.held) {
+        const NodeSeen* node = find_node(held.node);
+        const bool awaited = node != nullptr && node->state != NodeSeen::State::kDown;
+        if (awaited && !node->registered && !held.devices.empty()) leave.insert(job.id);
+      }
     }
-    return false;
+    return leave;
   }
 };
 

@@ -304,11 +304,8 @@ Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const Pla
     for (const JobSeen* job : here.living) plan.cancel.push_back(job->id);
     for (const JobSeen* job : here.unmarked) plan.cancel.push_back(job->id);
   }
-  std::set<std::int64_t> stay;
-  for (const JobSeen& job : observed.jobs) {
-    if (observed.miscounts_end_of(job)) stay.insert(job.id);
-  }
-  std::erase_if(plan.cancel, [&](std::int64_t id) { return stay.contains(id); });
+  const std::set<std::int64_t> leave = observed.jobs_to_leave();
+  std::erase_if(plan.cancel, [&](std::int64_t id) { return leave.contains(id); });
   return plan;
 }
 

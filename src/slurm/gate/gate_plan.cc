@@ -466,15 +466,11 @@ class GatePlanner {
 };
 
 // What is to end on a node that has yet to register ends at a later look.
-void leave_what_slurm_would_miscount(const Observed& observed, GatePlan& plan) {
-  std::set<std::int64_t> stay;
-  for (const JobSeen& job : observed.jobs) {
-    if (observed.miscounts_end_of(job)) stay.insert(job.id);
-  }
-  const auto stays = [&](std::int64_t id) { return stay.contains(id); };
-  std::erase_if(plan.release, stays);
-  std::erase_if(plan.cancel, stays);
-  std::erase_if(plan.put_back, [&](const GatePutBack& one) { return stays(one.slurm_job); });
+void leave(const std::set<std::int64_t>& jobs, GatePlan& plan) {
+  std::erase_if(plan.release, [&](std::int64_t id) { return jobs.contains(id); });
+  std::erase_if(plan.cancel, [&](std::int64_t id) { return jobs.contains(id); });
+  std::erase_if(plan.put_back,
+                [&](const GatePutBack& one) { return jobs.contains(one.slurm_job); });
 }
 
 }  // namespace
@@ -496,7 +492,7 @@ GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,
   planner.leftovers(starts);
   planner.start_all();
   planner.strays();
-  leave_what_slurm_would_miscount(observed, plan);
+  leave(observed.jobs_to_leave(), plan);
   return plan;
 }
 
