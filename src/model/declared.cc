@@ -1,12 +1,9 @@
 #include "model/declared.h"
 
+#include "model/choice_members.h"
+
 namespace dove {
 
-Declared::Declared() = default;
-Declared::Declared(const Declared&) = default;
-Declared::Declared(Declared&&) noexcept = default;
-Declared& Declared::operator=(const Declared&) = default;
-Declared& Declared::operator=(Declared&&) noexcept = default;
-Declared::~Declared() = default;
+template class Choice<DeclaredKinds>;
 
 }  // namespace dove

@@ -244,20 +244,12 @@ struct ClusterSettings {
   bool operator==(const ClusterSettings&) const = default;
 };
 
-class Declared : public std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit,
-                                     UserDeclaration, Project, Reservation, Domain, Group, Binding,
-                                     Executor, IdleRule, App, Settings, Secret> {
- public:
-  using Kinds = Declared::variant;
-
-  Declared();
-  template <OneOf<Kinds> T>
-  Declared(T value) : Kinds(std::in_place_type<T>, std::move(value)) {}
-  Declared(const Declared&);
-  Declared(Declared&&) noexcept;
-  Declared& operator=(const Declared&);
-  Declared& operator=(Declared&&) noexcept;
-  ~Declared();
+struct DeclaredKinds {
+  using Variant = std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit,
+                               UserDeclaration, Project, Reservation, Domain, Group, Binding,
+                               Executor, IdleRule, App, Settings, Secret>;
 };
+extern template class Choice<DeclaredKinds>;
+using Declared = Choice<DeclaredKinds>;
 
 }  // namespace dove

@@ -1,19 +1,10 @@
 #include "model/event.h"
 
+#include "model/choice_members.h"
+
 namespace dove {
 
-Event::Event() = default;
-Event::Event(const Event&) = default;
-Event::Event(Event&&) noexcept = default;
-Event& Event::operator=(const Event&) = default;
-Event& Event::operator=(Event&&) noexcept = default;
-Event::~Event() = default;
-
-Decision::Decision() = default;
-Decision::Decision(const Decision&) = default;
-Decision::Decision(Decision&&) noexcept = default;
-Decision& Decision::operator=(const Decision&) = default;
-Decision& Decision::operator=(Decision&&) noexcept = default;
-Decision::~Decision() = default;
+template class Choice<EventKinds>;
+template class Choice<DecisionKinds>;
 
 }  // namespace dove

@@ -350,29 +350,21 @@ struct ClusterRestored {
   bool operator==(const ClusterRestored&) const = default;
 };
 
-class Event
-    : public std::variant<
-          ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld, JobReleased,
-          JobRequeueRequested, JobPriorityChanged, NodeRegistered, NodeConnected, NodeDisconnected,
-          NodeRemoved, PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed,
-          UnknownTaskObserved, ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken,
-          FindingReported, NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed,
-          ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued,
-          KeyRevoked, CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded,
-          PlaceholderMoved, ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded,
-          JobKept, JobShared, ClusterRestored, LinkBlamed> {
- public:
-  using Kinds = Event::variant;
-
-  Event();
-  template <OneOf<Kinds> T>
-  Event(T value) : Kinds(std::in_place_type<T>, std::move(value)) {}
-  Event(const Event&);
-  Event(Event&&) noexcept;
-  Event& operator=(const Event&);
-  Event& operator=(Event&&) noexcept;
-  ~Event();
+struct EventKinds {
+  using Variant =
+      std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
+                   JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
+                   NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared,
+                   PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved,
+                   ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
+                   NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
+                   ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
+                   CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded,
+                   PlaceholderMoved, ExecutorContactChanged, ExecutorNodeObserved, IdleObserved,
+                   IdleEnded, JobKept, JobShared, ClusterRestored, LinkBlamed>;
 };
+extern template class Choice<EventKinds>;
+using Event = Choice<EventKinds>;
 
 // -- decisions -----------------------------------------------------------------------------------
 
@@ -447,20 +439,12 @@ struct MoveNode {
   bool operator==(const MoveNode&) const = default;
 };
 
-class Decision : public std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob,
-                                     ForgetJob, Promise, Withdraw, MoveNode> {
- public:
-  using Kinds = Decision::variant;
-
-  Decision();
-  template <OneOf<Kinds> T>
-  Decision(T value) : Kinds(std::in_place_type<T>, std::move(value)) {}
-  Decision(const Decision&);
-  Decision(Decision&&) noexcept;
-  Decision& operator=(const Decision&);
-  Decision& operator=(Decision&&) noexcept;
-  ~Decision();
+struct DecisionKinds {
+  using Variant = std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob, ForgetJob,
+                               Promise, Withdraw, MoveNode>;
 };
+extern template class Choice<DecisionKinds>;
+using Decision = Choice<DecisionKinds>;
 
 // -- envelope ------------------------------------------------------------------------------------
 
