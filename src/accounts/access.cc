@@ -194,6 +194,14 @@ bool may_see_user(const Caller& caller, const std::string& user) {
   return may_audit(caller) || user.empty() || user == caller.user;
 }
 
+bool may_see_use(const core::State& state, const Caller& caller, const std::string& user,
+                 const std::string& project) {
+  if (caller.admin) return true;
+  if (caller.entry || caller.job || caller.ssh.job) return false;
+  return state.settings.job_visibility == JobVisibility::kEveryone || user == caller.user ||
+         caller.standing.in_project(state, project).at_least(Role::kViewer);
+}
+
 bool may_see_project(const core::State& state, const Caller& caller, const std::string& project) {
   if (may_audit(caller) || project.empty()) return true;
   const auto found = state.projects.find(project);

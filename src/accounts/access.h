@@ -47,6 +47,9 @@ Result<void> may_apply(const core::State& state, const Caller& caller, const Dec
                        const Declared* after);
 // Series of metrics about a user's or a project's work; "" is nobody's.
 bool may_see_user(const Caller& caller, const std::string& user);
+// What the user's jobs in the project held, once those jobs are forgotten.
+bool may_see_use(const core::State& state, const Caller& caller, const std::string& user,
+                 const std::string& project);
 bool may_see_project(const core::State& state, const Caller& caller, const std::string& project);
 // Make keys for that user, list and revoke them: the user, managers of the project of a service
 // account, administrators.

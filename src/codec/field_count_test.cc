@@ -144,9 +144,9 @@ TEST(FieldCount, OfDecisions) {
   EXPECT_EQ(field_count<Start>(), 2u);
   EXPECT_EQ(field_count<Stop>(), 5u);
   EXPECT_EQ(field_count<DeclareNodeLost>(), 1u);
-  EXPECT_EQ(field_count<Requeue>(), 4u);
+  EXPECT_EQ(field_count<Requeue>(), 5u);
   EXPECT_EQ(field_count<EndJob>(), 3u);
-  EXPECT_EQ(field_count<ForgetJob>(), 1u);
+  EXPECT_EQ(field_count<ForgetJob>(), 2u);
   EXPECT_EQ(field_count<Promise>(), 4u);
   EXPECT_EQ(field_count<Withdraw>(), 1u);
   EXPECT_EQ(field_count<MoveNode>(), 5u);

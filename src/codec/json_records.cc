@@ -206,8 +206,10 @@ Json write(const Stop& v) {
 }
 Json write(const DeclareNodeLost& v) { return {{"node", v.node.value}}; }
 Json write(const Requeue& v) {
-  return {
+  Json object{
       {"job", v.job.value}, {"reason", word(v.reason)}, {"counted", v.counted}, {"held", v.held}};
+  if (v.pause.us > 0) object["pause_s"] = v.pause.us / 1'000'000;
+  return object;
 }
 Json write(const EndJob& v) {
   return {{"job", v.job.value}, {"outcome", word(v.outcome)}, {"exit_code", v.exit_code}};

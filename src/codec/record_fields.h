@@ -78,9 +78,9 @@ DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
 DOVE_RECORD_KIND(DeclareNodeLost, 104, 1)
-DOVE_RECORD_KIND(Requeue, 105, 2)
+DOVE_RECORD_KIND(Requeue, 105, 3)
 DOVE_RECORD_KIND(EndJob, 106, 1)
-DOVE_RECORD_KIND(ForgetJob, 107, 1)
+DOVE_RECORD_KIND(ForgetJob, 107, 2)
 DOVE_RECORD_KIND(Promise, 108, 2)
 DOVE_RECORD_KIND(Withdraw, 109, 1)
 DOVE_RECORD_KIND(MoveNode, 110, 1)
@@ -306,6 +306,7 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Requeue>& v) {
   ar(v.job, v.reason, v.counted);
   ar.since(2, v.held);
+  ar.since(3, v.pause);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<EndJob>& v) {
@@ -314,6 +315,7 @@ void fields(Ar& ar, typename Ar::template Of<EndJob>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ForgetJob>& v) {
   ar(v.job);
+  ar.since(2, v.counted);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Promise>& v) {

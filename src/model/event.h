@@ -415,6 +415,7 @@ struct Requeue {
   StopReason reason = StopReason::kNone;
   bool counted = false;  // against retries_max
   bool held = false;     // until somebody releases it: requeued too often in a row
+  Span pause = {};       // before its next start, after several that failed; 0: none
   bool operator==(const Requeue&) const = default;
 };
 struct EndJob {
@@ -426,6 +427,7 @@ struct EndJob {
 // Retention: the ended job leaves the state. Its records stay in the log until archived.
 struct ForgetJob {
   JobId job;
+  bool counted = false;  // what it held stays in State::forgotten; false: of a time without that
   bool operator==(const ForgetJob&) const = default;
 };
 

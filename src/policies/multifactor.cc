@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/queue/points.h"
-#include "core/state/past_use.h"
+#include "core/state/past/past_use.h"
 
 namespace dove::policies {
 namespace {

@@ -67,8 +67,10 @@ class Text {
     return fmt::format("lost {}", names_.node(d.node));
   }
   std::string operator()(const Requeue& d) const {
-    return fmt::format("requeue {} {}{}{}", names_.job(d.job), shown(d.reason),
-                       d.counted ? " counted" : "", d.held ? " held" : "");
+    std::string text = fmt::format("requeue {} {}{}{}", names_.job(d.job), shown(d.reason),
+                                   d.counted ? " counted" : "", d.held ? " held" : "");
+    if (d.pause.us > 0) text += fmt::format(" pause={}s", d.pause.us / 1'000'000);
+    return text;
   }
   std::string operator()(const EndJob& d) const {
     return fmt::format("end {} {} exit={}", names_.job(d.job), shown(d.outcome), d.exit_code);

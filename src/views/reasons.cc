@@ -331,6 +331,10 @@ std::string begin_text(const Reason& r) {
         "node that was not heard of since; starts after {} at the latest",
         to_the_second(r.until));
   }
+  if (r.subject == "launch") {
+    return fmt::format("its last starts failed, on each node that was tried; tried again after {}",
+                       to_the_second(r.until));
+  }
   return fmt::format("no {} was to be had for its last start; tried again after {}", r.subject,
                      to_the_second(r.until));
 }

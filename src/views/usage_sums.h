@@ -1,7 +1,9 @@
-// UsageSums: what jobs held in a time, by user, project or queue, as GPU hours and core hours.
+// UsageSums: what jobs held in a time, by user, project, domain or queue, as GPU hours and core
+// hours.
 //
 // A job holds its devices and cores from when they are given to an attempt until the attempt has
-// ended. Pure; one thread.
+// ended. What forgotten jobs held is known by the UTC day: a part of a day has its part of the
+// day's hours. Pure; one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +16,12 @@
 
 namespace dove::views {
 
-enum class UsageBy { kUser, kProject, kQueue };
+enum class UsageBy { kUser, kProject, kDomain, kQueue };
 
 class UsageSums {
  public:
   struct Row {
-    std::string name;               // "": jobs of no project
+    std::string name;               // "": jobs of no project, or of no domain
     std::int64_t gpu_milli_ms = 0;  // thousandths of GPUs times milliseconds
     std::int64_t core_ms = 0;
     std::int64_t jobs = 0;            // that held something in this time
@@ -29,22 +31,27 @@ class UsageSums {
   // REQUIRES: from < to, steps > 0.
   UsageSums(UsageBy by, Instant from, Instant to, std::size_t steps);
 
-  // What it held by `now`.
-  void add(const core::Job& job, Instant now);
+  // What it held by `now`. `state` knows the domains.
+  void add(const core::State& state, const core::Job& job, Instant now);
+  void add(const core::State& state, const core::ForgottenKey& key, const core::ForgottenUse& use,
+           Instant now);
 
   // Those who held most come first.
   std::vector<Row> rows() const;
   Span step() const { return {step_us_}; }
 
  private:
-  void add(Row& row, const core::Attempt& attempt, std::int64_t begin_us,
-           std::int64_t end_us) const;
+  Row& row_of(const core::State& state, const std::string& user, const std::string& project,
+              const std::string& queue);
+  // Spreads what was held evenly over the steps from begin_us to end_us, which lie in the time.
+  void spread(Row& row, std::int64_t gpu_milli_ms, std::int64_t begin_us,
+              std::int64_t end_us) const;
 
-  const UsageBy by_;
-  const std::int64_t from_us_;
-  const std::int64_t to_us_;
-  const std::size_t steps_;
-  const std::int64_t step_us_;
+  UsageBy by_;
+  std::int64_t from_us_;
+  std::int64_t to_us_;
+  std::size_t steps_;
+  std::int64_t step_us_;
   std::map<std::string, Row> rows_;
 };
 

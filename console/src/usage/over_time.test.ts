@@ -33,5 +33,6 @@ it('shows GPUs held in the mean of each step, and the rest together', () => {
 
 it('names those without a name', () => {
   expect(nameOf('project', '')).toBe('no project');
+  expect(nameOf('domain', '')).toBe('no domain');
   expect(nameOf('user', 'ann')).toBe('ann');
 });

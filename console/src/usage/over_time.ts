@@ -5,17 +5,19 @@ export const SPANS = [
   { days: 1, says: 'last day', steps: 96 },
   { days: 7, says: 'last 7 days', steps: 168 },
   { days: 30, says: 'last 30 days', steps: 180 },
+  { days: 365, says: 'last year', steps: 365 },
 ] as const;
 export type Span = (typeof SPANS)[number];
 
 export const BY = [
   { by: 'user', says: 'By user' },
   { by: 'project', says: 'By project' },
+  { by: 'domain', says: 'By domain' },
   { by: 'queue', says: 'By queue' },
 ] as const;
 export type By = (typeof BY)[number]['by'];
 
-export const nameOf = (by: By, name: string) => name || (by === 'project' ? 'no project' : '–');
+export const nameOf = (by: By, name: string) => name || (by === 'project' || by === 'domain' ? `no ${by}` : '–');
 
 export interface Lines {
   atS: number[]; // where each step begins, and where the last one ends

@@ -93,7 +93,7 @@ export function OverTimePanel() {
       {data && data.rows.length > 0 && <HourTable usage={data} by={by} says={span.says} />}
       {data && data.complete_from_us > data.from_us && (
         <p className="faint">
-          Jobs that ended before <Time us={data.complete_from_us} /> may be missing: the cluster forgets them.
+          What jobs held before <Time us={data.complete_from_us} /> may be missing.
         </p>
       )}
     </Panel>

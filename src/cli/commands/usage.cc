@@ -1,6 +1,7 @@
 // dove usage: who held how many GPU hours and core hours.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
@@ -37,13 +38,9 @@ Result<int> run_usage(const Invocation& invocation) {
     print_value(answer, format);
     return kExitOk;
   }
-  const std::string by = text_of(answer, "by");
-  Table table({{by == "user"      ? "USER"
-                : by == "project" ? "PROJECT"
-                                  : "QUEUE"},
-               {"GPU HOURS", true},
-               {"CORE HOURS", true},
-               {"JOBS", true}});
+  std::string by = text_of(answer, "by");
+  for (char& letter : by) letter = static_cast<char>(std::toupper(letter));
+  Table table({{by}, {"GPU HOURS", true}, {"CORE HOURS", true}, {"JOBS", true}});
   for (const json& row : list_of(answer, "rows")) {
     const std::string name = text_of(row, "name");
     table.add({{name.empty() ? "-" : name, ""},
@@ -54,10 +51,7 @@ Result<int> run_usage(const Invocation& invocation) {
   print(table.text(colours_on()));
   const std::int64_t complete_us = number_of(answer, "complete_from_us");
   if (complete_us > number_of(answer, "from_us")) {
-    say(
-        fmt::format("jobs that ended before {} may be missing: the cluster forgets them "
-                    "(ended_jobs_kept, ended_jobs_max)",
-                    zoned_text(complete_us)));
+    say(fmt::format("what jobs held before {} may be missing", zoned_text(complete_us)));
   }
   return kExitOk;
 }
@@ -72,8 +66,9 @@ std::vector<Command> usage_commands() {
   usage.description =
       "From when devices and cores were given to a job until its attempt had ended, whatever the\n"
       "job did with them (`dove use` says that of a running one). It counts the jobs that you may "
-      "see.";
-  usage.options = {{"by", 0, "WHAT", "user (usual), project or queue"},
+      "see,\nalso those that the cluster has forgotten: their use is kept by the UTC day for 400 "
+      "days.";
+  usage.options = {{"by", 0, "WHAT", "user (usual), project, domain or queue"},
                    {"since", 0, "TIME", "so long ago: 12h, 7d (usual), 30d"},
                    output_option()};
   return {{usage, guarded("usage", run_usage)}};

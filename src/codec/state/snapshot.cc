@@ -13,7 +13,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 11;
+constexpr std::uint64_t kLayout = 12;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -178,6 +178,22 @@ void fields(Ar& ar, typename Ar::template Of<core::MonthUse>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::ForgottenKey>& v) {
+  ar(v.day, v.user, v.project, v.queue);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::ForgottenUse>& v) {
+  auto layout = ar.layout(1, "ForgottenUse");
+  ar(v.gpu_milli_ms, v.core_ms, v.jobs);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Forgotten>& v) {
+  ar(v.use, v.jobs, v.since);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::RunCounts>& v) {
   ar(v.ended, v.ran_ms);
 }
@@ -262,6 +278,7 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(11, v.asked_by_domain);
   ar.since(11, v.incarnation);
   ar.since(11, v.restored_at);
+  ar.since(12, v.forgotten);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

@@ -28,6 +28,9 @@ TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PastUse>(), 2u);
   EXPECT_EQ(field_count<core::Hang>(), 8u);
   EXPECT_EQ(field_count<core::IdleNotice>(), 6u);
+  EXPECT_EQ(field_count<core::ForgottenKey>(), 4u);
+  EXPECT_EQ(field_count<core::ForgottenUse>(), 3u);
+  EXPECT_EQ(field_count<core::Forgotten>(), 3u);
 }
 
 }  // namespace

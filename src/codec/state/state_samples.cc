@@ -84,6 +84,9 @@ void note_months(core::State& state) {
   state.asked_by_domain["corp"].jobs_waiting = 3;
   state.incarnation = 2;
   state.restored_at = Instant{49};
+  state.forgotten.use[{20'781, "ada", "vision", "long"}] = {7'200'000'000, 57'600'000, 3};
+  state.forgotten.jobs = 4;
+  state.forgotten.since = Instant{50};
 }
 
 // What came after the first versions.

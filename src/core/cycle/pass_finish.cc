@@ -1,6 +1,7 @@
 // The pass kFinish: attempts that failed or were cancelled are stopped, and those that are over on
 // all their nodes end their job, or send it back to the queue.
 #include <algorithm>
+#include <array>
 
 #include "core/cycle/passes.h"
 #include "core/state/executors/foreign.h"
@@ -12,6 +13,10 @@ namespace {
 
 // So many launches in a row may fail before the job does.
 constexpr int kLaunch_failures_max = 5;
+// Before the next one, by how many have failed. The first failure is another node's chance; what
+// fails there too may be a folder or a registry that is back in a minute.
+constexpr std::array<Span, kLaunch_failures_max> kLaunch_pauses{Span{}, Span{}, seconds(5),
+                                                                seconds(20), seconds(60)};
 
 // The task did not end by its own doing: its node, or what held it there, failed.
 bool was_lost(const TaskExit& exit) {
@@ -86,11 +91,11 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
   const auto ends = [&](Outcome outcome, std::int32_t with) {
     return EndJob{job.id, outcome, with};
   };
-  const auto again = [&](bool counted) -> Decision {
+  const auto again = [&](bool counted, Span pause = {}) -> Decision {
     // Cancelled while it was on its way back to the queue: it does not go there.
     if (job.cancel_requested) return ends(Outcome::kCancelled, code);
     const bool held = requeues_after(state, job, reason) >= state.settings.requeues_max;
-    return Requeue{job.id, reason, counted, held};
+    return Requeue{job.id, reason, counted, held, pause};
   };
   switch (reason) {
     case StopReason::kNone:
@@ -127,9 +132,11 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
       return ends(Outcome::kFailed, std::max(code, 1));
     // A launch that fails again and again on different nodes is the job's fault (an image that is
     // not there, say).
-    case StopReason::kLaunchFailed:
-      if (launch_failures_in_a_row(job) < kLaunch_failures_max) return again(false);
+    case StopReason::kLaunchFailed: {
+      const auto failures = static_cast<std::size_t>(launch_failures_in_a_row(job));
+      if (failures < kLaunch_pauses.size()) return again(false, kLaunch_pauses[failures]);
       return ends(Outcome::kFailed, std::max(code, 1));
+    }
   }
   return ends(Outcome::kFailed, std::max(code, 1));
 }

@@ -17,7 +17,7 @@ Back purge(Cycle& cycle) {
     // Oldest first, so the first that is too young ends the pass.
     const bool too_many = indexes.ended_count > settings.ended_jobs_max;
     if (!too_many && ended_at + settings.ended_jobs_kept > cycle.state.now) return std::nullopt;
-    cycle.emit(ForgetJob{id});
+    cycle.emit(ForgetJob{id, true});
   }
   return std::nullopt;
 }

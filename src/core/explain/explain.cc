@@ -119,8 +119,10 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
     out.push_back(reason(ReasonKind::kBeginTime, "restored"));
     out.back().until = *until;
   } else if (const Instant begin = std::max(spec.begin_at, job.not_before); begin > state.now) {
-    const bool refused = job.not_before >= spec.begin_at;
-    out.push_back(reason(ReasonKind::kBeginTime, refused ? "placeholder" : ""));
+    const bool paused = job.not_before >= spec.begin_at;
+    const bool failed = paused && !job.attempts.empty() &&
+                        job.attempts.back().stop_reason == StopReason::kLaunchFailed;
+    out.push_back(reason(ReasonKind::kBeginTime, failed ? "launch" : paused ? "placeholder" : ""));
     out.back().until = begin;
   }
   add_dependencies(state, job, out);

@@ -13,7 +13,7 @@
 #include "core/state/books.h"
 #include "core/state/dependency.h"
 #include "core/state/findings.h"
-#include "core/state/past_use.h"
+#include "core/state/past/past_use.h"
 
 namespace dove::core {
 namespace {

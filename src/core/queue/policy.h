@@ -28,9 +28,10 @@ struct Total {
 
 // What a share is reckoned from: of a user, or of a queue with all below it.
 struct ShareView {
-  const Usage* used = nullptr;     // now; never null
-  const Total* total = nullptr;    // of the cluster; never null
-  std::int64_t past_milli_ms = 0;  // decayed, what is held now included (core/state/past_use.h)
+  const Usage* used = nullptr;   // now; never null
+  const Total* total = nullptr;  // of the cluster; never null
+  std::int64_t past_milli_ms =
+      0;  // decayed, what is held now included (core/state/past/past_use.h)
   std::int32_t weight = 1;
   QueueWeights weights = {1, 1, 1};  // in each resource
   Span half_life;                    // of past_milli_ms

@@ -8,7 +8,7 @@
 #include "core/collections/move_in.h"
 #include "core/state/amount.h"
 #include "core/state/books.h"
-#include "core/state/past_use.h"
+#include "core/state/past/past_use.h"
 #include "model/resource_names.h"
 
 namespace dove::core {

@@ -9,6 +9,7 @@
 #include "core/state/findings.h"
 #include "core/state/fold.h"
 #include "core/state/learned/learned.h"
+#include "core/state/past/count_forgotten.h"
 #include "core/state/restored/restored.h"
 #include "core/state/round_robin.h"
 #include "core/state/running/hang.h"
@@ -137,6 +138,7 @@ class DecisionFold {
     if (decision.counted) ++job->retries_used;
     // The tests before the start failed: it has had nothing yet, and does not wait again.
     if (decision.reason == StopReason::kPreflight) job->at_head = true;
+    if (decision.pause.us > 0) job->not_before = state_.now + decision.pause;
     if (decision.reason == StopReason::kPlaceholder) {
       // An executor that does not confirm is asked less and less often.
       job->not_before = state_.now + placeholder_backoff(*job);
@@ -180,7 +182,10 @@ class DecisionFold {
   }
 
   void operator()(const ForgetJob& decision) {
-    if (state_.jobs.erase(decision.job) == 0) return;
+    const Job* job = state_.find_job(decision.job);
+    if (job == nullptr) return;
+    if (decision.counted) count_forgotten(state_, *job);
+    state_.jobs.erase(decision.job);
     forget_session(state_, decision.job);
     state_.changes.touch(decision.job);
   }

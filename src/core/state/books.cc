@@ -8,7 +8,7 @@
 #include "core/state/findings.h"
 #include "core/state/holders/holders.h"
 #include "core/state/holders/month_use.h"
-#include "core/state/past_use.h"
+#include "core/state/past/past_use.h"
 #include "core/state/slices.h"
 
 namespace dove::core {

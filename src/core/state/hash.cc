@@ -239,6 +239,9 @@ class Hash {
   void add(const Secret& s) { all(s.name, s.user, s.project, s.sealed, s.set_at); }
   void add(const Lendable& l) { all(l.nodes, l.devices, l.cores, l.memory_bytes); }
   void add(const MonthUse& u) { all(u.month, u.gpu_ms, u.at); }
+  void add(const Forgotten& f) { all(f.use, f.jobs, f.since); }
+  void add(const ForgottenKey& k) { all(k.day, k.user, k.project, k.queue); }
+  void add(const ForgottenUse& u) { all(u.gpu_milli_ms, u.core_ms, u.jobs); }
   void add(const Group& g) { all(g.name, g.domain, g.users, g.groups); }
   void add(const Binding& b) { all(b.name, b.role, b.domain, b.project, b.users, b.groups); }
   void add(const Reservation& r) {
@@ -310,6 +313,7 @@ std::uint64_t state_hash(const State& s, int level) {
              s.month_by_domain, s.month_by_queue, s.usage_by_domain, s.asked_by_domain,
              s.incarnation, s.restored_at);
   if (!s.round_robin.empty()) hash.add(s.round_robin);
+  if (s.forgotten.jobs > 0) hash.add(s.forgotten);
   if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);
   return hash.value();

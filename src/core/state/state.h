@@ -18,6 +18,7 @@
 #include "core/state/changes.h"
 #include "core/state/learned/history.h"
 #include "core/state/node_table.h"
+#include "core/state/past/forgotten.h"
 #include "model/declared.h"
 #include "model/event.h"
 #include "model/executor.h"
@@ -117,7 +118,7 @@ struct Job {
   std::int64_t likely_ms = 0;  // of GPU time that it is likely to take
   Instant checkpoint_at;       // last CheckpointTaken; 0: none
   Instant preempted_at;        // the last time; 0: never
-  Instant not_before;          // an executor refused its last start: not again until then
+  Instant not_before;          // its last start failed, or an executor refused it: not until then
   std::string cancelled_by;    // the principal who asked first for its end; "": nobody, not known
 };
 
@@ -167,7 +168,7 @@ struct Usage {
   std::map<std::string, std::int64_t> gpus_by_model = {};  // milli, by model in lower case
 };
 
-// What was used up to `at`, decayed: GPU milliseconds in thousandths (core/state/past_use.h).
+// What was used up to `at`, decayed: GPU milliseconds in thousandths (core/state/past/past_use.h).
 struct PastUse {
   std::int64_t amount = 0;
   Instant at;
@@ -239,6 +240,7 @@ struct State {
   // While placement is round robin (core/state/round_robin.h), its cursor by pool: the node where
   // the last job that is placed by score was launched.
   std::map<std::string, NodeId> round_robin;
+  Forgotten forgotten;  // what jobs held that are in `jobs` no more
   Usage usage;
   Learned learned;
   Accounts accounts;  // derived from the rest, never hashed

@@ -9,7 +9,7 @@
 #include "core/state/books.h"
 #include "core/state/executors/foreign_use.h"
 #include "core/state/holders/month_use.h"
-#include "core/state/past_use.h"
+#include "core/state/past/past_use.h"
 #include "model/resource_names.h"
 
 namespace dove::core {

@@ -2,7 +2,7 @@
 
 #include "core/state/amount.h"
 #include "core/state/holders/month_use.h"
-#include "core/state/past_use.h"
+#include "core/state/past/past_use.h"
 
 namespace dove::core {
 namespace {

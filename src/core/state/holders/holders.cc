@@ -10,13 +10,16 @@ const Limits* limits_of_user(const State& state, const std::string& user) {
   return at == state.user_limits.end() ? nullptr : &at->second.limits;
 }
 
-std::string domain_of(const State& state, const JobSpec& spec) {
-  const auto project =
-      spec.project.empty() ? state.projects.end() : state.projects.find(spec.project);
+std::string domain_of(const State& state, const std::string& user, const std::string& project) {
+  const auto its = project.empty() ? state.projects.end() : state.projects.find(project);
   // Whom a job is for comes before whose it is: a guest's job counts where its project does.
-  if (project != state.projects.end()) return project->second.domain;
-  const auto user = state.users.find(spec.user);
-  return user == state.users.end() ? "" : user->second.domain;
+  if (its != state.projects.end()) return its->second.domain;
+  const auto whose = state.users.find(user);
+  return whose == state.users.end() ? "" : whose->second.domain;
+}
+
+std::string domain_of(const State& state, const JobSpec& spec) {
+  return domain_of(state, spec.user, spec.project);
 }
 
 }  // namespace dove::core

@@ -10,7 +10,8 @@ namespace dove::core {
 // The limits of the user's own entry, or of everybody's; null without.
 const Limits* limits_of_user(const State& state, const std::string& user);
 
-// The domain that the job counts towards: that of its project, else of its user; "": none.
+// The domain that a job counts towards: that of its project, else of its user; "": none.
+std::string domain_of(const State& state, const std::string& user, const std::string& project);
 std::string domain_of(const State& state, const JobSpec& spec);
 
 }  // namespace dove::core

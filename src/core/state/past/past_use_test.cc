@@ -1,4 +1,4 @@
-#include "core/state/past_use.h"
+#include "core/state/past/past_use.h"
 
 #include <gtest/gtest.h>
 

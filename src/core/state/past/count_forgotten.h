@@ -1,0 +1,21 @@
+// What an attempt holds, and the count of what a job held that is to be forgotten.
+#pragma once
+
+#include <cstdint>
+
+#include "core/state/past/forgotten.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// What an attempt holds while it has its places.
+struct HeldAmounts {
+  std::int64_t gpus_milli = 0;
+  std::int64_t cores = 0;
+};
+HeldAmounts held_amounts(const Attempt& attempt);
+
+// Adds what the job held to State::forgotten. It is to be forgotten in the same record.
+void count_forgotten(State& state, const Job& job);
+
+}  // namespace dove::core
