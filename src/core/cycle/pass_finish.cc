@@ -1,7 +1,6 @@
 // The pass kFinish: attempts that failed or were cancelled are stopped, and those that are over on
 // all their nodes end their job, or send it back to the queue.
 #include <algorithm>
-#include <array>
 
 #include "core/cycle/passes.h"
 #include "core/state/executors/foreign.h"
@@ -13,10 +12,8 @@ namespace {
 
 // So many launches in a row may fail before the job does.
 constexpr int kLaunch_failures_max = 5;
-// Before the next one, by how many have failed. The first failure is another node's chance; what
-// fails there too may be a folder or a registry that is back in a minute.
-constexpr std::array<Span, kLaunch_failures_max> kLaunch_pauses{Span{}, Span{}, seconds(5),
-                                                                seconds(20), seconds(60)};
+constexpr Span kFails_at_once = seconds(2);
+constexpr Span kLaunch_pause_max = seconds(60);
 
 // The task did not end by its own doing: its node, or what held it there, failed.
 bool was_lost(const TaskExit& exit) {
@@ -79,6 +76,15 @@ int launch_failures_in_a_row(const Job& job) {
   return failures;
 }
 
+// Before the next launch, after so many in a row that failed, the last of which took `took`. The
+// first failure is another node's chance. What fails at once, as an image that is not there, fails
+// again at once, and its owner should hear of it; what took its time, as a folder that hangs, may
+// be back after a while.
+Span pause_after(int failures, Span took) {
+  if (failures < 2 || took < kFails_at_once) return {};
+  return std::min(Span{took.us << (failures - 2)}, kLaunch_pause_max);
+}
+
 // What becomes of a job whose attempt is over on all its nodes.
 Decision over(const State& state, const Job& job, const Attempt& attempt) {
   StopReason reason = attempt.stop_reason;
@@ -133,8 +139,10 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
     // A launch that fails again and again on different nodes is the job's fault (an image that is
     // not there, say).
     case StopReason::kLaunchFailed: {
-      const auto failures = static_cast<std::size_t>(launch_failures_in_a_row(job));
-      if (failures < kLaunch_pauses.size()) return again(false, kLaunch_pauses[failures]);
+      const int failures = launch_failures_in_a_row(job);
+      if (failures < kLaunch_failures_max) {
+        return again(false, pause_after(failures, state.now - attempt.allocated_at));
+      }
       return ends(Outcome::kFailed, std::max(code, 1));
     }
   }
