@@ -328,8 +328,8 @@ class Passing(Proxied):
                 connection.request("GET", "/x", headers=said)
             return {json.loads(connection.getresponse().read())["peer"] for connection in open_ones}
 
-        first = peers()
-        self.assertLess(len((peers() | peers()) - first), 10)
+        # As many links as there are requests at once, which the first round need not reach on a busy machine.
+        self.assertLess(len(peers() | peers() | peers()), 70)
         list(map(http.client.HTTPConnection.close, open_ones))
 
     def test_bodies_pass_as_they_come(self):
