@@ -12,6 +12,18 @@ class AdmitTest : public testing::Test {
  protected:
   bool is_admitted(const JobSpec& spec) { return admit(cluster.state, spec).ok(); }
 
+  // Ann is of the domain "corp", which may have so many jobs waiting.
+  void declare_corp(std::int32_t jobs_waiting) {
+    Domain corp;
+    corp.name = "corp";
+    corp.limits.jobs_waiting = jobs_waiting;
+    cluster.declare(corp);
+    UserDeclaration ann;
+    ann.name = "ann";
+    ann.domain = "corp";
+    cluster.declare(ann);
+  }
+
   TestCluster cluster{1, {.cores = 8, .gpus = 2}};
 };
 
@@ -71,14 +83,7 @@ TEST_F(AdmitTest, EachJobIsWithinWhatOneJobMayHave) {
 }
 
 TEST_F(AdmitTest, ADomainsWaitingJobsCountAndAreRefused) {
-  Domain corp;
-  corp.name = "corp";
-  corp.limits.jobs_waiting = 2;
-  cluster.declare(corp);
-  UserDeclaration ann;
-  ann.name = "ann";
-  ann.domain = "corp";
-  cluster.declare(ann);
+  declare_corp(2);
   cluster.submit();
   cluster.submit();
   const auto refused = admit(cluster.state, spec_of({}));
@@ -91,14 +96,7 @@ TEST_F(AdmitTest, ADomainsWaitingJobsCountAndAreRefused) {
 }
 
 TEST_F(AdmitTest, ARefusalNamesAllLimitsThatAreInTheWay) {
-  Domain corp;
-  corp.name = "corp";
-  corp.limits.jobs_waiting = 1;
-  cluster.declare(corp);
-  UserDeclaration ann;
-  ann.name = "ann";
-  ann.domain = "corp";
-  cluster.declare(ann);
+  declare_corp(1);
   UserLimit limit;
   limit.name = "ann";
   limit.limits.jobs_waiting = 1;
