@@ -9,8 +9,6 @@
 namespace dove::views {
 namespace {
 
-constexpr std::int64_t kDay_us = 24LL * 3600 * 1'000'000;
-
 // amount * part / whole, where the product may not fit into 64 bits.
 std::int64_t part_of(std::int64_t amount, std::int64_t part, std::int64_t whole) {
   return static_cast<std::int64_t>(static_cast<__int128>(amount) * part / whole);
@@ -69,8 +67,8 @@ void UsageSums::add(const core::State& state, const core::Job& job, Instant now)
 
 void UsageSums::add(const core::State& state, const core::ForgottenKey& key,
                     const core::ForgottenUse& use, Instant now) {
-  const std::int64_t day_us = key.day * kDay_us;
-  const std::int64_t over_us = std::min(day_us + kDay_us, std::max(now.us, day_us + 1));
+  const std::int64_t day_us = key.day * core::kDay_us;
+  const std::int64_t over_us = std::min(day_us + core::kDay_us, std::max(now.us, day_us + 1));
   const std::int64_t begin_us = std::max(day_us, from_us_);
   const std::int64_t end_us = std::min(over_us, to_us_);
   if (begin_us >= end_us) return;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "accounts/access.h"
+#include "core/state/past/count_forgotten.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "telemetry/clock.h"
@@ -25,7 +26,6 @@ constexpr std::int64_t kRows_usual = 100;
 constexpr std::int64_t kRows_most = 1000;
 constexpr int kLookedAtInPiece = 20'000;  // in one turn of the loop: a few milliseconds
 constexpr int kBegun_max = 3;
-constexpr std::int64_t kDay_us = 24LL * 3600 * 1'000'000;
 constexpr std::int32_t kAfterAllDays = std::numeric_limits<std::int32_t>::max();
 
 std::optional<UsageBy> by_of(const std::string& word) {
@@ -55,7 +55,7 @@ struct Reading {
 
 void begin(const core::State& state, Reading& reading) {
   reading.sums = UsageSums(reading.by, reading.from, reading.to, reading.steps);
-  reading.next_day = {static_cast<std::int32_t>(reading.from.us / kDay_us), "", "", ""};
+  reading.next_day = {static_cast<std::int32_t>(reading.from.us / core::kDay_us), "", "", ""};
   reading.next = JobId(1);
   reading.first_end = kNever;
   reading.forgotten_jobs = state.forgotten.jobs;
@@ -68,7 +68,7 @@ bool take_piece(const core::State& state, const Caller& caller, Reading& reading
   int looked = 0;
   const auto& use = state.forgotten.use;
   for (auto at = use.lower_bound(reading.next_day);
-       at != use.end() && at->first.day * kDay_us < reading.to.us; ++at) {
+       at != use.end() && at->first.day * core::kDay_us < reading.to.us; ++at) {
     if (++looked > kLookedAtInPiece) {
       reading.next_day = at->first;
       return true;
@@ -98,8 +98,8 @@ bool take_piece(const core::State& state, const Caller& caller, Reading& reading
 Instant complete_from(const core::State& state, const Reading& reading) {
   const auto known = static_cast<std::int64_t>(state.jobs.size()) + state.forgotten.jobs;
   const bool has_gap = known < static_cast<std::int64_t>(state.next_job) - 1;
-  const std::int64_t today = reading.now.us / kDay_us;
-  const Instant dropped{std::max<std::int64_t>((today - core::kForgotten_days) * kDay_us, 0)};
+  const std::int64_t today = reading.now.us / core::kDay_us;
+  const Instant dropped{std::max<std::int64_t>((today - core::kForgotten_days) * core::kDay_us, 0)};
   if (!has_gap) return state.forgotten.jobs > 0 ? dropped : Instant{};
   if (state.forgotten.jobs > 0) return std::max(dropped, state.forgotten.since);
   // The oldest are forgotten first.

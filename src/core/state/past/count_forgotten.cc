@@ -5,8 +5,6 @@
 namespace dove::core {
 namespace {
 
-constexpr std::int64_t kDay_us = 24LL * 3600 * 1'000'000;
-
 std::int32_t day_of(std::int64_t at_us) { return static_cast<std::int32_t>(at_us / kDay_us); }
 
 }  // namespace

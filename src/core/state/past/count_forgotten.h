@@ -8,6 +8,8 @@
 
 namespace dove::core {
 
+constexpr std::int64_t kDay_us = 24LL * 3600 * 1'000'000;  // ForgottenKey::day counts these
+
 // What an attempt holds while it has its places.
 struct HeldAmounts {
   std::int64_t gpus_milli = 0;
