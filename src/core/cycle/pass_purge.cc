@@ -4,15 +4,17 @@
 namespace dove::core {
 namespace {
 
-// So many jobs are forgotten in one cycle at most; the rest in the next.
-constexpr int kForgotten_max = 1000;
+// So many jobs are forgotten in one cycle at most, beside one for each decision that it has made:
+// a cycle with much to do ends many jobs, and what ended must not pile up.
+constexpr std::size_t kForgotten_max = 1000;
 
 }  // namespace
 
 Back purge(Cycle& cycle) {
   const Indexes& indexes = cycle.indexes;
   const ClusterSettings& settings = cycle.state.settings;
-  for (int i = 0; i < kForgotten_max && !indexes.forgettable.empty(); ++i) {
+  const std::size_t most = kForgotten_max + cycle.decisions.size();
+  for (std::size_t i = 0; i < most && !indexes.forgettable.empty(); ++i) {
     const auto [ended_at, id] = *indexes.forgettable.begin();
     // Oldest first, so the first that is too young ends the pass.
     const bool too_many = indexes.ended_count > settings.ended_jobs_max;

@@ -26,6 +26,16 @@ TEST_F(PassPurge, AnEndedJobIsForgottenWhenItsTimeIsOver) {
   EXPECT_EQ(cluster.state.find_job(job), nullptr);
 }
 
+TEST_F(PassPurge, KeepsUpWithACycleThatEndsMany) {
+  ClusterSettings settings;
+  settings.ended_jobs_max = 10;
+  cluster.declare(settings);
+  JobSpec spec = spec_of({});
+  spec.hold = true;
+  for (int i = 0; i < 3000; ++i) cluster.tell(JobCancelRequested{cluster.submit(spec)});
+  EXPECT_EQ(decide_for<ForgetJob>(cluster).size(), 2991u) << "with the one that had ended before";
+}
+
 TEST_F(PassPurge, NotWhileAnotherNamesIt) {
   JobSpec spec = spec_of({});
   spec.dependencies = {{DependencyKind::kAfterOk, job, {}}};
