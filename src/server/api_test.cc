@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "backends/native/agents.h"
+#include "codec/record.h"
+#include "codec/record_samples.h"
 #include "server/api_fixture.h"
 #include "server/openapi.h"
 #include "server/routes.h"
@@ -394,6 +396,23 @@ TEST(OpenApi, IsTheRouteTable) {
   for (std::size_t i = 0; i < served.size(); ++i) {
     EXPECT_EQ(served[i].method + " " + served[i].path + " " + served[i].operation,
               written[i].method + " " + written[i].path + " " + written[i].operation);
+  }
+}
+
+TEST(OpenApi, NamesEveryKindOfRecord) {
+  const std::string text(openapi_text());
+  const std::size_t at = text.find("kind: {type: string, enum: [ControllerStarted");
+  const std::string kinds = text.substr(at, text.find('\n', at) - at) + ",";
+  const auto names = [&](std::string_view kind) {
+    return kinds.find(fmt::format(" {},", kind)) != std::string::npos ||
+           kinds.find(fmt::format(" {}]", kind)) != std::string::npos ||
+           kinds.find(fmt::format("[{},", kind)) != std::string::npos;
+  };
+  for (const StampedEvent& event : codec::sample_events()) {
+    EXPECT_TRUE(names(codec::kind_name(event.event))) << codec::kind_name(event.event);
+  }
+  for (const Decision& decision : codec::sample_decisions()) {
+    EXPECT_TRUE(names(codec::kind_name(decision))) << codec::kind_name(decision);
   }
 }
 
