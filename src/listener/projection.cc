@@ -1,10 +1,57 @@
 #include "listener/projection.h"
 
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "codec/words.h"
 #include "core/state/apply.h"
+#include "telemetry/metrics.h"
 
 namespace dove::listener {
+namespace {
+
+// Counters by a word, all of them from the first moment: Prometheus sees no increase in a series
+// that begins with it.
+template <class Kind>
+std::vector<telemetry::Counter*> counters(const char* name, const char* about, const char* label,
+                                          Kind last) {
+  std::vector<telemetry::Counter*> all;
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    const std::string word(codec::word(static_cast<Kind>(i)));
+    all.push_back(i == 0 ? nullptr : &telemetry::metrics().counter(name, about, {{label, word}}));
+  }
+  return all;
+}
+
+// How jobs and attempts end, since the process began.
+class Ends {
+ public:
+  void count(const Decision& decision) {
+    if (const auto* end = std::get_if<EndJob>(&decision)) {
+      add(jobs_, static_cast<std::size_t>(end->outcome));
+    } else if (const auto* requeue = std::get_if<Requeue>(&decision)) {
+      add(requeued_, static_cast<std::size_t>(requeue->reason));
+    }
+  }
+
+ private:
+  using Counters = std::vector<telemetry::Counter*>;
+  static void add(const Counters& counters, std::size_t at) {
+    if (counters.at(at) != nullptr) counters[at]->add(1);
+  }
+
+  const Counters jobs_ = counters("dove_jobs_ended_total", "Jobs that ended, by outcome.",
+                                  "outcome", Outcome::kStoppedIdle);
+  const Counters requeued_ =
+      counters("dove_jobs_requeued_total", "Attempts whose jobs wait again, by why they ended.",
+               "reason", StopReason::kIdle);
+};
+
+}  // namespace
 
 const RecentBatch& Projection::apply(std::shared_ptr<const controller::CommittedBatch> committed) {
+  static Ends ends;
   const store::Batch& batch = committed->batch;
   RecentBatch recent;
   core::begin_batch(state_, batch.at, batch.epoch);
@@ -18,6 +65,7 @@ const RecentBatch& Projection::apply(std::shared_ptr<const controller::Committed
   for (const Decision& decision : batch.decisions) {
     core::apply(state_, decision);
     goodput_.decided(state_, decision);
+    ends.count(decision);
   }
   records_ += batch.events.size() + batch.decisions.size();
   recent.committed = std::move(committed);

@@ -328,6 +328,23 @@ TEST_F(Api, TheClusterInNumbers) {
   EXPECT_NE(metrics.response.body.find("dove_placements_far_from_devices 0"), std::string::npos);
 }
 
+TEST_F(Api, EndsHaveMetrics) {
+  const auto ended = [&](const std::string& outcome) {
+    const std::string page = live.call("GET", "/metrics").response.body;
+    const std::string series = fmt::format("dove_jobs_ended_total{{outcome=\"{}\"}} ", outcome);
+    const std::size_t at = page.find(series);
+    return at == std::string::npos ? -1 : std::stoi(page.substr(at + series.size()));
+  };
+  Json body = small_job_body();
+  body["hold"] = true;
+  const std::string job = std::to_string(live.submit(body));
+  const int before = ended("cancelled");
+  EXPECT_GE(before, 0) << "each outcome has its series from the beginning";
+  EXPECT_GE(ended("failed"), 0);
+  ASSERT_EQ(live.call("POST", "/v1/jobs/" + job + "/cancel").status, 200);
+  EXPECT_EQ(ended("cancelled"), before + 1);
+}
+
 TEST_F(Api, CountablesHaveMetrics) {
   FakeAgent agent(live, "n1");
   Inventory inventory = controller::small_inventory();
