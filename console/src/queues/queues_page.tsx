@@ -1,13 +1,13 @@
-// The tree of queues: what each is guaranteed, uses and borrows, and who waits in it.
+// The tree of queues: what each is guaranteed, uses, borrows and lends, and who waits in it.
 import { Link } from 'wouter';
 import { useQuery } from '../api/query';
-import type { QueueInUse } from '../api/types';
+import type { Cluster, QueueInUse } from '../api/types';
 import { Meter, Page, Skeleton, State, Table, Trouble } from '../elements/elements';
 import { bytes, thousandths } from '../elements/format';
-import { borrowed, treeOf, type Amounts } from './queue_tree';
+import { borrowed, lent, treeOf, type Amounts } from './queue_tree';
 import { SharePanel } from './share_panel';
 
-function QueueLine({ queue, depth }: { queue: QueueInUse; depth: number }) {
+function QueueLine({ queue, depth, lends }: { queue: QueueInUse; depth: number; lends?: number }) {
   const name = queue.name as string;
   const limits = queue.limits as Amounts | null | undefined;
   const guaranteed = queue.guaranteed as Amounts | null | undefined;
@@ -34,6 +34,7 @@ function QueueLine({ queue, depth }: { queue: QueueInUse; depth: number }) {
       </td>
       <td className="number">{guaranteed?.gpus_milli ? thousandths(guaranteed.gpus_milli) : '–'}</td>
       <td className="number">{guaranteed?.gpus_milli ? thousandths(borrowed(used, guaranteed)) : '–'}</td>
+      <td className="number">{guaranteed?.gpus_milli && lends !== undefined ? thousandths(Math.round(lends)) : '–'}</td>
       <td className="number">{limit === null ? '–' : thousandths(limit)}</td>
       <td className="number">{queue.usage.cores}</td>
       <td className="number">{bytes(queue.usage.memory_bytes)}</td>
@@ -51,6 +52,7 @@ const COLUMNS = [
   'GPUs',
   'Guaranteed',
   'Borrowed',
+  'Lent',
   'Limit',
   'Cores',
   'Memory',
@@ -59,9 +61,11 @@ const COLUMNS = [
 ];
 
 export default function QueuesPage() {
+  const cluster = useQuery<Cluster>('/v1/cluster', ['jobs', 'nodes']).data;
   const { data, error } = useQuery<{ queues: QueueInUse[] }>('/v1/queues?limit=10000', ['queues']);
+  const lends = data && cluster ? lent(data.queues, cluster.gpus.total * 1000) : undefined;
   return (
-    <Page title="Queues" detail={<span className="faint">Guaranteed, borrowed and limit are GPUs.</span>}>
+    <Page title="Queues" detail={<span className="faint">Guaranteed, borrowed, lent and limit are GPUs.</span>}>
       <Trouble error={error} />
       {!data && !error && <Skeleton />}
       {data && (
@@ -74,7 +78,12 @@ export default function QueuesPage() {
           ))}
         >
           {treeOf(data.queues).map(({ queue, depth }) => (
-            <QueueLine key={queue.name as string} queue={queue} depth={depth} />
+            <QueueLine
+              key={queue.name as string}
+              queue={queue}
+              depth={depth}
+              lends={lends?.get(queue.name as string)}
+            />
           ))}
         </Table>
       )}
