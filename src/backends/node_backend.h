@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -19,6 +20,7 @@
 
 namespace dove::core {
 struct Job;
+struct Node;
 }
 namespace dove::listener {
 struct Call;
@@ -140,6 +142,7 @@ struct UseCourse {
     Part gpu;
     Part gpu_memory;
     Part cpu;
+    std::map<std::int32_t, std::int32_t> devices = {};  // that were measured, by number
   };
   Instant begin;  // of the first step; 0: nothing is known
   Span step;
@@ -154,6 +157,9 @@ class UseMeter {
   virtual ~UseMeter() = default;
   virtual JobUse use_of(const core::Job& job, Span window) const = 0;
   virtual UseCourse course_of(const core::Job& job) const = 0;
+  // How busy devices of the node were lately, in hundredths of a percent, by number: those that a
+  // job holds, and that were measured.
+  virtual std::map<std::int32_t, std::int32_t> devices_of(const core::Node& node) const = 0;
 };
 
 struct NodeAccess {

@@ -82,7 +82,7 @@ std::vector<Report> one_of_each() {
       FindingSaid{Finding{"xid_79", Severity::kFault, Remedy::kReset, 3, "seen"}},
       Tested{true, "12 checks"},
       RemedyOver{"reset", false, "why"},
-      Use{key, 10, 4200, std::nullopt, 300, true, true, 42}};
+      Use{key, 10, 4200, std::nullopt, 300, true, true, 42, {{1, 4200}, {3, 0}}}};
 }
 
 TEST(Protocol, EachKindOfReportIsReadAsItIsWritten) {

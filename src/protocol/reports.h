@@ -78,6 +78,12 @@ struct Shares {
   AttemptKey key;
   std::string keeper;
 };
+// How busy a device was, by its number on the node; in hundredths of a percent.
+struct DeviceUse {
+  std::int32_t device = 0;
+  std::int32_t use = 0;
+  bool operator==(const DeviceUse&) const = default;
+};
 // What the attempt has used here since it was told last; what could not be measured is not there.
 // The parts are hundredths of a percent of what it holds.
 struct Use {
@@ -89,6 +95,7 @@ struct Use {
   bool in_use = false;    // a program works in a terminal, or the app does for its user
   bool app_told = false;  // the app has answered since
   std::optional<std::int64_t> unused_us;  // how long ago the app was used, as it says
+  std::vector<DeviceUse> devices = {};    // those that were measured
 };
 // Which settings of the job have no effect on the node, and why.
 struct Warnings {

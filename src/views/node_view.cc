@@ -179,18 +179,26 @@ Json node_json(const core::State& state, const core::Node& node) {
   return object;
 }
 
-Json node_brief_json(const core::Node& node) {
+Json node_brief_json(const core::Node& node, const std::map<std::int32_t, std::int32_t>& use) {
   Json free = Json::array();
   const std::size_t gpus = node.inventory == nullptr ? 0 : node.inventory->devices.size();
   for (std::size_t i = 0; i < gpus; ++i) free.push_back(free_milli_of(node, i));
-  return {{"id", node.id.value},
-          {"name", node.name},
-          {"state", state_word(node)},
-          {"topology", codec::topology_json(node.declared.topology)},
-          {"findings", findings_json(node)},
-          {"jobs", jobs_json(node)},
-          {"gpu_model", gpus == 0 ? "" : node.inventory->devices[0].model},
-          {"devices_free_milli", std::move(free)}};
+  Json object = {{"id", node.id.value},
+                 {"name", node.name},
+                 {"state", state_word(node)},
+                 {"topology", codec::topology_json(node.declared.topology)},
+                 {"findings", findings_json(node)},
+                 {"jobs", jobs_json(node)},
+                 {"gpu_model", gpus == 0 ? "" : node.inventory->devices[0].model},
+                 {"devices_free_milli", std::move(free)}};
+  if (use.empty()) return object;
+  Json percents = Json::array();
+  for (std::size_t i = 0; i < gpus; ++i) {
+    const auto known = use.find(static_cast<std::int32_t>(i));
+    percents.push_back(known == use.end() ? Json(nullptr) : Json(known->second / 100.0));
+  }
+  object["devices_use_percent"] = std::move(percents);
+  return object;
 }
 
 }  // namespace dove::views

@@ -67,11 +67,14 @@ TEST(Views, ANodeShowsWhatIsFree) {
   EXPECT_EQ(node["jobs"], Json({1}));
   EXPECT_FALSE(node.contains("agent_token_sha256"));
 
-  const Json brief = node_brief_json(state.nodes.front());
+  const Json brief = node_brief_json(state.nodes.front(), {});
   EXPECT_EQ(brief["devices_free_milli"], Json({0, 750})) << brief;
   for (const char* same : {"id", "name", "state", "topology", "findings", "jobs", "gpu_model"}) {
     EXPECT_EQ(brief[same], node[same]) << same;
   }
+  EXPECT_FALSE(brief.contains("devices_use_percent"));
+  EXPECT_EQ(node_brief_json(state.nodes.front(), {{0, 4250}})["devices_use_percent"],
+            Json::array({42.5, nullptr}));
 }
 
 Reason reason(ReasonKind kind, std::string subject = "", std::string resource = "") {

@@ -42,3 +42,12 @@ export function laggards(use: JobUse): string {
   const few = use.nodes.filter(({ gpu }) => gpu !== null && gpu < last / 2).slice(0, 3);
   return few.map(({ node, gpu }) => `${node} (${percent(gpu!)})`).join(', ');
 }
+
+// Its GPUs that do nothing, for somebody to ask for fewer.
+export function idleGpus(use: JobUse): string {
+  const lists = use.nodes.flatMap(({ node, devices }) => {
+    const idle = devices.filter(({ gpu }) => gpu < 5).map(({ device }) => device);
+    return idle.length > 0 ? [`${node}: ${idle.join(', ')}`] : [];
+  });
+  return lists.slice(0, 3).join('; ') + (lists.length > 3 ? ` and on ${lists.length - 3} more nodes` : '');
+}

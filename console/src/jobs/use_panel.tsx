@@ -5,7 +5,7 @@ import type { Job, JobUse } from '../api/types';
 import { Panel, Trouble } from '../elements/elements';
 import { duration } from '../elements/format';
 import { Plot } from '../overview/plot';
-import { laggards, linesOf, nowText } from './use';
+import { idleGpus, laggards, linesOf, nowText } from './use';
 
 const EVERY_MS = 10_000; // as often as nodes tell
 
@@ -22,6 +22,7 @@ export default function UsePanel({ job }: { job: Job }) {
   if (error?.status === 404) return null;
   const span = data && shown ? duration(Math.max(0, shown.atS.length - 1) * data.step_s) : '';
   const behind = data ? laggards(data) : '';
+  const idle = data ? idleGpus(data) : '';
   return (
     <Panel
       title={span ? `Use over the last ${span}` : 'Use'}
@@ -38,6 +39,7 @@ export default function UsePanel({ job }: { job: Job }) {
           most={100}
         />
       )}
+      {idle && <p className="faint">GPUs under 5 %: {idle}</p>}
       {behind && <p className="trouble-text">Less than half as busy as the others: {behind}</p>}
     </Panel>
   );

@@ -1,10 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { Job } from '../api/types';
-import { groupOf, healthTone, holdersOf, tones, useTone } from './heat_colour';
+import type { Job, NodeBrief } from '../api/types';
+import { groupOf, healthTone, holdersOf, takenTone, tip, tones, useTone } from './heat_colour';
 
 describe('heat colours', () => {
   it('tells free, partly and wholly taken', () => {
-    expect([1000, 400, 0].map(useTone)).toEqual(['free', 'part', 'full']);
+    expect([1000, 400, 0].map(takenTone)).toEqual(['free', 'part', 'full']);
+  });
+  it('tells the busy from those that are held for nothing', () => {
+    const node = { devices_free_milli: [0, 0, 500, 0, 1000], devices_use_percent: [90, 4.9, 30, null, null] };
+    expect([0, 1, 2, 3, 4].map((device) => useTone(node, device))).toEqual(['full', 'hold', 'part', 'none', 'free']);
+    expect(useTone({ devices_free_milli: [0] }, 0)).toBe('none');
+    const shown = { ...node, name: 'n1', gpu_model: '', state: 'ready', jobs: [], findings: [], topology: [], id: 1 };
+    expect(tip(shown as unknown as NodeBrief, 0, undefined)).toBe('n1, GPU 0 · 100 % taken · 90 % busy');
   });
   it('shows the trouble of a device before that of its node', () => {
     const node = { state: 'ready' as const, findings: [{ check: 'ecc', severity: 'fault' as const, device: 3 }] };

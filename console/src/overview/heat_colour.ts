@@ -2,8 +2,9 @@
 import type { JobSummary, Job, NodeBrief } from '../api/types';
 import { count, words } from '../elements/format';
 
-export type By = 'use' | 'health' | 'holder' | 'queue';
+export type By = 'taken' | 'use' | 'health' | 'holder' | 'queue';
 export const BY: { by: By; name: string }[] = [
+  { by: 'taken', name: 'Taken' },
   { by: 'use', name: 'Use' },
   { by: 'health', name: 'Health' },
   { by: 'holder', name: 'Holder' },
@@ -45,9 +46,18 @@ export function tones(names: readonly string[]): Map<string, string> {
   return new Map([...new Set(names)].sort().map((name, at) => [name, `c${at % PALETTE}`]));
 }
 
-export function useTone(freeMilli: number): string {
+export function takenTone(freeMilli: number): string {
   if (freeMilli >= 1000) return 'free';
   return freeMilli <= 0 ? 'full' : 'part';
+}
+
+const IDLE_PERCENT = 5; // below it a GPU that is held does nothing worth its keep
+
+// How busy a device was lately, as its node measured it.
+export function useTone(node: Pick<NodeBrief, 'devices_free_milli' | 'devices_use_percent'>, device: number): string {
+  const use = node.devices_use_percent?.[device];
+  if (use !== undefined && use !== null) return use < IDLE_PERCENT ? 'hold' : use < 50 ? 'part' : 'full';
+  return (node.devices_free_milli[device] ?? 1000) >= 1000 ? 'free' : 'none';
 }
 
 export function healthTone(node: Pick<NodeBrief, 'state' | 'findings'>, device: number): string {
@@ -65,6 +75,8 @@ export function tip(node: NodeBrief, device: number, holder: JobSummary | undefi
   const lines = [`${node.name}, GPU ${device}${node.gpu_model ? ` (${node.gpu_model})` : ''}`];
   if (holder) lines.push(`job ${holder.id} ${holder.name} of ${holder.user}, queue ${holder.queue}`);
   else if (free !== undefined) lines.push(free >= 1000 ? 'free' : `${(1000 - free) / 10} % taken`);
+  const use = node.devices_use_percent?.[device];
+  if (use !== undefined && use !== null) lines.push(`${Math.round(use)} % busy`);
   if (node.state !== 'ready') lines.push(words(node.state));
   if (node.jobs.length > 0 && !holder) lines.push(`${count(node.jobs.length, 'job')} on the node`);
   return lines.join(' · ');

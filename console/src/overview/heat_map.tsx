@@ -1,20 +1,29 @@
 // The heat-map: every GPU of the cluster as a cell on one canvas, with a table as an alternative.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
 import { useLocation, Link } from 'wouter';
-import { useQuery } from '../api/query';
+import { refresh, useQuery } from '../api/query';
 import type { Job, NodeBrief } from '../api/types';
 import { Empty, Skeleton, Table } from '../elements/elements';
 import { count } from '../elements/format';
 import { onColours, token } from '../frame/mode';
-import { BY, groupOf, healthTone, holdersOf, tip, tones, useTone, type By } from './heat_colour';
+import { BY, groupOf, healthTone, holdersOf, takenTone, tip, tones, useTone, type By } from './heat_colour';
 import { Finder, layOut, type Layout } from './heat_layout';
 
+export const MEASURED = 'measured'; // the topic of what nodes measure, which no record tells of
 const TALL = 560;
+const MEASURED_EVERY_MS = 10_000; // as often as nodes tell
 const LEGENDS: Partial<Record<By, [string, string][]>> = {
-  use: [
+  taken: [
     ['free', 'Free'],
     ['part', 'Partly taken'],
     ['full', 'Taken'],
+  ],
+  use: [
+    ['free', 'Free'],
+    ['hold', 'Held, under 5 % busy'],
+    ['part', 'Under 50 %'],
+    ['full', '50 % and more'],
+    ['none', 'Not measured'],
   ],
   health: [
     ['good', 'Ready'],
@@ -221,12 +230,17 @@ function Choices({
 }
 
 export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
-  const [by, setBy] = useState<By>('use');
+  const [by, setBy] = useState<By>('taken');
   const [asTable, setAsTable] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const held = by === 'holder' || by === 'queue' || (nodes !== undefined && nodes.length <= 256);
   const { data } = useQuery<{ jobs: Job[] }>(held ? '/v1/jobs?state=active&full=1&limit=10000' : null, ['nodes']);
+  useEffect(() => {
+    if (by !== 'use') return;
+    const timer = setInterval(() => refresh(MEASURED), MEASURED_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [by]);
   const holders = useMemo(() => holdersOf(data?.jobs ?? []), [data]);
   const shown = useMemo(
     () =>
@@ -244,7 +258,8 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
     const toneOf = (index: number): string => {
       const cell = layout!.cells[index]!;
       const node = nodes![cell.node]!;
-      if (by === 'use') return useTone(node.devices_free_milli[cell.device] ?? 1000);
+      if (by === 'taken') return takenTone(node.devices_free_milli[cell.device] ?? 1000);
+      if (by === 'use') return useTone(node, cell.device);
       if (by === 'health') return healthTone(node, cell.device);
       const holder = holders.get(`${node.name}/${cell.device}`);
       return holder ? named.get(word(holder))! : 'free';

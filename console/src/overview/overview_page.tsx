@@ -7,7 +7,7 @@ import { Empty, Meter, Page, Panel, Skeleton, State, Trouble, useNow } from '../
 import { bytes, count, duration, grouped, percent } from '../elements/format';
 import { JobTable } from '../jobs/jobs_page';
 import { CLUSTER, NODES, WAITING } from './first_reads';
-import { HeatMap } from './heat_map';
+import { HeatMap, MEASURED } from './heat_map';
 import { reachOf, seriesOf } from './series';
 
 const Plot = lazy(() => import('./plot').then(({ Plot }) => ({ default: Plot })));
@@ -45,7 +45,7 @@ function Figure({
 const of = (part: number, whole: number) => `${grouped(part)} of ${grouped(whole)}`;
 
 const useCluster = () => useQuery<Cluster>(CLUSTER, ['jobs', 'nodes']);
-const useNodes = () => useQuery<{ nodes: NodeBrief[] }>(NODES, ['nodes']);
+const useNodes = () => useQuery<{ nodes: NodeBrief[] }>(NODES, ['nodes', MEASURED]);
 
 function Figures() {
   const cluster = useCluster().data;

@@ -16,7 +16,10 @@ UseWatch::Held used(const ActiveAttempt& held, const std::string& node,
   use.cores = static_cast<std::int32_t>(order.placement.cores.size());
   for (const DeviceGrant& grant : order.placement.devices) {
     const auto index = static_cast<std::size_t>(grant.device);
-    if (index < inventory.devices.size()) use.gpus.push_back(inventory.devices[index].uuid);
+    // Parts of one device stand side by side.
+    const bool is_known = !use.gpus.empty() && use.gpus.back().device == grant.device;
+    if (is_known || index >= inventory.devices.size()) continue;
+    use.gpus.push_back({grant.device, inventory.devices[index].uuid});
   }
   // The app is asked by one node of its job: that of the first task, where its port is.
   const auto& tasks = order.placement.tasks;

@@ -37,12 +37,12 @@ Reading reading_of(const devices::DeviceSample& sample) {
 
 // The busiest of them: while one of its devices works, so does the job. One that says nothing may
 // be the busiest.
-std::optional<std::int32_t> busiest(const std::vector<std::string>& gpus,
+std::optional<std::int32_t> busiest(const std::vector<UseWatch::Gpu>& gpus,
                                     const std::map<std::string, Reading>& readings,
                                     std::optional<std::int32_t> Reading::*what) {
   std::optional<std::int32_t> most;
-  for (const std::string& uuid : gpus) {
-    const auto found = readings.find(uuid);
+  for (const UseWatch::Gpu& gpu : gpus) {
+    const auto found = readings.find(gpu.uuid);
     if (found == readings.end() || !(found->second.*what)) return std::nullopt;
     most = std::max(most.value_or(0), *(found->second.*what));
   }
@@ -82,6 +82,7 @@ void UseWatch::saw(const std::vector<devices::DeviceSample>& samples) {
     if (!held.gpus.empty()) {
       watched.gpu.add(busiest(held.gpus, readings, &Reading::use));
       watched.gpu_memory.add(busiest(held.gpus, readings, &Reading::memory));
+      for (const Gpu& gpu : held.gpus) watched.devices[gpu.device].add(readings[gpu.uuid].use);
     }
     ask(held);
   }
@@ -148,6 +149,9 @@ protocol::Use UseWatch::report(const Held& held, Watched& watched, const Process
   said.span_us = std::max<std::int64_t>(now_us - watched.counted_us, 1);
   said.gpu = watched.gpu.take();
   said.gpu_memory = watched.gpu_memory.take();
+  for (auto& [device, mean] : watched.devices) {
+    if (const auto busy = mean.take()) said.devices.push_back({device, *busy});
+  }
   // Time that went with processes nobody waited for makes the sum smaller: nothing is known then.
   if (use != nullptr && watched.before && use->cpu_us >= watched.before->cpu_us) {
     const double cores_us = static_cast<double>(said.span_us) * std::max(held.cores, 1);

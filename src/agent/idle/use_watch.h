@@ -28,11 +28,15 @@ namespace dove::agent {
 
 class UseWatch {
  public:
+  struct Gpu {
+    std::int32_t device = 0;  // its number on the node
+    std::string uuid;
+  };
   struct Held {
     AttemptKey key;
     std::string mark;                  // attempt_mark
     std::int32_t cores = 0;            // that it holds here
-    std::vector<std::string> gpus;     // UUIDs of the devices that it holds, or a part of, here
+    std::vector<Gpu> gpus;             // that it holds, or a part of, here
     std::optional<AppSpec> app;        // whose program runs here
     std::optional<ForwardTarget> way;  // to the app; unset: it does not run yet
   };
@@ -69,6 +73,7 @@ class UseWatch {
   struct Watched {
     Mean gpu;
     Mean gpu_memory;
+    std::map<std::int32_t, Mean> devices;  // by number
     std::optional<ProcessUse> before;
     std::int64_t counted_us = 0;  // when `before` was, by the steady clock
     bool is_asked = false;        // its app

@@ -30,7 +30,7 @@ class UseWatchTest : public testing::Test {
     held.key = {JobId(7), 1};
     held.mark = "nobody.7.1";
     held.cores = 2;
-    held.gpus = {"GPU-1", "GPU-2"};
+    held.gpus = {{0, "GPU-1"}, {5, "GPU-2"}};
     held_.push_back(held);
   }
   void look(std::optional<double> first, std::optional<double> second) {
@@ -59,6 +59,7 @@ TEST_F(UseWatchTest, TellsOfTheBusiestDeviceSinceItToldLast) {
   EXPECT_EQ(told_[0].span_us, 10'000'000);
   EXPECT_EQ(told_[0].gpu, 2000) << "the mean of both looks";
   EXPECT_EQ(told_[0].gpu_memory, 2500);
+  EXPECT_EQ(told_[0].devices, (std::vector<protocol::DeviceUse>{{0, 1000}, {5, 2000}}));
   EXPECT_FALSE(told_[0].cpu) << "no process has the mark";
   look(0, 1);
   EXPECT_EQ(told_[1].gpu, 100);
@@ -70,6 +71,7 @@ TEST_F(UseWatchTest, ADeviceThatSaysNothingMayBeBusy) {
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_FALSE(told_[0].gpu);
   EXPECT_EQ(told_[0].gpu_memory, 2500);
+  EXPECT_EQ(told_[0].devices, (std::vector<protocol::DeviceUse>{{0, 0}}));
   look(0, 0);
   EXPECT_EQ(told_[1].gpu, 0);
 }

@@ -97,6 +97,9 @@ class NativeBackend::Meter : public UseMeter {
     return agents_.use.course_of(job, agents_.desk.loop.monotonic_us(),
                                  Instant{telemetry::now_us()});
   }
+  std::map<std::int32_t, std::int32_t> devices_of(const core::Node& node) const override {
+    return agents_.use.devices_of(node, agents_.desk.loop.monotonic_us());
+  }
 
  private:
   Agents& agents_;

@@ -37,6 +37,8 @@ void UseBoard::take(const core::State& state, NodeId node, const protocol::Use& 
   // What was measured while nobody could be told is told for the time since then alone.
   here.points.push_back({now_us, said.span_us, {said.gpu, said.gpu_memory, said.cpu}});
   make_room(here.points);
+  here.devices.clear();
+  for (const protocol::DeviceUse& one : said.devices) here.devices[one.device] = one.use;
   here.in_use = said.in_use;
   if (said.app_told) here.app_told_us = now_us;
   if (said.in_use) here.last_input = now;
@@ -128,6 +130,23 @@ JobUse UseBoard::use_of(const core::Job& job, Span window, std::int64_t now_us) 
   return use;
 }
 
+std::map<std::int32_t, std::int32_t> UseBoard::devices_of(const core::Node& node,
+                                                          std::int64_t now_us) const {
+  std::map<std::int32_t, std::int32_t> devices;
+  for (const JobId id : node.jobs) {
+    const auto job = jobs_.find(id);
+    if (job == jobs_.end()) continue;
+    const auto here = job->second.nodes.find(node.id);
+    if (here == job->second.nodes.end() || !is_fresh(here->second.points.back(), now_us)) continue;
+    // Jobs that share a device have measured the same one.
+    for (const auto& [device, use] : here->second.devices) {
+      std::int32_t& most = devices[device];
+      most = std::max(most, use);
+    }
+  }
+  return devices;
+}
+
 // A step of which less than half was measured is not known.
 std::vector<std::array<UseBoard::Part, UseBoard::kParts>> UseBoard::by_step(
     const std::deque<Point>& points, const Steps& steps) {
@@ -200,7 +219,7 @@ UseCourse UseBoard::course_of(const core::Job& job, std::int64_t now_us, Instant
     }
     const Point& last = node.points.back();
     if (!is_fresh(last, now_us)) continue;
-    course.nodes.push_back({id, last.parts[0], last.parts[1], last.parts[2]});
+    course.nodes.push_back({id, last.parts[0], last.parts[1], last.parts[2], node.devices});
   }
   // A node whose GPUs were not measured, or that gives the job none, is not one that uses least.
   const auto key = [](const UseCourse::OfNode& node) {

@@ -34,6 +34,9 @@ class UseBoard {
   void decided(const Decision& decision);
   // The most of its nodes, by part. All but what people's connections say.
   JobUse use_of(const core::Job& job, Span window, std::int64_t now_us) const;
+  // UseMeter::devices_of.
+  std::map<std::int32_t, std::int32_t> devices_of(const core::Node& node,
+                                                  std::int64_t now_us) const;
   // In at most kSteps_max steps.
   UseCourse course_of(const core::Job& job, std::int64_t now_us, Instant now) const;
 
@@ -53,6 +56,7 @@ class UseBoard {
     bool in_use = false;
     std::int64_t app_told_us = 0;  // 0: never
     Instant last_input;
+    std::map<std::int32_t, std::int32_t> devices;  // lately, by number
   };
   struct OfJob {
     AttemptNumber attempt = 0;

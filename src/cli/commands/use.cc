@@ -55,6 +55,18 @@ std::string line_text(const std::string& what, const json& line) {
   return fmt::format("  {:<11} {:>5}  {}\n", what, percent_text(*now), course_text(mean));
 }
 
+// "0: 12 %, 1: 90 %"; nothing where the node has no more than one.
+std::string gpus_text(const json& node) {
+  const json& devices = node.at("devices");
+  if (devices.size() < 2) return "";
+  std::string out;
+  for (const json& one : devices) {
+    out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", one.at("device").get<int>(),
+                       percent_text(one.at("gpu")));
+  }
+  return out;
+}
+
 std::string use_text(Api&, const json& whole, const json& use) {
   const JobView job = read_job(whole);
   if (!use.at("begin").is_string()) {
@@ -70,12 +82,16 @@ std::string use_text(Api&, const json& whole, const json& use) {
   out += line_text("GPU", use.at("gpu")) + line_text("GPU memory", use.at("gpu_memory")) +
          line_text("CPU", use.at("cpu"));
   const json& nodes = use.at("nodes");
+  if (nodes.size() == 1 && !gpus_text(nodes[0]).empty()) {
+    return out + fmt::format("Its GPUs: {}\n", gpus_text(nodes[0]));
+  }
   if (nodes.size() < 2) return out;
   out += "Least of its nodes:\n";
   for (std::size_t i = 0; i < std::min<std::size_t>(nodes.size(), 3); ++i) {
     out += fmt::format("  {}: GPU {}, GPU memory {}, CPU {}\n", text_of(nodes[i], "node"),
                        percent_text(nodes[i].at("gpu")), percent_text(nodes[i].at("gpu_memory")),
                        percent_text(nodes[i].at("cpu")));
+    if (!gpus_text(nodes[i]).empty()) out += fmt::format("    GPUs: {}\n", gpus_text(nodes[i]));
   }
   return out;
 }

@@ -21,8 +21,16 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
            {"gpu_memory", line({nullptr, nullptr, nullptr, nullptr})},
            {"cpu", line({3.0, 3.0, 3.0, 3.0})},
            {"nodes",
-            {{{"node", "n2"}, {"gpu", 12.4}, {"gpu_memory", nullptr}, {"cpu", 3.0}},
-             {{"node", "n1"}, {"gpu", 100.0}, {"gpu_memory", nullptr}, {"cpu", 3.0}}}}};
+            {{{"node", "n2"},
+              {"gpu", 12.4},
+              {"gpu_memory", nullptr},
+              {"cpu", 3.0},
+              {"devices", {{{"device", 0}, {"gpu", 12.4}}, {{"device", 3}, {"gpu", 0.0}}}}},
+             {{"node", "n1"},
+              {"gpu", 100.0},
+              {"gpu_memory", nullptr},
+              {"cpu", 3.0},
+              {"devices", {{{"device", 0}, {"gpu", 100.0}}}}}}}};
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});
   EXPECT_EQ(run({"dove", "use", "7"}).out,
             "Job 7 uses, of what it holds (the last 40s):\n"
@@ -30,8 +38,13 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
             "  CPU           3 %  ▁▁▁▁\n"
             "Least of its nodes:\n"
             "  n2: GPU 12 %, GPU memory -, CPU 3 %\n"
+            "    GPUs: 0: 12 %, 3: 0 %\n"
             "  n1: GPU 100 %, GPU memory -, CPU 3 %\n");
   EXPECT_EQ(json::parse(run({"dove", "use", "7", "-o", "json"}).out), use);
+  use["nodes"].erase(1);
+  server_.set("GET /v1/jobs/7/use", {200, use.dump()});
+  const std::string one_node = run({"dove", "use", "7"}).out;
+  EXPECT_NE(one_node.find("Its GPUs: 0: 12 %, 3: 0 %\n"), std::string::npos) << one_node;
   use["begin"] = nullptr;
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});
   EXPECT_EQ(run({"dove", "use", "7"}).out,

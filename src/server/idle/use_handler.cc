@@ -36,10 +36,15 @@ void get_job_use(Context& context, CallPtr call) {
   Json nodes = Json::array();
   for (const UseCourse::OfNode& one : course.nodes) {
     if (nodes.size() == kNodesMax) break;
+    Json devices = Json::array();
+    for (const auto& [device, use] : one.devices) {
+      devices.push_back({{"device", device}, {"gpu", percent(use)}});
+    }
     nodes.push_back({{"node", context.state().nodes[one.node].name},
                      {"gpu", percent(one.gpu)},
                      {"gpu_memory", percent(one.gpu_memory)},
-                     {"cpu", percent(one.cpu)}});
+                     {"cpu", percent(one.cpu)},
+                     {"devices", std::move(devices)}});
   }
   const bool is_known = course.begin.us != 0;
   call->reply(200, Json{{"job", (*job)->id.value},

@@ -48,6 +48,7 @@ class NodesElsewhere : public backends::RunningWork,
 
   backends::JobUse use_of(const core::Job&, Span) const override { return {}; }
   backends::UseCourse course_of(const core::Job&) const override { return {}; }
+  std::map<std::int32_t, std::int32_t> devices_of(const core::Node&) const override { return {}; }
 
  private:
   const core::State& state_;
