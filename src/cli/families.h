@@ -24,7 +24,7 @@ std::vector<Command> run_commands();               // run
 std::vector<Command> attach_commands();            // attach
 std::vector<Command> event_commands();             // events, audit, top
 std::vector<Command> node_commands();              // nodes, drain, undrain
-std::vector<Command> controller_commands();        // controller list, controller hand-over
+std::vector<Command> controller_commands();        // controller list, hand-over, accept-clock
 std::vector<Command> node_maintenance_commands();  // upgrade, node drain, reboot, upgrade, resume
 std::vector<Command> declared_commands();          // apply, diff, get, delete
 std::vector<Command> key_commands();               // key create, key list, key revoke

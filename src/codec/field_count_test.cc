@@ -81,7 +81,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Group>(), 4u);
   EXPECT_EQ(field_count<Binding>(), 6u);
   EXPECT_EQ(field_count<Executor>(), 8u);
-  EXPECT_EQ(field_count<IdleRule>(), 14u);
+  EXPECT_EQ(field_count<IdleRule>(), 15u);
   EXPECT_EQ(field_count<NoticeTarget>(), 3u);
   EXPECT_EQ(field_count<JobLimits>(), 5u);
   EXPECT_EQ(field_count<Lendable>(), 4u);
@@ -137,6 +137,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<JobKept>(), 2u);
   EXPECT_EQ(field_count<JobShared>(), 2u);
   EXPECT_EQ(field_count<ClusterRestored>(), 2u);
+  EXPECT_EQ(field_count<ClockLeapt>(), 2u);
 }
 
 TEST(FieldCount, OfDecisions) {

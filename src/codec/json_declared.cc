@@ -403,6 +403,7 @@ Json write(const IdleRule& v) {
   Json object{{"name", v.name},
               {"users", v.users},
               {"projects", v.projects},
+              {"apps", v.apps},
               {"exempt", v.exempt},
               {"sessions_only", v.sessions_only},
               {"gpu_percent", v.gpu_percent},
@@ -420,6 +421,7 @@ Json write(const IdleRule& v) {
 void read(JsonFields& fields, IdleRule& v) {
   read_names(fields, "users", v.users);
   read_names(fields, "projects", v.projects);
+  read_names(fields, "apps", v.apps);
   fields.boolean("exempt", v.exempt);
   fields.boolean("sessions_only", v.sessions_only);
   fields.integer("gpu_percent", v.gpu_percent, -1, 100);

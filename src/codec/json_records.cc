@@ -175,6 +175,8 @@ Json write(const JobKept& v) {
   put_instant(object, "until", v.until);
   return object;
 }
+Json write(const ClockLeapt& v) { return {{"ahead_us", v.ahead.us}, {"slewed", v.slewed}}; }
+Json write(const ClockAccepted&) { return Json::object(); }
 Json write(const ClusterRestored& v) { return {{"incarnation", v.incarnation}, {"why", v.why}}; }
 Json write(const JobShared& v) { return {{"job", v.job.value}, {"users", v.users}}; }
 

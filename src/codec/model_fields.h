@@ -313,9 +313,10 @@ void fields(Ar& ar, typename Ar::template Of<Executor>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<IdleRule>& v) {
-  auto layout = ar.layout(1, "IdleRule");
+  auto layout = ar.layout(2, "IdleRule");
   ar(v.name, v.users, v.projects, v.exempt, v.sessions_only, v.no_input_for, v.window,
      v.gpu_percent, v.gpu_memory_percent, v.cpu_percent, v.any, v.lifetime, v.grace, v.warning);
+  ar.since(2, v.apps);
 }
 
 template <class Ar>

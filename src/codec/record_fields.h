@@ -74,6 +74,8 @@ DOVE_RECORD_KIND(JobKept, 43, 1)
 DOVE_RECORD_KIND(JobShared, 44, 1)
 DOVE_RECORD_KIND(ClusterRestored, 45, 1)
 DOVE_RECORD_KIND(LinkBlamed, 46, 1)
+DOVE_RECORD_KIND(ClockLeapt, 47, 1)
+DOVE_RECORD_KIND(ClockAccepted, 48, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -277,6 +279,12 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JobShared>& v) {
   ar(v.job, v.users);
 }
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ClockLeapt>& v) {
+  ar(v.ahead, v.slewed);
+}
+template <class Ar>
+void fields(Ar&, typename Ar::template Of<ClockAccepted>&) {}
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterRestored>& v) {
   ar(v.incarnation, v.why);

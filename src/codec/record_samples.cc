@@ -161,7 +161,9 @@ std::vector<StampedEvent> session_events(const Cause& full) {
           {IdleEnded{JobId{8}, 2}, {}},
           {JobKept{JobId{8}, Instant{1'800'000'000'000'000}}, full},
           {JobShared{JobId{8}, {"bob", "eve"}}, full},
-          {ClusterRestored{3, "the controller's disk failed"}, full}};
+          {ClusterRestored{3, "the controller's disk failed"}, full},
+          {ClockLeapt{seconds(-86'400), false}, full},
+          {ClockAccepted{}, full}};
 }
 
 // The kinds that came after the first ones.
@@ -181,6 +183,7 @@ std::vector<Declared> later_objects() {
       IdleRule{"tabs",
                {"ada"},
                {"vision"},
+               {"code", "notebook"},
                true,
                false,
                seconds(3600),

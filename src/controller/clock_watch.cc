@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "telemetry/clock.h"
@@ -15,8 +14,20 @@ constexpr std::int64_t kKeep_us = 10'000'000;
 
 }  // namespace
 
-ClockWatch::ClockWatch(std::int64_t begin_us, std::function<void(std::int64_t, std::int64_t)> keep)
-    : instants_(telemetry::now_us, telemetry::monotonic_us, begin_us), keep_(std::move(keep)) {}
+ClockWatch::ClockWatch(std::int64_t begin_us, std::function<void(std::int64_t, std::int64_t)> keep,
+                       std::function<void(ClockLeapt)> note)
+    : instants_(telemetry::now_us, telemetry::monotonic_us, begin_us),
+      keep_(std::move(keep)),
+      note_(std::move(note)) {}
+
+void ClockWatch::appended(const store::Batch& batch) {
+  for (const StampedEvent& event : batch.events) {
+    if (!std::holds_alternative<ClockAccepted>(event.event)) continue;
+    instants_.accept();
+    telemetry::log(telemetry::Level::kWarning, "clock_accepted", {{"by", event.cause.principal}});
+    keep();
+  }
+}
 
 void ClockWatch::keep() {
   if (!keep_) return;
@@ -28,22 +39,27 @@ void ClockWatch::look() {
   now_us();
   if (telemetry::monotonic_us() - kept_us_ >= kKeep_us) keep();
   const std::int64_t leap_us = instants_.leap_us();
-  const std::int64_t leap_s = leap_us / 1'000'000;
+  const Course course = leap_us == 0          ? Course::kFollowed
+                        : instants_.slewing() ? Course::kSlewed
+                                              : Course::kNotTakenOver;
+  if (course == course_) return;
+  course_ = course;
+  note_(ClockLeapt{Span{leap_us}, course == Course::kSlewed});
   const std::lock_guard lock(mutex_);
-  if ((leap_s != 0) == leap_.has_value()) return;
-  if (leap_s == 0) {
+  if (course == Course::kFollowed) {
     leap_.reset();
     telemetry::log(telemetry::Level::kInfo, "clock_is_back", {});
     return;
   }
-  const char* what = std::abs(leap_us) <= Instants::kSlewed_us
-                         ? "is slewed in, at a thousandth of the time that passes"
-                         : "is not taken over, so that no job loses its time: set the clock right, "
-                           "or start the server anew with --accept-clock";
-  leap_ = Error{
-      ErrorKind::kInternal, "clock_leapt",
-      fmt::format("the clock of the controller's machine leapt by {} s, which {}", leap_s, what),
-      ""};
+  const char* what =
+      course == Course::kSlewed
+          ? "is taken over bit by bit"
+          : "is not taken over, so that no job loses its time: set the clock right, or, if it is "
+            "right now, run `dove controller accept-clock`";
+  leap_ = Error{ErrorKind::kInternal, "clock_leapt",
+                fmt::format("the clock of the controller's machine leapt by {} s, which {}",
+                            leap_us / 1'000'000, what),
+                ""};
   telemetry::log(telemetry::Level::kWarning, "clock_leapt", {{"why", leap_->message}});
 }
 

@@ -9,26 +9,35 @@
 
 #include "base/result.h"
 #include "controller/instants.h"
+#include "model/event.h"
+#include "store/log_store.h"
 
 namespace dove::controller {
 
 class ClockWatch {
  public:
-  // ControllerOptions::begin_us and keep_time.
-  ClockWatch(std::int64_t begin_us, std::function<void(std::int64_t, std::int64_t)> keep);
+  // ControllerOptions::begin_us and keep_time. `note` gets what belongs into the log.
+  ClockWatch(std::int64_t begin_us, std::function<void(std::int64_t, std::int64_t)> keep,
+             std::function<void(ClockLeapt)> note);
 
   // Controller's thread, as all but leap().
   std::int64_t now_us() { return instants_.now_us(); }
   void not_before(std::int64_t at_us) { instants_.not_before(at_us); }
   void look();
   void keep();  // at the end
+  // Somebody may have said in it that the clock is right.
+  void appended(const store::Batch& batch);
   // Any thread. Nothing: the machine's clock is followed.
   std::optional<Error> leap() const;
 
  private:
+  enum class Course { kFollowed, kSlewed, kNotTakenOver };
+
   Instants instants_;
   std::function<void(std::int64_t, std::int64_t)> keep_;
+  std::function<void(ClockLeapt)> note_;
   std::int64_t kept_us_ = 0;
+  Course course_ = Course::kFollowed;  // as last said
   mutable std::mutex mutex_;
   std::optional<Error> leap_;  // guarded by mutex_
 };

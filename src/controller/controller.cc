@@ -9,6 +9,7 @@
 
 #include "controller/batch_maker.h"
 #include "controller/clock_watch.h"
+#include "controller/disk_watch.h"
 #include "controller/housekeeping.h"
 #include "controller/ledger.h"
 #include "controller/orders.h"
@@ -35,9 +36,6 @@ std::size_t bytes_of(const Input& input) {
 
 constexpr std::int64_t kDiskLook_us = 5'000'000;
 
-// Of the log's disk: enough for everything, not for new work, not for anything but relief.
-enum class Room { kEnough, kLow, kNone };
-
 }  // namespace
 
 struct Controller::Impl {
@@ -47,9 +45,12 @@ struct Controller::Impl {
         backend(b),
         options(std::move(o)),
         ledger(options.policies == nullptr ? core::Policies{} : *options.policies),
-        housekeeping(k) {
-    if (!options.monotonic) options.monotonic = telemetry::monotonic_us;
-    if (!options.clock) clock.emplace(options.begin_us, options.keep_time);
+        housekeeping(k),
+        disk(options) {
+    if (!options.clock) {
+      clock.emplace(options.begin_us, options.keep_time,
+                    [this](ClockLeapt leapt) { note(std::move(leapt)); });
+    }
   }
 
   store::LogStore& log;
@@ -59,6 +60,7 @@ struct Controller::Impl {
   Ledger ledger;
   Epoch epoch;
   Housekeeping housekeeping;
+  DiskWatch disk;
   bool has_followed = false;
   struct Told {
     Following calls;     // both unset: nobody
@@ -77,11 +79,7 @@ struct Controller::Impl {
   bool stopping = false;
   bool stops_at_once = false;
   std::optional<Error> refusal;
-  std::optional<Error> shortage;    // guarded by mutex
-  std::optional<ClockWatch> clock;  // nothing: options.clock; controller thread only, as the next
-  std::int64_t full_until_us = 0;
-  Room room = Room::kEnough;
-  bool was_full = false;  // since the last append
+  std::optional<ClockWatch> clock;  // nothing: options.clock; controller's thread only
 
   telemetry::Counter& events_total =
       telemetry::metrics().counter("dove_log_events_total", "Events written to the log.");
@@ -102,12 +100,11 @@ struct Controller::Impl {
   Result<void> commit(BatchMaker& maker);
   void append_failed(const Error& error);
   void fatal(const Error& error);
-  bool is_full();
-  void look_at_disk();
-  void look_at_clock() {
+  void note(Event event);
+  void look_around() {
+    disk.look();
     if (clock) clock->look();
   }
-  Error full_error() const;
   std::int64_t now_us() { return clock ? clock->now_us() : options.clock(); }
   std::int64_t due_in_us();
   std::int64_t idle_us();
@@ -242,10 +239,7 @@ void Controller::refuse(Error why) {
   impl_->wake.notify_one();
 }
 
-std::optional<Error> Controller::shortage() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->shortage;
-}
+std::optional<Error> Controller::shortage() const { return impl_->disk.shortage(); }
 
 std::optional<Error> Controller::leap() const {
   return impl_->clock ? impl_->clock->leap() : std::nullopt;
@@ -280,7 +274,7 @@ std::int64_t Controller::Impl::due_in_us() {
 
 // How long nothing needs to be done unless somebody submits. REQUIRES: mutex is held, or by hand.
 std::int64_t Controller::Impl::idle_us() {
-  if (full_until_us != 0) return std::max<std::int64_t>(full_until_us - options.monotonic(), 0);
+  if (const auto full_for_us = disk.full_for_us()) return *full_for_us;
   return refusal.has_value() ? kLongestSleep_us : due_in_us();
 }
 
@@ -293,11 +287,10 @@ bool Controller::Impl::wait_for_work(std::vector<PendingInput>& inputs) {
                             options.free_bytes ? std::min(sleep_us, kDiskLook_us) : sleep_us));
     if (queue.empty() && !stopping) {
       lock.unlock();
-      look_at_disk();
-      look_at_clock();
+      look_around();
       lock.lock();
     }
-    if (full_until_us == 0 && !refusal.has_value() && due_in_us() == 0) break;
+    if (!disk.full_for_us() && !refusal.has_value() && due_in_us() == 0) break;
   }
   inputs.swap(queue);
   queue_bytes = 0;
@@ -335,41 +328,14 @@ void Controller::Impl::close() {
   }
 }
 
-Error Controller::Impl::full_error() const {
-  const bool is_low = room != Room::kNone;
-  return disk_full_error(is_low ? options.free_floor_bytes : options.full_floor_bytes,
-                         options.free_bytes ? std::optional(options.free_bytes()) : std::nullopt);
-}
-
-// Says once when it changes.
-void Controller::Impl::look_at_disk() {
-  if (!options.free_bytes) return;
-  const std::int64_t free_bytes = options.free_bytes();
-  Room now = free_bytes < options.free_floor_bytes ? Room::kLow : Room::kEnough;
-  if (full_until_us != 0 || free_bytes < options.full_floor_bytes) now = Room::kNone;
-  if (now == room) return;
-  room = now;
-  std::optional<Error> lacks;
-  if (now == Room::kEnough) {
-    telemetry::log(telemetry::Level::kInfo, "disk_has_room", {{"free", megabytes(free_bytes)}});
-  } else {
-    lacks = full_error();
-    const bool is_full = now == Room::kNone;
-    telemetry::log(is_full ? telemetry::Level::kError : telemetry::Level::kWarning,
-                   is_full ? "disk_full" : "disk_low", {{"why", lacks->message}});
-  }
+// What the controller itself saw. It waits for its turn as all that is submitted.
+void Controller::Impl::note(Event event) {
+  Input input;
+  input.kind = InputKind::kFact;
+  input.events.push_back(StampedEvent{std::move(event), {}});
+  input.events.back().cause.principal = "controller";
   const std::lock_guard lock(mutex);
-  shortage = std::move(lacks);
-}
-
-bool Controller::Impl::is_full() {
-  const bool has_room = !options.free_bytes || options.free_bytes() >= options.full_floor_bytes;
-  if (full_until_us == 0 && has_room) return false;
-  if (full_until_us == 0 || options.monotonic() >= full_until_us) {
-    full_until_us = has_room ? 0 : options.monotonic() + options.full_retry_us;
-  }
-  was_full = true;  // agents are refused meanwhile
-  return full_until_us != 0;
+  queue.push_back(PendingInput{std::move(input), [](const Result<Committed>&) {}, {}});
 }
 
 // Answers the inputs that cannot be taken now; true when nothing is left to do.
@@ -383,9 +349,8 @@ bool Controller::Impl::turn_away(std::vector<PendingInput>& inputs) {
     for (PendingInput& input : inputs) input.done(*refused);
     return true;
   }
-  const bool full = is_full();
-  look_at_disk();
-  look_at_clock();
+  const bool full = disk.is_full();
+  look_around();
   if (full) {
     const auto relief = std::stable_partition(
         inputs.begin(), inputs.end(),
@@ -393,7 +358,7 @@ bool Controller::Impl::turn_away(std::vector<PendingInput>& inputs) {
     std::vector<PendingInput> taken(std::make_move_iterator(relief),
                                     std::make_move_iterator(inputs.end()));
     inputs.erase(relief, inputs.end());
-    put_back(inputs, full_error());
+    put_back(inputs, disk.error());
     inputs = std::move(taken);
     return inputs.empty();
   }
@@ -418,15 +383,15 @@ void Controller::Impl::put_back(std::vector<PendingInput>& inputs, const Error& 
 
 void Controller::Impl::step(std::vector<PendingInput> inputs) {
   if (turn_away(inputs)) return;
-  const bool is_low = room != Room::kEnough;
+  const bool is_low = disk.is_low();
   // Asked before time moves on: an instant that it moves past is due, not over.
   const Instant wake_at = inputs.empty() ? ledger.wake_at() : kNever;
   BatchMaker maker(ledger, options, epoch);
   maker.begin(now_us());
-  if (was_full) maker.begin_after_full();
+  if (disk.was_full()) maker.begin_after_full();
   for (PendingInput& input : inputs) {
     const bool refused = is_low && input.input.kind == InputKind::kNewWork;
-    input.answer = refused ? Result<Committed>(full_error()) : maker.add(input.input);
+    input.answer = refused ? Result<Committed>(disk.error()) : maker.add(input.input);
   }
   if (maker.empty() && wake_at <= ledger.state().now) {
     Cause cause;
@@ -438,7 +403,7 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
   } else if (const Result<void> committed = commit(maker); !committed.ok()) {
     append_failed(committed.error());
     const Error& why = committed.error();
-    put_back(inputs, why.kind == ErrorKind::kExhausted ? full_error() : refusal_of(why));
+    put_back(inputs, why.kind == ErrorKind::kExhausted ? disk.error() : refusal_of(why));
     return;
   }
   for (PendingInput& input : inputs) {
@@ -460,10 +425,11 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
   decide_seconds.observe(decided_us - begun_us);
   TRY(log.append(epoch, Seq(batch.first_seq.value - 1), batch));
   append_seconds.observe(telemetry::monotonic_us() - decided_us);
-  was_full = false;
+  disk.appended();
   events_total.add(batch.events.size());
   decisions_total.add(batch.decisions.size());
   ledger.appended(batch);
+  if (clock) clock->appended(batch);
   batch.blobs.clear();
   for (const auto& observer : observers) observer(committed);
   std::vector<backends::Order> orders =
@@ -477,9 +443,7 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
 
 void Controller::Impl::append_failed(const Error& error) {
   if (error.kind != ErrorKind::kExhausted) return fatal(error);
-  full_until_us = options.monotonic() + options.full_retry_us;
-  was_full = true;
-  look_at_disk();
+  disk.append_failed();
   // The batch did not happen: memory goes back to what the log says.
   housekeeping.finish();
   const Result<void> recovered = ledger.recover(log, keeper);

@@ -23,11 +23,23 @@ std::int64_t Instants::now_us() {
   const std::int64_t ahead_us = wall_us - even_us;
   leap_us_ = ahead_us > kFollowed_us || ahead_us < -kFollowed_us ? ahead_us : 0;
   now_us_ = leap_us_ == 0 ? wall_us : even_us;
-  if (leap_us_ != 0 && std::abs(leap_us_) <= kSlewed_us) {
-    now_us_ += std::clamp(leap_us_, -passed_us / kSlew, passed_us / kSlew);
+  accepted_ = accepted_ && leap_us_ != 0;
+  if (slewing()) {
+    const std::int64_t most_us = passed_us / (accepted_ ? kAcceptedSlew : kSlew);
+    now_us_ += std::clamp(leap_us_, -most_us, most_us);
   }
   steady_us_ = steady_us;
   return now_us_;
+}
+
+bool Instants::slewing() const {
+  return leap_us_ != 0 && (accepted_ || std::abs(leap_us_) <= kSlewed_us);
+}
+
+void Instants::accept() {
+  now_us();
+  if (leap_us_ > 0) now_us_ += std::exchange(leap_us_, 0);
+  accepted_ = leap_us_ != 0;
 }
 
 }  // namespace dove::controller

@@ -3,8 +3,9 @@
 // It follows the machine's clock as long as that runs evenly, and goes on by the steady clock when
 // it leaps: a limit of ten minutes is ten minutes, whatever somebody sets the clock to. A step of
 // some minutes is slewed in, so that durations are wrong by a thousandth at most; a larger one is
-// not taken over at all. Once the machine's clock is where these instants are, it is followed
-// again. One thread.
+// not taken over unless somebody says that it is right: then a clock that is ahead counts at once,
+// and one that is behind is slewed in by a tenth of the time that passes, as instants never go
+// back. Once the machine's clock is where these instants are, it is followed again. One thread.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,19 @@ class Instants {
   void not_before(std::int64_t at_us);
 
   std::int64_t now_us();
+  // The machine's clock is right, however far it is from here.
+  void accept();
   // How far the machine's clock was ahead of now_us() when it was last asked; 0: it is followed.
   std::int64_t leap_us() const { return leap_us_; }
 
+  // Times run towards the machine's clock; false: there, or by the steady clock alone.
+  bool slewing() const;
+
   static constexpr std::int64_t kFollowed_us = 1'000'000;  // between two looks
   static constexpr std::int64_t kSlewed_us = 600'000'000;
-  static constexpr std::int64_t kSlew = 1'000;  // parts of passing time, of which a slew takes one
+  // Parts of passing time, of which a slew takes one.
+  static constexpr std::int64_t kSlew = 1'000;
+  static constexpr std::int64_t kAcceptedSlew = 10;
 
  private:
   std::function<std::int64_t()> wall_;
@@ -36,6 +44,7 @@ class Instants {
   std::int64_t now_us_;
   std::int64_t steady_us_;
   std::int64_t leap_us_ = 0;
+  bool accepted_ = false;  // until it is followed again
 };
 
 }  // namespace dove::controller

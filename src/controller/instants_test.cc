@@ -64,6 +64,32 @@ TEST_F(InstantsTest, AStepIsSlewedIn) {
   }
 }
 
+TEST_F(InstantsTest, AnAcceptedClockThatIsAheadCountsAtOnce) {
+  wall_us_ += 86'400 * kSecond;
+  EXPECT_LT(instants_.now_us(), wall_us_);
+  instants_.accept();
+  EXPECT_EQ(instants_.now_us(), wall_us_);
+  EXPECT_EQ(instants_.leap_us(), 0);
+  wall_us_ += 86'400 * kSecond;
+  EXPECT_LT(instants_.now_us(), wall_us_) << "the next leap is another question";
+}
+
+TEST_F(InstantsTest, AnAcceptedClockThatIsBehindIsSlewedIn) {
+  wall_us_ -= 86'400 * kSecond;
+  instants_.accept();
+  std::int64_t before_us = instants_.now_us();
+  std::int64_t passed_us = 0;
+  while (instants_.leap_us() != 0 && passed_us < 20 * 86'400 * kSecond) {
+    pass(100 * kSecond);
+    passed_us += 100 * kSecond;
+    const std::int64_t now_us = instants_.now_us();
+    EXPECT_GE(now_us, before_us + 89 * kSecond);
+    before_us = now_us;
+  }
+  EXPECT_EQ(instants_.now_us(), wall_us_);
+  EXPECT_NEAR(static_cast<double>(passed_us), 10 * 86'400e6, 200e6);
+}
+
 TEST_F(InstantsTest, WhatWasStampedIsNotUndone) {
   const std::int64_t stamped_us = wall_us_ + 86'400 * kSecond;
   instants_.not_before(stamped_us);

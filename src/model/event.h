@@ -350,18 +350,29 @@ struct ClusterRestored {
   bool operator==(const ClusterRestored&) const = default;
 };
 
+// The clock of the leading controller's machine is not where the log's instants are: they go on by
+// the steady clock.
+struct ClockLeapt {
+  Span ahead;           // of the instants; 0: they follow the machine's clock again
+  bool slewed = false;  // taken over bit by bit; else not, until somebody says yes
+  bool operator==(const ClockLeapt&) const = default;
+};
+// Somebody says that the machine's clock is right.
+struct ClockAccepted {
+  bool operator==(const ClockAccepted&) const = default;
+};
+
 struct EventKinds {
-  using Variant =
-      std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
-                   JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
-                   NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared,
-                   PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved,
-                   ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
-                   NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
-                   ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
-                   CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded,
-                   PlaceholderMoved, ExecutorContactChanged, ExecutorNodeObserved, IdleObserved,
-                   IdleEnded, JobKept, JobShared, ClusterRestored, LinkBlamed>;
+  using Variant = std::variant<
+      ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld, JobReleased,
+      JobRequeueRequested, JobPriorityChanged, NodeRegistered, NodeConnected, NodeDisconnected,
+      NodeRemoved, PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed,
+      UnknownTaskObserved, ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken,
+      FindingReported, NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed,
+      ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued,
+      KeyRevoked, CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
+      ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept, JobShared,
+      ClusterRestored, LinkBlamed, ClockLeapt, ClockAccepted>;
 };
 extern template class Choice<EventKinds>;
 using Event = Choice<EventKinds>;

@@ -23,6 +23,7 @@ struct IdleRule {
   std::string name;
   std::vector<std::string> users;     // ascending; with `projects` empty, too: everybody
   std::vector<std::string> projects;  // ascending
+  std::vector<std::string> apps;      // ascending, "notebook"; empty: whatever the job is
   bool exempt = false;                // their jobs are never ended by a rule
   bool sessions_only = true;          // jobs without an app are left alone
   Span no_input_for;                  // longest time without a person's input; 0: not looked at

@@ -194,8 +194,9 @@ Rules rules_of_work() {
       {"syncAgent", kAgents},       {"streamOrders", kAgents},    {"takeReport", kAgents},
       {"takeRelayed", kAgents},     {"readStepInput", kAgents},   {"joinExec", kAgents},
       {"certifyNode", kAgents},     {"keepJob", kPeople},         {"listControllers", kAdmins},
-      {"handOver", kAdmins},        {"giveSecrets", kAgents},     {"listApps", kFree},
-      {"readLog", kAdmins},         {"readLogSnapshot", kAdmins}, {"readLogBlobs", kAdmins},
+      {"handOver", kAdmins},        {"acceptClock", kAdmins},     {"giveSecrets", kAgents},
+      {"listApps", kFree},          {"readLog", kAdmins},         {"readLogSnapshot", kAdmins},
+      {"readLogBlobs", kAdmins},
   };
 }
 

@@ -15,6 +15,23 @@ def server(*options, **environment):
                           env={**os.environ, **environment})
 
 
+def restart_as_if_set_back(cluster, by_s):
+    cluster.server.terminate()
+    cluster.server.wait(20)
+    kept = os.path.join(cluster.data, "clock")
+    with open(kept) as file:
+        boot, at_us, steady_us = file.read().split()
+    with open(kept, "w") as file:
+        file.write(f"{boot} {int(at_us) + by_s * 1_000_000} {steady_us}\n")
+    cluster.start_server()
+    until(lambda: cluster.submit({"name": "x", "command": ["true"], "hold": True}), 20, "a batch")
+    return cluster.api.raw("GET", "/readyz")
+
+
+def leaps(cluster, field):
+    return [record["data"][field] for record in cluster.api.call("GET", "/v1/events?kind=ClockLeapt")["events"]]
+
+
 class ServerStart(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="dove-start.")
@@ -67,28 +84,21 @@ class ServerStart(unittest.TestCase):
                 self.assertIn(b" 401 ", peer.recv(100))
             os.rename(cluster.data + "/token.away", cluster.data + "/token")
 
-    def test_a_restart_does_not_take_over_a_clock_that_leapt(self):
-        def restart(cluster, *options):
-            cluster.server.terminate()
-            cluster.server.wait(20)
-            kept = os.path.join(cluster.data, "clock")
-            with open(kept) as file:
-                boot, at_us, steady_us = file.read().split()
-            with open(kept, "w") as file:  # as if the machine's clock had been set back by two hours since
-                file.write(f"{boot} {int(at_us) + 7200_000_000} {steady_us}\n")
-            cluster.server_options = options
-            cluster.start_server()
-            until(lambda: cluster.submit({"name": "x", "command": ["true"], "hold": True}), 20, "a batch")
-            return cluster.api.raw("GET", "/readyz")
+    def test_a_restart_does_not_take_over_a_clock_that_leapt_until_somebody_accepts_it(self):
         with Cluster(nodes=0) as cluster:
-            status, _, text = restart(cluster, "--accept-clock")
-            self.assertNotIn(b"clock_leapt", text)
-            status, _, text = restart(cluster)
+            refused = cluster.run("controller", "accept-clock", check=False)
+            self.assertEqual(refused.returncode, 4, refused.stderr)
+            self.assertIn("nothing to accept", refused.stderr)
+            status, _, text = restart_as_if_set_back(cluster, 7200)
             with open(cluster.log.name) as file:
                 said = [line for line in file if "clock_leapt" in line]
             self.assertEqual(len(said), 1, text)
             self.assertIn("leapt by -72", said[0].replace("-7199", "-7200"))
-            self.assertIn("--accept-clock", said[0])
+            self.assertIn("dove controller accept-clock", said[0])
+            self.assertEqual([False], leaps(cluster, "slewed"))
+            cluster.run("controller", "accept-clock")
+            until(lambda: leaps(cluster, "slewed") == [False, True], 20, "times run towards the clock")
+            self.assertIn("ClockAccepted", cluster.run("audit").stdout)
 
     def test_an_edited_record_is_found(self):
         with Cluster(nodes=1) as cluster:

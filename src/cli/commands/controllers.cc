@@ -1,4 +1,4 @@
-// dove controller list, dove controller hand-over: the controllers of a cluster that has several.
+// dove controller list, hand-over, accept-clock: the controllers of a cluster and their clock.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +52,13 @@ Result<int> run_hand_over(const Invocation& invocation) {
   return kExitOk;
 }
 
+Result<int> run_accept_clock(const Invocation& invocation) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY(api.send("POST", "/v1/controllers/accept-clock", json::object()));
+  print("the machine's clock is accepted: `dove top` shows how far the log's times are from it\n");
+  return kExitOk;
+}
+
 }  // namespace
 
 std::vector<Command> controller_commands() {
@@ -72,8 +79,20 @@ std::vector<Command> controller_commands() {
       "has read most of the log), and stands by. Tasks run on; calls that come meanwhile are "
       "repeated by\n"
       "clients that know all controllers.";
+  CommandSpec clock;
+  clock.name = "controller accept-clock";
+  clock.summary = "Say that the clock of the controller's machine is right though it leapt";
+  clock.group = "Nodes";
+  clock.description =
+      "After a leap of more than ten minutes the log's times go on as if nobody had set the "
+      "clock.\n"
+      "Once it is accepted, a clock that is ahead counts at once: jobs whose limit is over by it "
+      "end.\n"
+      "Times never go back, so towards a clock that is behind they run a tenth slower until they\n"
+      "are there.";
   return {{list, guarded("controller list", run_list)},
-          {over, guarded("controller hand-over", run_hand_over)}};
+          {over, guarded("controller hand-over", run_hand_over)},
+          {clock, guarded("controller accept-clock", run_accept_clock)}};
 }
 
 }  // namespace dove::cli

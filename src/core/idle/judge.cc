@@ -21,7 +21,7 @@ struct Condition {
   std::string evidence;
 };
 
-bool names(const std::vector<std::string>& list, const std::string& name) {
+bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
@@ -32,12 +32,14 @@ bool has_noticed(const IdleRule& rule, const IdleFacts& facts, IdleCheck check) 
 }
 
 // 0: it does not concern the job.
-int specificity(const IdleRule& rule, const JobSpec& spec) {
-  // A rule for the user before one for the project before one for all, whatever order they were
-  // declared in.
-  if (names(rule.users, spec.user)) return 3;
-  if (!spec.project.empty() && names(rule.projects, spec.project)) return 2;
-  return rule.users.empty() && rule.projects.empty() ? 1 : 0;
+int specificity(const IdleRule& rule, const JobSpec& spec, std::string_view app) {
+  if (!rule.apps.empty() && !names(rule.apps, app)) return 0;
+  // A rule for the user before one for the project before one for all, and of those for the same
+  // people one for the app first, whatever order they were declared in.
+  const int for_app = rule.apps.empty() ? 0 : 1;
+  if (names(rule.users, spec.user)) return 5 + for_app;
+  if (!spec.project.empty() && names(rule.projects, spec.project)) return 3 + for_app;
+  return rule.users.empty() && rule.projects.empty() ? 1 + for_app : 0;
 }
 
 Condition input_condition(const IdleRule& rule, const IdleFacts& facts, Instant now) {
@@ -170,11 +172,11 @@ std::optional<IdleVerdict> lifetime_verdict(const IdleRule& rule, const IdleFact
 
 }  // namespace
 
-const IdleRule* idle_rule_of(const State& state, const JobSpec& spec) {
+const IdleRule* idle_rule_of(const State& state, const JobSpec& spec, std::string_view app) {
   const IdleRule* best = nullptr;
   int most = 0;
   for (const auto& [name, rule] : state.idle_rules) {
-    const int here = specificity(rule, spec);
+    const int here = specificity(rule, spec, app);
     // Equals do not replace: the first by name stays, as the map is sorted.
     if (here <= most) continue;
     most = here;

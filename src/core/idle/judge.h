@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/state/state.h"
 #include "model/idle.h"
@@ -20,8 +21,8 @@ namespace dove::core {
 constexpr Span kLifetimeLead = seconds(10);
 
 // The rule that counts for the job; nullptr: none concerns it. Among equally specific rules,
-// the one whose name comes first.
-const IdleRule* idle_rule_of(const State& state, const JobSpec& spec);
+// the one whose name comes first. `app`: what the job is used for; "": it is no session.
+const IdleRule* idle_rule_of(const State& state, const JobSpec& spec, std::string_view app);
 
 // The use of what the job holds, in hundredths of a percent. Unset: not measured.
 struct MeasuredUse {

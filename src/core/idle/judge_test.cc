@@ -344,7 +344,7 @@ TEST(IdleRuleOf, TheMostSpecificRuleCountsAsAWhole) {
   };
   JobSpec spec = spec_of({});
   const auto found = [&] {
-    const IdleRule* rule = idle_rule_of(cluster.state, spec);
+    const IdleRule* rule = idle_rule_of(cluster.state, spec, "notebook");
     return rule == nullptr ? std::string() : rule->name;
   };
   EXPECT_EQ(found(), "");
@@ -365,6 +365,33 @@ TEST(IdleRuleOf, TheMostSpecificRuleCountsAsAWhole) {
   EXPECT_EQ(found(), "b-ann") << "by her project";
   spec.project = "robots";
   EXPECT_EQ(found(), "all");
+}
+
+TEST(IdleRuleOf, ARuleForAnAppCountsForItAlone) {
+  TestCluster cluster;
+  const auto declare = [&](const char* name, std::vector<std::string> users,
+                           std::vector<std::string> apps) {
+    IdleRule rule;
+    rule.name = name;
+    rule.users = std::move(users);
+    rule.apps = std::move(apps);
+    cluster.tell(ObjectApplied{rule});
+  };
+  const auto found = [&](const char* app) {
+    const IdleRule* rule = idle_rule_of(cluster.state, spec_of({}), app);
+    return rule == nullptr ? std::string() : rule->name;
+  };
+  declare("boards", {}, {"tensorboard"});
+  EXPECT_EQ(found("notebook"), "");
+  EXPECT_EQ(found(""), "") << "a batch job has no app";
+  EXPECT_EQ(found("tensorboard"), "boards");
+  declare("all", {}, {});
+  EXPECT_EQ(found("notebook"), "all");
+  EXPECT_EQ(found("tensorboard"), "boards");
+  declare("user", {spec_of({}).user}, {});
+  EXPECT_EQ(found("tensorboard"), "user") << "who it is comes before what it is";
+  declare("zz", {spec_of({}).user}, {"tensorboard"});
+  EXPECT_EQ(found("tensorboard"), "zz");
 }
 
 TEST(IdleSpanText, HasTwoUnitsAtMost) {

@@ -268,6 +268,9 @@ class EventFold {
 
   void operator()(const UnknownTaskObserved& event) { adopt(state_, event); }
   void operator()(const CallsRefused&) {}
+  // The instants of the batches say what became of the time.
+  void operator()(const ClockLeapt&) {}
+  void operator()(const ClockAccepted&) {}
 
   void operator()(const ObjectApplied& event) { fold_applied(state_, event.object); }
   void operator()(const ObjectDeleted& event) { fold_deleted(state_, event); }

@@ -172,6 +172,7 @@ class Hash {
   void add(const IdleRule& r) {
     all(r.name, r.users, r.projects, r.exempt, r.sessions_only, r.no_input_for, r.window,
         r.gpu_percent, r.gpu_memory_percent, r.cpu_percent, r.any, r.lifetime, r.grace, r.warning);
+    since(11, r.apps);
   }
   void add(const IdleNotice& n) {
     all(n.attempt, n.check, n.rule, n.evidence, n.observed_at, n.ends_at);

@@ -12,7 +12,7 @@ namespace dove::core {
 // Which fields are hashed. A program that adds one raises it, and still knows what the programs
 // before it hashed: their logs and snapshots are verified by the level that they were written with.
 // A field of a job raises it in the list of those (model/job_fields.h).
-constexpr int kHashLevel = std::max(10, kJobHashLevels.back());
+constexpr int kHashLevel = std::max(11, kJobHashLevels.back());
 
 // Digest over everything in State, as of `level`, but what is derived from the rest. Equal states
 // give equal digests on every machine.

@@ -47,7 +47,6 @@ cli::CommandSpec spec() {
       {"silent-after-s", 0, "SECONDS", "a node that does not answer is silent after this (10)",
        false},
       {"heartbeat-ms", 0, "MS", "how often agents report (2000)", false},
-      {"accept-clock", 0, "", "take over the machine's clock though it leapt (clock_leapt)", false},
       {"sessions-url", 0, "URL", "where `dove proxy` has sessions, as it prints at its start",
        false},
       {"policies", 0, "FILE,...", "shared libraries with policies (api/dove/policy.h)", false},
@@ -92,7 +91,6 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
   TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 3000));
   settings.heartbeat_us = beat_ms * 1000;
-  TRY_ASSIGN(settings.accepts_clock, given.flag("accept-clock"));
   TRY_ASSIGN(settings.log_kept, log_retention(given));
   TRY_ASSIGN(settings.sign_in, sign_in_settings(given));
   TRY_ASSIGN(settings.notices, notice_settings(given));

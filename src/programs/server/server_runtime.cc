@@ -147,7 +147,7 @@ controller::ControllerOptions controller_options(const ServerSettings& settings,
   options.records_age_max = settings.log_kept.age_max;
   options.free_bytes = [data] { return free_bytes(data); };
   const files::KeptTime kept(data, files::KeptTime::this_boot());
-  if (!settings.accepts_clock) options.begin_us = kept.now_us(telemetry::monotonic_us());
+  options.begin_us = kept.now_us(telemetry::monotonic_us());
   options.keep_time = [kept](std::int64_t now_us, std::int64_t steady_us) {
     kept.keep(now_us, steady_us);
   };

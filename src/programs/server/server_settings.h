@@ -33,7 +33,6 @@ struct ServerSettings {
   SignInSettings sign_in;
   notices::Settings notices;
   std::string sessions_url;           // "": there is no proxy
-  bool accepts_clock = false;         // takes over the machine's clock though it leapt
   std::vector<std::string> policies;  // files of libraries (foreign/policy_library.h)
   // Given by flag, environment or file; the rest stays as declared with `dove apply`.
   std::optional<std::string> cluster_name;

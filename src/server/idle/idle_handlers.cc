@@ -24,7 +24,7 @@ struct Keeping {
 };
 
 // As long as the rule would leave the job alone after its user's last input, once more.
-Result<Keeping> read_keeping(const Context& context, const Call& call, Span wanted) {
+Result<Keeping> read_keeping(Context& context, const Call& call, Span wanted) {
   const core::State& state = context.state();
   TRY_ASSIGN(const core::Job* job, find_job(state, call.parameters[0]));
   if (!may_act(state, call.caller, *job)) return not_yours(call.caller, *job);
@@ -34,7 +34,8 @@ Result<Keeping> read_keeping(const Context& context, const Call& call, Span want
     return Error{ErrorKind::kConflict, "not_running",
                  fmt::format("job {} is not running, so nothing ends it", job->id.value), "id"};
   }
-  const IdleRule* rule = core::idle_rule_of(state, *job->spec);
+  TRY_ASSIGN(const AppSpec* app, context.session_apps.of(*job));
+  const IdleRule* rule = core::idle_rule_of(state, *job->spec, app->name);
   const Span most = rule == nullptr ? Span{} : std::max(rule->no_input_for, rule->window);
   if (most.us == 0 || rule->exempt) {
     return Error{ErrorKind::kConflict, "no_idle_rule",

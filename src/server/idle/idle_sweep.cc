@@ -18,10 +18,8 @@ namespace {
 
 constexpr std::int64_t kLook_us = 5'000'000;
 constexpr std::int64_t kLookLeast_us = 50'000;
-constexpr std::size_t kApps_max = 10'000;
 // So long after its start the server does not expect to have heard of everybody.
 constexpr Span kTellAgain = seconds(1);
-constexpr std::size_t kBlobBytesMax = 8 << 20;
 
 bool is_about_rules(const StampedEvent& event) {
   const auto* applied = std::get_if<ObjectApplied>(&event.event);
@@ -109,11 +107,12 @@ Result<void> IdleSweep::look_at(const core::Job& job, Instant now, std::vector<E
   const AttemptNumber attempt = job.attempts.back().number;
   const auto notice = state.idle.find(job.id);
   const bool is_told = notice != state.idle.end();
-  const IdleRule* rule = core::idle_rule_of(state, *job.spec);
+  const IdleRule* rule = nullptr;
   core::IdleVerdict verdict;
-  if (rule != nullptr && !rule->exempt) {
-    TRY_ASSIGN(const AppSpec* app, app_of(job));
-    verdict = core::judge_idle(*rule, facts_of(job, *rule, *app, now), now);
+  if (!state.idle_rules.empty()) {
+    TRY_ASSIGN(const AppSpec* app, context_.session_apps.of(job));
+    rule = core::idle_rule_of(state, *job.spec, app->name);
+    if (rule != nullptr) verdict = core::judge_idle(*rule, facts_of(job, *rule, *app, now), now);
   }
   switch (verdict.standing) {
     case core::IdleStanding::kWarned:
@@ -162,16 +161,6 @@ core::IdleFacts IdleSweep::facts_of(const core::Job& job, const IdleRule& rule, 
     facts.notice = notice->second;
   }
   return facts;
-}
-
-Result<const AppSpec*> IdleSweep::app_of(const core::Job& job) {
-  const std::string& digest = job.spec->exec_digest;
-  if (const auto known = apps_.find(digest); known != apps_.end()) return &known->second;
-  TRY_ASSIGN(const listener::Blobs::Bytes blob, context_.desk.blobs.find(digest));
-  TRY_ASSIGN(const nlohmann::json parsed, codec::parse_json(*blob, kBlobBytesMax));
-  TRY_ASSIGN(ExecSpec exec, codec::decode_exec(parsed));
-  if (apps_.size() >= kApps_max) apps_.clear();
-  return &apps_.emplace(digest, std::move(exec.app)).first->second;
 }
 
 std::string idle_text(const core::State& state, const core::Job& job) {

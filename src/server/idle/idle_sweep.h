@@ -32,14 +32,12 @@ class IdleSweep {
 
  private:
   void look_again();
-  Result<const AppSpec*> app_of(const core::Job& job);
   Result<void> look_at(const core::Job& job, Instant now, std::vector<Event>& found);
   core::IdleFacts facts_of(const core::Job& job, const IdleRule& rule, const AppSpec& app,
                            Instant now) const;
 
   Context& context_;
   const Instant begun_;
-  std::map<std::string, AppSpec> apps_;  // by the digest of what they are part of
   std::map<JobId, Instant> told_;
   std::set<JobId> unreadable_;  // that were logged
   wire::Timer timer_;

@@ -45,4 +45,19 @@ void hand_over(Context& context, CallPtr call) {
   call->reply(202, json_of(*next));
 }
 
+void accept_clock(Context& context, CallPtr call) {
+  const auto leap = context.desk.controller.leap();
+  if (!leap) {
+    return call->fail({ErrorKind::kConflict, "clock_followed",
+                       "the log follows the clock of the controller's machine: there is nothing to "
+                       "accept",
+                       ""});
+  }
+  context.desk.submit(*call, ClockAccepted{},
+                      [call](const Result<controller::Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        call->reply(200, Json{{"seq", committed->head.value}});
+                      });
+}
+
 }  // namespace dove::server

@@ -1,0 +1,53 @@
+// DiskWatch: whether the log's disk has room, and what is refused while it has not.
+//
+// The controller's thread; shortage() may be called on any.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "base/result.h"
+#include "controller/options.h"
+
+namespace dove::controller {
+
+class DiskWatch {
+ public:
+  // `options` outlives it.
+  explicit DiskWatch(const ControllerOptions& options) : options_(options) {}
+
+  // Says once in the program's log when something changes.
+  void look();
+  // Whether nothing but relief can be written now.
+  bool is_full();
+  // Whether new work is refused, as last looked at.
+  bool is_low() const { return room_ != Room::kEnough; }
+  // Agents were refused since the last append.
+  bool was_full() const { return was_full_; }
+  // When writing is tried again, in microseconds; none: the disk is not full.
+  std::optional<std::int64_t> full_for_us() const;
+  // What those are told who are refused: kExhausted.
+  Error error() const;
+
+  void appended() { was_full_ = false; }
+  void append_failed();  // for want of room
+
+  // What the disk lacks; none: nothing.
+  std::optional<Error> shortage() const;
+
+ private:
+  // Enough for everything, not for new work, not for anything but relief.
+  enum class Room { kEnough, kLow, kNone };
+
+  std::int64_t monotonic_us() const;
+
+  const ControllerOptions& options_;
+  std::int64_t full_until_us_ = 0;
+  Room room_ = Room::kEnough;
+  bool was_full_ = false;
+  mutable std::mutex mutex_;
+  std::optional<Error> shortage_;  // guarded by mutex_
+};
+
+}  // namespace dove::controller
