@@ -106,7 +106,7 @@ FinishedAttempts::~FinishedAttempts() {
 void FinishedAttempts::start() {
   bytes_allowed_ = limits_.bytes_max;
   timer_ = loop_.after(std::chrono::microseconds(0), [this] { look(); });
-  watch_timer_ = loop_.after(kWatchEvery, [this] { watch(); });
+  if (limits_.free_least > 0) watch_timer_ = loop_.after(kWatchEvery, [this] { watch(); });
 }
 
 // Between two looks others may fill the disk.

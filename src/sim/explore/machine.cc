@@ -130,6 +130,7 @@ void Machine::start_agent() {
   options.progress_every = std::chrono::milliseconds(0);
   options.finished.age_max_s = -24 * 3600;  // gone at the next look, whatever the real time
   options.finished.look_every_s = 24 * 3600;
+  options.finished.free_least = 0;  // nor the room on the real disk
   options.renew_lease = [this](std::int64_t until_us) {
     lease_until_us_ = until_us;
     watch_lease();
