@@ -25,13 +25,11 @@ cli::CommandSpec explore_spec() {
   spec.group = "Programs";
   spec.description =
       "The real controller, API server and agents run a simulated cluster for a year, with lost,\n"
-      "doubled and late messages, cut links, crashes at any point, reboots, and component\n"
-      "failures at the rates of Llama 3's training. With --controllers several share a log: they\n"
-      "stand still, are cut off it or off agents, and hand over. What happens to tasks and "
-      "devices\n"
-      "is compared with what the system reports. Stops at the first contradiction and prints what "
-      "led to it;\n"
-      "the same options reproduce it.";
+      "doubled and late messages, cut links, crashes at any point, reboots, machines that join\n"
+      "anew, and component failures at the rates of Llama 3's training. With --controllers\n"
+      "several share a log: they stand still, are cut off it or off agents, and hand over. What\n"
+      "happens to tasks and devices is compared with what the system reports. Stops at the first\n"
+      "contradiction and prints what led to it; the same options reproduce it.";
   spec.options = {
       {"seed", 0, "N", "which course of events (1)", false},
       {"days", 0, "COUNT", "of virtual time (365)", false},
@@ -80,13 +78,14 @@ void print(const sim::ExploreOptions& options, const sim::ExploreReport& report)
   fmt::print(
       "seed {}: {} days of {} nodes, {} submissions acknowledged, {} jobs ({} completed), {} "
       "launches, {} tasks\n"
-      "faults: controller killed {} times, agents {}, machines rebooted {}, links cut {}, "
-      "components failed {}\n"
+      "faults: controller killed {} times, agents {}, machines rebooted {}, reinstalled {}, "
+      "links cut {}, components failed {}\n"
       "{} steps, {} batches, all books looked through {} times, fingerprint {:016x}\n",
       options.seed, report.at_us / 86'400'000'000, options.nodes, report.acknowledged, report.jobs,
       report.completed, report.launches, report.tasks, report.controllers_killed,
-      report.agents_killed, report.machines_rebooted, report.links_cut, report.component_failures,
-      report.steps, report.batches, report.full_checks, report.fingerprint);
+      report.agents_killed, report.machines_rebooted, report.machines_reinstalled, report.links_cut,
+      report.component_failures, report.steps, report.batches, report.full_checks,
+      report.fingerprint);
   if (options.controllers > 1) {
     fmt::print(
         "{} controllers: {} terms, {} handed over, stood still {} times, {} cuts off the store, "

@@ -181,4 +181,15 @@ void Clients::call(const std::string& method, const std::string& target, std::st
               });
 }
 
+void Clients::make(const std::string& target, const std::string& body,
+                   const std::function<void(const std::string&)>& done) {
+  ++calls_;
+  line().call(request("POST", target, body),
+              [this, target, body, done](const Result<wire::Response>& answer) {
+                if (is_answer(answer) && answer->status == 201) return done(answer->body);
+                agenda_.in(static_cast<std::int64_t>(1'000'000 + random_.below(60'000'000)),
+                           [this, target, body, done] { make(target, body, done); });
+              });
+}
+
 }  // namespace dove::sim

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ class Clients {
   void stop() { stopped_ = true; }
   // An administrator's call: repeated until it was answered.
   void call(const std::string& method, const std::string& target, std::string body = "");
+  // The same, for one that makes something: `done` gets the answer's body.
+  void make(const std::string& target, const std::string& body,
+            const std::function<void(const std::string&)>& done);
   std::uint64_t acknowledged() const { return acknowledged_; }
   std::uint64_t waiting() const { return waiting_; }
   std::uint64_t calls() const { return calls_; }  // to jobs and nodes; submissions not counted

@@ -60,6 +60,7 @@ struct ExploreReport {
   std::uint64_t appends_unanswered = 0;
   std::uint64_t agents_killed = 0;
   std::uint64_t machines_rebooted = 0;
+  std::uint64_t machines_reinstalled = 0;  // with a new disk, so that the agent joins anew
   std::uint64_t links_cut = 0;
   std::uint64_t component_failures = 0;
   std::uint64_t foreign_jobs = 0;  // that the simulated Slurm began

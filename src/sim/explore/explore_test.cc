@@ -59,6 +59,7 @@ TEST(Explore, NothingContradictsAnythingUnderFaults) {
     all.agents_killed += report.agents_killed;
     all.links_cut += report.links_cut;
     all.machines_rebooted += report.machines_rebooted;
+    all.machines_reinstalled += report.machines_reinstalled;
   }
   // What six seeds bring, or that much of it.
   EXPECT_GT(all.acknowledged * 6, 1500 * seeds.count);
@@ -67,6 +68,7 @@ TEST(Explore, NothingContradictsAnythingUnderFaults) {
   EXPECT_GT(all.agents_killed * 6, 10 * seeds.count);
   EXPECT_GT(all.links_cut * 6, 10 * seeds.count);
   EXPECT_GT(all.machines_rebooted * 6, 2 * seeds.count);
+  EXPECT_GT(all.machines_reinstalled * 6, 1 * seeds.count);
 }
 
 // No device is used by a task of ours and by a foreign job at once, whatever of what the adapter
@@ -91,7 +93,7 @@ TEST(Explore, NothingContradictsAnythingBesideASlurm) {
 
 // Whoever leads, and however often that changes.
 TEST(Explore, NothingContradictsAnythingUnderSeveralControllers) {
-  const Seeds seeds = seeds_for_test(2);
+  const Seeds seeds = seeds_for_test(3);
   ExploreReport all;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const ExploreReport report = explored(seed, 4, 300, 0, 2 + static_cast<std::int32_t>(seed % 2));

@@ -124,6 +124,8 @@ void Machine::start_agent() {
   for (std::size_t i = 1; i < options_.controllers.size(); ++i) {
     options.other_controllers.push_back({false, options_.controllers[i], 1, ""});
   }
+  options.join_token = join_token_;
+  options.join_refused = [](const Error&) {};  // it waits to be started with another token
   options.mapped_users = false;
   options.progress_every = {};  // tasks are none, and say nothing
   options.stream_silence_us = options_.stream_silence_us;
@@ -173,6 +175,17 @@ void Machine::power_on() {
   trace_.add(agenda_.now_us(), options_.name + ": boots");
   network_.power_on(host_);
   start_agent();
+}
+
+void Machine::wipe() {
+  trace_.add(agenda_.now_us(), options_.name + ": gets a new disk");
+  for (const auto& entry : std::filesystem::directory_iterator(options_.data_dir)) {
+    std::filesystem::remove_all(entry.path());
+  }
+}
+
+bool Machine::has_joined() const {
+  return std::filesystem::exists(options_.data_dir + "/agent_token");
 }
 
 void Machine::fail_device(std::int32_t device) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
@@ -60,6 +61,11 @@ class Machine {
   // All tasks die with it; power_on() is another boot.
   void power_off();
   void power_on();
+  // Its disk is a new one: the agent starts without what it knew. REQUIRES: the power is off.
+  void wipe();
+  // The next start of the agent joins with it, if it has no key of its own then.
+  void join_with(std::string token) { join_token_ = std::move(token); }
+  bool has_joined() const;
   // A device fails: the tasks that use it die.
   void fail_device(std::int32_t device);
 
@@ -100,6 +106,7 @@ class Machine {
   std::int64_t lease_until_us_ = 0;
   bool lease_watched_ = false;
   bool killed_soon_ = false;
+  std::string join_token_;
   std::map<std::string, std::pair<std::uint64_t, Task>> tasks_;  // by their files; with their lives
   std::set<std::string> live_;                                   // of these, not over
   std::unique_ptr<Life> agent_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "sim/explore/failures.h"
 
@@ -27,6 +28,7 @@ void Weather::begin(std::int64_t faults_percent) {
   recur(5 * kDay_us / nodes, [this] { network_.reset_streams(any().host()); });
   recur(10 * kDay_us / nodes, [this] { kill_agent(); });
   recur(50 * kDay_us / nodes, [this] { reboot(any()); });
+  recur(60 * kDay_us / nodes, [this] { reinstall(any()); });
   recur(kDay_us, [this] { drain(any(), some(kDay_us)); });
   recur(4 * kDay_us, [this] { clone(); });
   const std::int64_t between_us =
@@ -109,6 +111,30 @@ void Weather::reboot(Machine& machine) {
   agenda_.in(60 * kSecond_us + outage_us(), [&machine] { machine.power_on(); });
 }
 
+void Weather::reinstall(Machine& machine) {
+  if (!machine.powered()) return;
+  ++reinstalls_;
+  machine.power_off();
+  agenda_.in(60 * kSecond_us + outage_us(), [this, &machine] {
+    machine.wipe();
+    let_join(machine);
+  });
+}
+
+// Until it is in: a token is good for an hour, and for one join, whose answer may be lost. Where
+// tasks of the machine before may still run, it has to wait for the fence.
+void Weather::let_join(Machine& machine) {
+  const std::string body = fmt::format(R"({{"node":"{}"}})", machine.name());
+  clients_.make("/v1/join-tokens", body, [this, &machine](const std::string& answer) {
+    machine.join_with(nlohmann::json::parse(answer).at("token").get<std::string>());
+    machine.kill_agent();
+    machine.powered() ? machine.start_agent() : machine.power_on();
+    agenda_.in(kHour_us, [this, &machine] {
+      if (!machine.has_joined()) let_join(machine);
+    });
+  });
+}
+
 // It is there while its original works, is cut off, or is switched off just then.
 void Weather::clone() {
   if (!copy_) return;
@@ -169,6 +195,7 @@ void Weather::count(ExploreReport& report) const {
   report.controllers_killed = controllers_killed_;
   report.agents_killed = agents_killed_;
   report.machines_rebooted = reboots_;
+  report.machines_reinstalled = reinstalls_;
   report.links_cut = cuts_;
   report.component_failures = component_failures_;
 }

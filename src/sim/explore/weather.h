@@ -47,6 +47,9 @@ class Weather {
   void cut_link();
   void kill_agent();
   void reboot(Machine& machine);
+  // Its disk is replaced: the agent joins anew with a token, under its old name.
+  void reinstall(Machine& machine);
+  void let_join(Machine& machine);
   // Another machine with a copy of the agent's directory is switched on for a while.
   void clone();
   void fail_component();
@@ -72,6 +75,7 @@ class Weather {
   std::uint64_t agents_killed_ = 0;
   std::uint64_t reboots_ = 0;
   std::vector<std::unique_ptr<Machine>> clones_;  // on, or off for ever
+  std::uint64_t reinstalls_ = 0;
   std::uint64_t cuts_ = 0;
   std::uint64_t component_failures_ = 0;
 };
