@@ -27,6 +27,7 @@
 #include "slurm/steps.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
+#include "text/hostlist.h"
 #include "wire/client.h"
 #include "wire/http.h"
 #include "wire/secret.h"
@@ -66,6 +67,8 @@ cli::CommandSpec spec() {
        "hold Slurm's own jobs until the ledger has a place for them: the folder of "
        "deploy/slurm/job_submit.lua",
        false},
+      {"agentless", 0, "NODES",
+       "nodes where no agent of ours runs: jobs can still be given to Slurm there", false},
       {"rest", 0, "PLACE",
        "look through slurmrestd, and not by sinfo and squeue: unix:/PATH, http://HOST:PORT or "
        "https://HOST:PORT",
@@ -99,6 +102,19 @@ Error bad_setting(const char* option, const std::string& why) {
   return Error{ErrorKind::kInvalid, "bad_setting", fmt::format("{}: {}", option, why), option};
 }
 
+Result<std::vector<std::string>> hostlists_of(const Settings& given) {
+  const std::string text = given.text("agentless", "");
+  std::vector<std::string> lists;
+  const auto words = text::split_hostlist(text);
+  for (const std::string_view word : words.value_or(std::vector<std::string_view>{})) {
+    if (!text::expand_host(word, text::kHostlistNamesMax)) break;
+    lists.emplace_back(word);
+  }
+  if (words && lists.size() == words->size()) return lists;
+  return bad_setting("--agentless",
+                     fmt::format("\"{}\" is no list of nodes, such as gpu[5-8],login", text));
+}
+
 Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(const Settings given, Settings::load(spec(), invocation));
   TRY(set_log_level(given, "info"));
@@ -116,6 +132,7 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   settings.adapter.cluster = given.text("cluster", "dove");
   settings.steps = given.text("state-dir", "/var/lib/dove-slurm") + "/" + settings.adapter.cluster;
   settings.gate = given.text("gate", "");
+  TRY_ASSIGN(settings.adapter.agentless, hostlists_of(given));
   if (given.has("rest")) {
     TRY_ASSIGN(settings.rest, slurm::read_rest_place(given.text("rest", "")));
   }

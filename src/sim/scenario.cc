@@ -308,6 +308,7 @@ class Runner {
       NodeRegistered node;
       node.name = line.name;
       node.boot_id = options.text("boot", "boot1");
+      node.backend = options.text("backend", node.backend);
       node.inventory = read_inventory(options);
       brain_.add(node);
       brain_.add(NodeConnected{find_node(line.name), node.boot_id});

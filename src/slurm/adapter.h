@@ -26,9 +26,10 @@
 namespace dove::slurm {
 
 struct AdapterOptions {
-  std::string cluster = "dove";  // in the names of placeholders
-  std::string incarnation;       // of this process
-  int wait_s = 1;                // how long an answer may wait when nothing has changed
+  std::string cluster = "dove";             // in the names of placeholders
+  std::string incarnation;                  // of this process
+  int wait_s = 1;                           // how long an answer may wait when nothing has changed
+  std::vector<std::string> agentless = {};  // hostlists of nodes where no agent of ours runs
 };
 
 // "1s", "500ms": the time between looks at Slurm, in microseconds; 100 ms to a minute.

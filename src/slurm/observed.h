@@ -25,8 +25,10 @@ struct NodeSeen {
   std::vector<std::string> device_types;  // GRES type by index of the device; "": untyped
   bool devices_bound =
       false;  // to sockets: which one Slurm gives depends on the cores that it gives
+  int sockets = 1;
   int cores_per_socket = 1;
   int threads_per_core = 1;
+  std::int64_t memory_bytes = 0;
   std::vector<std::string> partitions;
 };
 

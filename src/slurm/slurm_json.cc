@@ -23,6 +23,7 @@ constexpr std::size_t kNodesMax = 100'000;
 constexpr std::size_t kJobsMax = 1'000'000;
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr std::int64_t kCoresMax = 65'536;  // of a node
+constexpr std::int64_t kMemoryMax_mib = std::int64_t{1} << 40;
 
 Error not_understood(std::string what) {
   return Error{ErrorKind::kInvalid, "slurm_output",
@@ -148,6 +149,11 @@ Result<NodeSeen> read_node(const json& object) {
     return not_understood(fmt::format("node {} has no number of cores", node.name));
   }
   node.cores_per_socket = static_cast<int>(*cores);
+  node.sockets = static_cast<int>(
+      std::clamp<std::int64_t>(number_of(object, "sockets").value_or(1), 1, kCoresMax / *cores));
+  node.memory_bytes =
+      std::clamp<std::int64_t>(number_of(object, "real_memory").value_or(0), 0, kMemoryMax_mib)
+      << 20;
   if (const auto list = object.find("partitions"); list != object.end() && list->is_array()) {
     for (const json& name : *list) {
       if (name.is_string()) node.partitions.push_back(name.get<std::string>());
@@ -316,13 +322,12 @@ void read_shape(const json& object, GateSeen& gate) {
   gpus("tres_per_job", 1);
   if (!text_of(object, "tres_per_socket").empty()) cannot("GPUs by socket");
   read_by_gpu(object, cannot);
-  constexpr std::int64_t kMemory_most = std::int64_t{1} << 40;  // in MiB
   std::int64_t memory = number_of(object, "memory_per_node").value_or(0);
   const std::int64_t per_cpu = number_of(object, "memory_per_cpu").value_or(0);
   if (memory == 0 && per_cpu > 0)
-    memory = std::min(per_cpu, kMemory_most) * (gate.cpus / gate.nodes);
+    memory = std::min(per_cpu, kMemoryMax_mib) * (gate.cpus / gate.nodes);
   if (memory == 0) cannot("all the memory of its nodes (give --mem)");
-  gate.memory_per_node = std::min(memory, kMemory_most) * kMebibyte;
+  gate.memory_per_node = std::min(memory, kMemoryMax_mib) * kMebibyte;
   const std::string shared = text_of(object, "shared");
   if (!shared.empty() && shared != "shared") {
     cannot("nodes of its own (--exclusive)");

@@ -7,7 +7,9 @@
 #include "codec/json_fields.h"
 #include "codec/quantity.h"
 #include "slurm/gres.h"
+#include "slurm/node_inventory.h"
 #include "slurm/works_json.h"
+#include "text/hostlist.h"
 #include "text/utf8.h"
 
 namespace dove::slurm {
@@ -63,6 +65,13 @@ void add_allocations(const JobSeen& job, json& list) {
   }
 }
 
+json node_json(const NodeSeen& node, bool has_agent) {
+  json object{
+      {"name", node.name}, {"state", node_word(node.state)}, {"reason", line_of(node.reason)}};
+  if (!has_agent) object["inventory"] = inventory_json(node);
+  return object;
+}
+
 json placeholder_json(const PlaceholderReport& report) {
   return {{"job", report.key.job},
           {"attempt", report.key.attempt},
@@ -97,8 +106,7 @@ void read_wanted(codec::JsonFields& fields, Wanted& wanted) {
 std::string write_request(const SyncRequest& request) {
   json nodes = json::array();
   for (const NodeSeen& node : request.nodes) {
-    nodes.push_back(
-        {{"name", node.name}, {"state", node_word(node.state)}, {"reason", line_of(node.reason)}});
+    nodes.push_back(node_json(node, !text::any_hostlist_holds(request.agentless, node.name)));
   }
   json allocations = json::array();
   for (const JobSeen& job : request.foreign) add_allocations(job, allocations);

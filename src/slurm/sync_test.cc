@@ -50,6 +50,17 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
     "works": []})"));
 }
 
+TEST(Sync, AnInventoryIsToldWhereNoAgentRuns) {
+  SyncRequest request;
+  request.agentless = {"n[2-9]"};
+  request.nodes.resize(2);
+  request.nodes[0].name = "n1";
+  request.nodes[1].name = "n2";
+  const json nodes = json::parse(write_request(request))["nodes"];
+  EXPECT_FALSE(nodes[0].contains("inventory"));
+  EXPECT_EQ(nodes[1]["inventory"]["numa"].size(), 1u);
+}
+
 // A user's job by a strange name must not keep the whole report from being taken.
 TEST(Sync, WhatUsersWroteIsOneLine) {
   SyncRequest request;

@@ -365,21 +365,23 @@ std::string executor_text(const Reason& r) {
   const std::string who = "executor " + r.subject;
   if (r.resource == "undeclared") return fmt::format("{} is to run it and is not declared", who);
   if (r.resource == "silent") return fmt::format("{} is to run it: its adapter is silent", who);
-  if (r.resource == "mute") {
-    return fmt::format("{} is to run it and does not answer its adapter", who);
-  }
-  if (r.resource == "nodes") {
-    return fmt::format("{} is to run it and has no node of pool {}", who, r.level);
-  }
+  if (r.resource == "mute") return fmt::format("{} is to run it; its adapter gets no answer", who);
+  if (r.resource == "nodes") return fmt::format("{} has no node of pool {}", who, r.level);
   const std::string nodes = counted(r.total, "node", "nodes");
+  if (r.resource == "agents") {
+    return fmt::format(
+        "no agent of ours runs on the {} of pool {} that it could use; executor {} can run it "
+        "there: "
+        "`--executor {}`",
+        nodes, r.level, r.subject, r.subject);
+  }
   if (r.resource == "lent") {
     return fmt::format("{} is to run it and is lent nothing of its {} of pool {}", who, nodes,
                        r.level);
   }
   return fmt::format(
-      "{} is to run it, and all that it has of pool {} is down or drained there "
-      "({})",
-      who, r.level, nodes);
+      "{} is to run it, and what the job could use there of pool {} is down or drained ({})", who,
+      r.level, nodes);
 }
 
 std::string text_of(const Sight& sight, const Reason& r) {

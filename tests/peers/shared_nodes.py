@@ -30,12 +30,14 @@ nodes: ["n[0-1]"]
 
 
 class SharedNodes(unittest.TestCase):
+    agents = NODES  # on the first so many of the nodes
+
     @classmethod
     def setUpClass(cls):
         cls.lab = SlurmLab(nodes=NODES, cpus=8, gpus=GPUS).__enter__()
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
-        cls.cluster = Cluster(nodes=NODES, gpus=GPUS, cores=8, memory="15Gi")
-        cls.cluster.names = [f"n{i}" for i in range(NODES)]
+        cls.cluster = Cluster(nodes=cls.agents, gpus=GPUS, cores=8, memory="15Gi")
+        cls.cluster.names = [f"n{i}" for i in range(cls.agents)]
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
         cls.cluster.run("apply", "-f", "-", input=OBJECTS)

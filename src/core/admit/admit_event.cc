@@ -10,6 +10,7 @@
 #include "core/nodes/contact.h"
 #include "core/place/score_board.h"
 #include "core/queue/queue_tree.h"
+#include "core/state/executors/foreign.h"
 
 namespace dove::core {
 namespace {
@@ -21,6 +22,13 @@ Error conflict(const char* code, std::string message) {
 Error not_found(const char* what, std::uint64_t id) {
   return Error{ErrorKind::kNotFound, fmt::format("{}_unknown", what),
                fmt::format("there is no {} {}", what, id), ""};
+}
+
+// Its machine is not ours to speak of.
+Error stays_with_executor(const Node& node) {
+  return conflict("no_agent", fmt::format("node {0} has no agent: it is there as long as the "
+                                          "Executor {1} names it",
+                                          node.name, node.backend));
 }
 
 // Most events are facts: they are recorded, not asked about. The overloads are the exceptions.
@@ -94,6 +102,7 @@ class Admission {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
     TRY(check_removal(state_, *node));
+    if (!has_agent(*node)) return stays_with_executor(*node);
     if (node->contact != Contact::kConnected) return {};
     return conflict("node_connected",
                     fmt::format("node {} is connected: stop its agent first", node->name));
@@ -104,6 +113,7 @@ class Admission {
   Result<void> operator()(const NodeDeclaredOff& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    if (!has_agent(*node)) return stays_with_executor(*node);
     if (node->contact != Contact::kConnected) return {};
     return conflict("node_connected",
                     fmt::format("node {} is connected, so its machine is not off", node->name));
@@ -115,6 +125,13 @@ class Admission {
     // same name would share the node's ids with tasks that may still run.
     const Node* node = state_.find_node(event.name);
     if (node == nullptr || comer(*node, event) != Comer::kStranger) return {};
+    if (!has_agent(*node)) {
+      return conflict(
+          "node_has_jobs",
+          fmt::format("{} runs jobs on node {}, which has no agent so far. Drain it there and let "
+                      "the agent join once they have ended",
+                      node->backend, node->name));
+    }
     if (node->contact == Contact::kConnected) {
       return conflict(
           "node_exists_elsewhere",
@@ -140,6 +157,13 @@ class Admission {
   Result<void> operator()(const NodeActionRequested& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    const bool needs_agent =
+        event.action != NodeAction::kDrain && event.action != NodeAction::kResume;
+    if (needs_agent && !has_agent(*node)) {
+      return conflict("no_agent",
+                      fmt::format("node {} has no agent that could do that: {} alone knows it",
+                                  node->name, node->backend));
+    }
     // A time in the past would stop everything at once, which is what `now` is for.
     if (event.by.us == 0 || event.by > state_.now) return {};
     return Error{ErrorKind::kConflict, "time_passed",

@@ -16,6 +16,7 @@
 #include "core/place/within_limits.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/restored/restored.h"
 
 namespace dove::core {
@@ -73,8 +74,9 @@ std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const Equiva
   Indexes& indexes = cycle.indexes;
   const auto open = [&](NodeId id) {
     const IndexedNode& entry = indexes.nodes[id];
-    // The board scores all nodes alike; which of them belong to the pool is known here.
-    return entry.available &&
+    // The board scores all nodes alike; which of them belong to the pool is known here, and that no
+    // executor runs what is scored.
+    return entry.available && has_agent(cycle.state.nodes[id]) &&
            std::find(entry.pools.begin(), entry.pools.end(), it.pool) != entry.pools.end();
   };
   const auto best = indexes.scores.choose(cycle.state, it.pool->name, *it.spec, open);

@@ -53,10 +53,13 @@ const Placement* placement_of(const State& state, const PlaceholderKey& key) {
 class News {
  public:
   News(const State& state, const Executor& executor, const Observation& said)
-      : state_(state), name_(executor.name), said_(said) {}
+      : state_(state), executor_(executor), name_(executor.name), said_(said) {}
 
   std::vector<Event> all() {
-    for (const SaidNode& node : said_.nodes) add_node(node);
+    for (const SaidNode& node : said_.nodes) {
+      add_registration(node);
+      add_node(node);
+    }
     add_allocations();
     add_works();
     add_placeholders();
@@ -69,6 +72,22 @@ class News {
     const Node* node = state_.find_node(name);
     // An executor speaks for its own nodes alone. What it says about others is not recorded.
     return node == nullptr || find_executor(*node, name_) == nullptr ? nullptr : node;
+  }
+
+  // Its state is told by the next report, when it has a number.
+  void add_registration(const SaidNode& said) {
+    const Node* known = state_.find_node(said.name);
+    if (said.inventory == nullptr || !names_node(executor_, said.name)) return;
+    if (known != nullptr && !known->removed) {
+      // Where an agent is, its word counts.
+      if (known->backend != name_ || *known->inventory == *said.inventory) return;
+    }
+    NodeRegistered event;
+    event.name = said.name;
+    event.boot_id = name_;  // never another one: the executor says itself what has ended
+    event.backend = name_;
+    event.inventory = said.inventory;
+    events_.push_back(std::move(event));
   }
 
   void add_node(const SaidNode& said) {
@@ -281,6 +300,7 @@ class News {
   }
 
   const State& state_;
+  const Executor& executor_;
   const std::string& name_;
   const Observation& said_;
   std::vector<Event> events_;

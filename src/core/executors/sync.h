@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct SaidNode {
   std::string name;
   ExecutorNodeState state = ExecutorNodeState::kUp;
   std::string why;
+  // What it has, of one where no agent of ours runs; null: one may.
+  std::shared_ptr<const Inventory> inventory = {};
 };
 
 // A placement of a job that the executor runs. Nothing said of one: it has not begun, or the
@@ -59,7 +62,8 @@ struct Observation {
   std::vector<SaidWork> works = {};
 };
 
-// What it tells that the ledger does not know. Nodes that are not the executor's are passed over. A
+// What it tells that the ledger does not know. Nodes that are not the executor's are passed over;
+// one that is declared to be, that has an inventory and that no agent has joined, is registered. A
 // placeholder that was given other devices than its placement names counts as refused. One that is
 // confirmed for a job that the executor runs prepares its placement; where it is gone and the
 // executor says nothing of the work, the work is lost.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/place/candidates.h"
 #include "core/state/cluster_fixture.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/invariants.h"
@@ -49,7 +50,7 @@ class Sync : public testing::Test {
   std::size_t wanted_now() const { return wanted(cluster.state, "slurm").placeholders.size(); }
 
   TestCluster cluster{2, {.gpus = 4}};
-  const Executor executor{"slurm", "", {"n1"}, true, {}};
+  Executor executor{"slurm", "", {"n1"}, true, {}};
 };
 
 TEST_F(Sync, WhatIsNotSaidAnyMoreHasEnded) {
@@ -314,6 +315,107 @@ TEST_F(RunBy, ItsOwnAllocationIsNotForeign) {
   tell(said);
   tell(said);
   EXPECT_EQ(foreign(), 1u);
+}
+
+// n3 is the executor's, and no agent of ours is there: 8 cores and 2 GPUs.
+class Agentless : public Sync {
+ protected:
+  Agentless() {
+    executor.nodes = {"n[1-4]"};
+    executor.runs_jobs = true;
+    cluster.declare(executor);
+  }
+  static Observation here(std::size_t gpus = 2, const char* name = "n3") {
+    Inventory inventory;
+    inventory.memory_bytes = std::int64_t{64} << 30;
+    NumaNode& numa = inventory.numa.emplace_back();
+    numa.memory_bytes = inventory.memory_bytes;
+    for (std::int32_t core = 0; core < 8; ++core) numa.cores.insert(core);
+    inventory.devices.resize(gpus);
+    SaidNode node;
+    node.name = name;
+    node.inventory = std::make_shared<const Inventory>(inventory);
+    Observation said;
+    said.nodes.push_back(node);
+    return said;
+  }
+  void hear(const Observation& said) {
+    for (const Event& event : news(cluster.state, executor, said)) cluster.tell(event);
+  }
+  const Node& n3() const { return cluster.node(3); }
+  JobSpec spec(const char* name = "slurm") const {
+    JobSpec made = spec_of({});
+    made.executor = name;
+    return made;
+  }
+};
+
+TEST_F(Agentless, TheExecutorBringsItsNode) {
+  Observation said = here();
+  said.allocations = running({"7"}).allocations;
+  said.allocations[0].node = "n3";
+  hear(said);
+  ASSERT_EQ(cluster.state.nodes.size(), 3u);
+  EXPECT_EQ(n3().backend, "slurm");
+  EXPECT_EQ(n3().device_free_milli.size(), 2u);
+  EXPECT_FALSE(takes_jobs(n3().executors.at(0))) << "what runs there is not known yet";
+  hear(said);
+  EXPECT_TRUE(takes_jobs(n3().executors.at(0)));
+  EXPECT_EQ(n3().contact, Contact::kConnected);
+  EXPECT_EQ(n3().executors.at(0).foreign.size(), 1u);
+  EXPECT_EQ(n3().device_free_milli[0], 0) << "the foreign job has it";
+  EXPECT_TRUE(news(cluster.state, executor, said).empty()) << "said twice, nothing is new";
+  hear(here(1));
+  EXPECT_EQ(n3().inventory->devices.size(), 1u) << "one was taken out";
+}
+
+TEST_F(Agentless, OnlyWhatTheExecutorRunsGoesThere) {
+  hear(here());
+  hear(here());
+  EXPECT_TRUE(allows(spec(), n3()));
+  EXPECT_FALSE(allows(spec(""), n3())) << "no agent would start it";
+  EXPECT_TRUE(allows(spec(""), cluster.node(1)));
+}
+
+TEST_F(Agentless, ItBringsNeitherOthersNodesNorThoseOfAgents) {
+  hear(here(2, "n5"));
+  EXPECT_EQ(cluster.state.nodes.size(), 2u) << "it is not declared for n5";
+  hear(here(2, "n1"));
+  EXPECT_EQ(cluster.node(1).device_free_milli.size(), 4u) << "the agent there knows better";
+  EXPECT_EQ(cluster.node(1).backend, "native");
+}
+
+TEST_F(Agentless, ItStaysThroughAStartOfTheControllerAsLongAsItIsDeclared) {
+  hear(here());
+  hear(here());
+  cluster.tell(ControllerStarted{});
+  EXPECT_EQ(n3().contact, Contact::kConnected) << "nobody calls from there";
+  EXPECT_FALSE(n3().awaited);
+  executor.nodes = {"n[1-2]"};
+  cluster.declare(executor);
+  EXPECT_TRUE(n3().removed);
+  hear(here());
+  EXPECT_TRUE(n3().removed);
+  executor.nodes = {"n[1-3]"};
+  cluster.declare(executor);
+  hear(here());
+  EXPECT_FALSE(n3().removed);
+  EXPECT_EQ(n3().contact, Contact::kConnected);
+  cluster.tell(ObjectDeleted{"executor", "slurm"});
+  EXPECT_TRUE(n3().removed);
+}
+
+TEST_F(Agentless, AnAgentThatComesSpeaksForIt) {
+  hear(here());
+  hear(here());
+  NodeRegistered agent;
+  agent.name = "n3";
+  agent.boot_id = "boot";
+  agent.inventory = n3().inventory;
+  cluster.tell(agent);
+  EXPECT_EQ(n3().backend, "native");
+  EXPECT_EQ(n3().contact, Contact::kSilent) << "until it connects";
+  EXPECT_TRUE(news(cluster.state, executor, here(1)).empty()) << "now the agent's word counts";
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/state/executors/foreign.h"
+
 namespace dove::core {
 
 Instant lost_at(const State& state, const Node& node) {
@@ -29,6 +31,10 @@ Instant lost_at(const State& state, const Node& node) {
 }
 
 Comer comer(const Node& node, const NodeRegistered& event) {
+  if (!has_agent(node) && !node.removed) {
+    // An agent may come to it once nothing runs there that it would not know.
+    return event.backend == node.backend || node.jobs.empty() ? Comer::kItself : Comer::kStranger;
+  }
   // The fence has passed, or it was never here: no task of a former machine can be alive.
   if (node.removed || node.contact == Contact::kLost || node.boot_id.empty()) {
     return Comer::kItself;

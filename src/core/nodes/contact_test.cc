@@ -106,6 +106,28 @@ TEST_F(ContactTest, AnybodyTakesThePlaceOfANodeThatIsAwayAndRunsNothing) {
   EXPECT_EQ(comer_with(joins), Comer::kStranger) << "its job may run on";
 }
 
+TEST_F(ContactTest, AnAgentMayComeToAnExecutorsNodeOnceNothingRunsThere) {
+  Executor slurm;
+  slurm.name = "slurm";
+  slurm.nodes = {"n2"};
+  cluster.declare(slurm);
+  NodeRegistered event = registered("slurm", "", "");
+  event.name = "n2";
+  event.backend = "slurm";
+  cluster.tell(event);
+  NodeRegistered agent = registered("boot-1", "machine-1", "");
+  agent.name = "n2";
+  EXPECT_EQ(comer(cluster.node(2), agent), Comer::kItself);
+  JobSpec spec = spec_of({});
+  spec.executor = "slurm";
+  const JobId job = cluster.submit(spec);
+  cluster.launch(job, {2});
+  EXPECT_EQ(comer(cluster.node(2), agent), Comer::kStranger) << "it knows nothing of the job";
+  EXPECT_EQ(comer(cluster.node(2), event), Comer::kItself) << "the executor does";
+  cluster.end(job);
+  EXPECT_EQ(comer(cluster.node(2), agent), Comer::kItself);
+}
+
 TEST_F(ContactTest, WhatIsDeclaredOffLosesWhatRanThere) {
   const JobId job = cluster.submit_and_start();
   cluster.tell(NodeDisconnected{NodeId(1), true});

@@ -36,12 +36,19 @@ bool wants_some(const JobSpec& spec) {
 }
 
 bool allows(const JobSpec& spec, const Node& node) {
+  // Where no agent is, only the executor that knows the node can start anything.
+  const bool is_executors = !node.executors.empty() && !has_agent(node);
+  if (is_executors && spec.executor != node.backend) return false;
   if (!spec.executor.empty()) {
     // A node that the executor does not have, or that it takes no jobs on, is no place for what it
     // is to run.
     const NodeExecutor* executor = find_executor(node, spec.executor);
     if (executor == nullptr || !takes_jobs(*executor)) return false;
   }
+  return has_wished(spec, node);
+}
+
+bool has_wished(const JobSpec& spec, const Node& node) {
   for (const std::string& feature : spec.features) {
     if (!holds(node.declared.features, feature)) return false;
   }

@@ -51,6 +51,8 @@ bool wants_some(const JobSpec& spec);
 
 // Whether spec's executor, features, wanted and excluded nodes allow the node.
 bool allows(const JobSpec& spec, const Node& node);
+// The part of it that the job's features and choice of nodes decide.
+bool has_wished(const JobSpec& spec, const Node& node);
 
 // Whether the labels of the jobs on the node allow it: it holds one that the job wants near, none
 // that it wants apart, and none that wants to be apart from it.

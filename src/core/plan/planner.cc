@@ -274,7 +274,7 @@ Planner::Shape& Planner::shape_of(const Query& query) {
     shape.bounds = lesser->bounds;
     return shape;
   }
-  const bool chooses = chooses_nodes(query.spec);
+  const bool chooses = chooses_nodes(state_, query.spec);
   for (const NodeEntry& entry : query.nodes) {
     if (std::find(query.avoided.begin(), query.avoided.end(), entry.node) != query.avoided.end()) {
       continue;

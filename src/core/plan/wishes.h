@@ -6,9 +6,10 @@
 
 namespace dove::core {
 
-inline bool chooses_nodes(const JobSpec& spec) {
-  return !spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty() ||
-         !spec.executor.empty();
+// Executors may have nodes without agents, which not every job may use.
+inline bool chooses_nodes(const State& state, const JobSpec& spec) {
+  return !state.executors.empty() || !spec.features.empty() || !spec.nodes_wanted.empty() ||
+         !spec.nodes_excluded.empty() || !spec.executor.empty();
 }
 
 inline bool choose_alike(const JobSpec& a, const JobSpec& b) {

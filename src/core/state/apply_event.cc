@@ -6,6 +6,7 @@
 #include "core/state/books.h"
 #include "core/state/declared/fold_declared.h"
 #include "core/state/executors/fold_executors.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 #include "core/state/fold.h"
 #include "core/state/health.h"
@@ -28,6 +29,8 @@ class EventFold {
     for (Node& node : state_.nodes) {
       // What was lost stays lost: its placements have ended, and its tasks may run elsewhere.
       if (node.contact == Contact::kLost) continue;
+      // Nobody calls from there: its executor has a contact of its own.
+      if (!has_agent(node)) continue;
       set_contact(state_, node, Contact::kSilent);
       node.awaited = true;
     }
@@ -140,7 +143,8 @@ class EventFold {
       node.name = event.name;
       node.contact_since = state_.now;
       node.declared.name = event.name;
-      if (state_.settings.node_tests) move(node, LifeStage::kOnboard, "joined");
+      const bool is_tested = event.backend == kNative_backend && state_.settings.node_tests;
+      if (is_tested) move(node, LifeStage::kOnboard, "joined");
       // It may have been declared before it was ever seen.
       const auto declared = state_.node_declarations.find(event.name);
       if (declared != state_.node_declarations.end()) node.declared = declared->second;
@@ -148,7 +152,9 @@ class EventFold {
       known = &state_.nodes.back();
     }
     Node& node = *state_.find_node(known->id);
-    const bool was_here = !node.boot_id.empty() && !node.removed && node.contact != Contact::kLost;
+    // An agent that comes where an executor alone was is not there yet.
+    const bool was_here = !node.boot_id.empty() && !node.removed &&
+                          node.contact != Contact::kLost && node.backend == event.backend;
     // Another boot is proof that nothing of the one before still runs (decision 2).
     if (node.boot_id != event.boot_id) booted(node);
     node.boot_id = event.boot_id;
@@ -159,7 +165,9 @@ class EventFold {
     // Shared and never changed in place: equal pointers are equal inventories.
     const auto before = std::exchange(node.inventory, event.inventory);
     node.removed = false;
-    if (!was_here) set_contact(state_, node, Contact::kSilent);
+    if (!was_here) {
+      set_contact(state_, node, has_agent(node) ? Contact::kSilent : Contact::kConnected);
+    }
     settle_executors(state_, node);
     rebuild_books(state_, node);
     if (state_.counts_models && before != nullptr && before->devices != node.inventory->devices) {

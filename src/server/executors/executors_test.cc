@@ -70,6 +70,25 @@ TEST_F(ExecutorsTest, OnlyItsServiceAccountSpeaksForIt) {
   EXPECT_EQ(code(account), "not_its_account");
 }
 
+TEST_F(ExecutorsTest, ANodeWithoutAnAgentIsTheExecutors) {
+  const auto told = [&](Json inventory) {
+    return sync(said({{"nodes", {{{"name", "n2"}, {"state", "up"}, {"inventory", inventory}}}}}));
+  };
+  const Answer wrong = told({{"devices", 3}});
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(wrong.body.at("field"), "nodes[0].inventory") << wrong.body;
+  const Json inventory = codec::inventory_json(controller::small_inventory());
+  EXPECT_EQ(told(inventory).status, 200);
+  EXPECT_EQ(told(inventory).status, 200);
+  const Json n2 = live.call("GET", "/v1/nodes/n2").body;
+  EXPECT_EQ(n2.at("backend"), "slurm");
+  EXPECT_EQ(n2.at("state"), "ready") << n2;
+  EXPECT_EQ(live.call("POST", "/v1/nodes/n2/action", {{"action", "reboot"}}).code(), "no_agent");
+  EXPECT_EQ(live.call("DELETE", "/v1/nodes/n2").code(), "no_agent");
+  live.call("PUT", "/v1/objects/executor/slurm", {{"nodes", {"n1"}}});
+  EXPECT_EQ(live.call("GET", "/v1/nodes/n2").body.at("removed"), true);
+}
+
 TEST_F(ExecutorsTest, ItsAccountAndQueuesAreThere) {
   const auto code = [&](const Json& executor) {
     return live.call("PUT", "/v1/objects/executor/k8s", executor).code();

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "codec/json.h"
 #include "codec/json_fields.h"
 #include "codec/words.h"
 #include "core/executors/sync.h"
@@ -75,6 +76,11 @@ void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
 void read_node(JsonFields& fields, core::SaidNode& said) {
   fields.text("name", said.name, kNameRule);
   fields.text("reason", said.why);
+  if (const nlohmann::json* inventory = fields.find("inventory")) {
+    const Result<Inventory> read = codec::read_inventory(*inventory);
+    if (!read.ok()) return fields.fail("inventory", read.error().code, read.error().message);
+    said.inventory = std::make_shared<const Inventory>(*read);
+  }
   const int state = fields.one_of("state", codec::executor_node_states());
   if (state < 0) return fields.fail("state", "missing_field", "say up, drained or down");
   said.state = static_cast<ExecutorNodeState>(state);

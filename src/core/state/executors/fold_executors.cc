@@ -4,10 +4,10 @@
 
 #include "core/state/books.h"
 #include "core/state/executors/conflicts.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/executors/foreign_use.h"
 #include "core/state/executors/placeholders.h"
 #include "core/state/fold.h"
-#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -66,17 +66,27 @@ void leave_node(State& state, Node& node, const std::string& executor) {
   if (at == node.executors.end() || at->name != executor) return;
   node.executors.erase(at);
   forget_placeholders(state, executor, node.id, true);
+  if (node.backend == executor) {
+    // Nobody speaks for it any more.
+    node.removed = true;
+    set_contact(state, node, Contact::kLost);
+  }
   books_changed(state, node);
 }
 
 void settle(State& state, Node& node, const Executor& executor) {
   // The host list decides, and may have changed since.
-  if (!text::any_hostlist_holds(executor.nodes, node.name)) {
+  if (!names_node(executor, node.name)) {
     return leave_node(state, node, executor.name);
   }
   auto at = place_of(node, executor.name);
   if (at == node.executors.end() || at->name != executor.name) {
     at = node.executors.insert(at, NodeExecutor{executor.name});
+    if (node.backend == executor.name) {
+      // Its own word brought it here. What it runs there comes with its next report.
+      at->state = ExecutorNodeState::kDown;
+      at->why = "not heard of yet";
+    }
   }
   at->placeholders = executor.placeholders;
   // A new one is silent until it speaks: until then nothing is placed there.

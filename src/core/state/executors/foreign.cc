@@ -4,7 +4,13 @@
 
 #include <algorithm>
 
+#include "text/hostlist.h"
+
 namespace dove::core {
+
+bool names_node(const Executor& executor, std::string_view name) {
+  return text::any_hostlist_holds(executor.nodes, name);
+}
 
 const NodeExecutor* find_executor(const Node& node, std::string_view name) {
   for (const NodeExecutor& executor : node.executors) {

@@ -14,10 +14,22 @@
 
 namespace dove::core {
 
+// Node::backend where our agents run.
+inline constexpr std::string_view kNative_backend = "native";
 // The finding that a device is held by an executor and by somebody else, too.
 inline constexpr std::string_view kForeign_check = "foreign";
 // The cause of exits of tasks that an executor no longer runs and says nothing more about.
 inline constexpr std::string_view kExecutor_lost = "executor_lost";
+
+// Whether an agent of ours runs there. A node without one was registered by an executor
+// (Node::backend is its name), runs what that executor starts, and is there as long as the executor
+// is declared for it.
+inline bool has_agent(const Node& node) {
+  return node.backend.empty() || node.backend == kNative_backend;
+}
+
+// Whether the executor is declared for a node of that name.
+bool names_node(const Executor& executor, std::string_view name);
 
 // Null: it is not on the node.
 const NodeExecutor* find_executor(const Node& node, std::string_view name);

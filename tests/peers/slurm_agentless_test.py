@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# takes: slurm
+"""Nodes of a real Slurm on which no agent of ours runs: what they have comes from Slurm, and what Slurm runs for us runs
+there, beside Slurm's own jobs.
+
+Skips where Slurm (tools/setup peers, as root) is missing.
+"""
+import os
+import pwd
+import signal
+import subprocess
+
+from shared_nodes import GPUS, SharedNodes, main, until
+
+USER = "dovetest4"
+OBJECTS = """\
+kind: Executor
+name: slurm
+service_account: slurm-1
+nodes: ["n[0-1]"]
+runs_jobs: true
+"""
+
+
+class Agentless(SharedNodes):
+    agents = 1  # on n0; n1 has slurmd alone
+
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/tmp", USER], check=True)
+        cls.addClassCleanup(subprocess.run, ["userdel", USER], check=True)
+        super().setUpClass()
+        cls.cluster.run("apply", "-f", "-", input=OBJECTS)
+        cls.home = f"{cls.lab.folder}/home"
+        os.makedirs(cls.home)
+        os.chown(cls.home, pwd.getpwnam(USER).pw_uid, -1)
+
+    @classmethod
+    def adapter_options(cls):
+        return ["--state-dir", cls.lab.folder + "/steps", "--agentless", "n[1-7]"]
+
+    def setUp(self):
+        until(lambda: any(node["name"] == "n1" for node in self.cluster.nodes()), 30, "Slurm's node to be known")
+        super().setUp()
+
+    def clear(self):
+        super().clear()
+        self.lab.run(["scancel", "-u", USER])
+        self.lab.until("squeue -h", lambda out: not out.strip())
+
+    def run_there(self, script, **more):
+        body = {"executor": "slurm", "command": ["/bin/sh", "-c", script], "cores": 1, "memory": "100Mi",
+                "workdir": self.home, "stdout_path": "%j.out", "nodes_wanted": ["n1"], **more}
+        return self.cluster.submit(body, **{"X-Dove-User": USER})
+
+    def node(self):
+        return self.cluster.api.call("GET", "/v1/nodes/n1")
+
+    def test_what_it_has_is_what_slurm_says(self):
+        node = self.node()
+        self.assertEqual(node["backend"], "slurm")
+        self.assertEqual((node["cores"], node["gpus"]), (8, GPUS))
+        self.assertEqual({device["kind"] for device in node["devices"]}, {"gpu"})
+
+    def test_a_job_runs_there_on_the_devices_that_were_chosen(self):
+        theirs = self.sbatch("--gres=gpu:1", "-w", "n1")  # Slurm gives it index 0
+        self.running(theirs)
+        self.known(theirs, "n1")
+        job = self.run_there("echo gpus $CUDA_VISIBLE_DEVICES on $SLURMD_NODENAME by $(id -un); sleep 2", gpus=2)
+        devices = self.started(job)
+        self.assertNotIn(("n1", 0), devices)
+        self.assertEqual(self.placeholder(job), devices)
+        self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
+        with open(f"{self.home}/{job}.out") as output:
+            indices = ",".join(str(index) for _, index in sorted(devices))
+            self.assertEqual(output.read(), f"gpus {indices} on n1 by {USER}\n")
+
+    def test_work_of_our_agents_never_goes_there(self):
+        job = self.submit(1, node="n1")
+        until(lambda: self.cluster.job(job)["state"] == "waiting", 10, "the job to wait")
+        self.assertIn("executor slurm can run it there", self.cluster.run("why", str(job)).stdout)
+        mine = self.submit(GPUS)
+        self.assertEqual({node for node, _ in self.started(mine)}, {"n0"})
+        self.assertEqual(self.cluster.job(job)["state"], "waiting")
+
+    def test_a_job_goes_on_through_the_end_of_the_controller_and_of_the_adapter(self):
+        job = self.run_there("sleep 8; echo done", gpus=1)
+        self.started(job)
+        type(self).end_adapter(signal.SIGKILL)
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.start_server()
+        type(self).start_adapter()
+        self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
+        self.assertEqual(len(self.cluster.job(job)["attempts"]), 1)
+
+    def test_a_node_that_is_down_in_slurm_takes_nothing_new(self):
+        self.lab.run("scontrol update nodename=n1 state=drain reason=fan")
+        try:
+            until(lambda: self.node()["executors"][0]["state"] == "drained", 20, "the drain to be known")
+            job = self.run_there("true", gpus=1)
+            self.assertIn("drained", self.cluster.run("why", str(job)).stdout)
+        finally:
+            self.lab.run("scontrol update nodename=n1 state=resume")
+        self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
+
+
+if __name__ == "__main__":
+    main()
