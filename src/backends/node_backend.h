@@ -21,7 +21,7 @@
 namespace dove::core {
 struct Job;
 struct Node;
-}
+}  // namespace dove::core
 namespace dove::listener {
 struct Call;
 struct Route;
