@@ -9,7 +9,9 @@ import os
 import pwd
 import signal
 import subprocess
+import unittest
 
+import slurm_gate_test
 from shared_nodes import GPUS, SharedNodes, main, until
 
 USER = "dovetest4"
@@ -103,6 +105,33 @@ class Agentless(SharedNodes):
         finally:
             self.lab.run("scontrol update nodename=n1 state=resume")
         self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
+
+
+class AtTheGate(slurm_gate_test.Gate):
+    """Slurm's own jobs, held until the ledger has a place for them."""
+    agents = 1
+
+    @classmethod
+    def adapter_options(cls):
+        return [*super().adapter_options(), "--agentless", "n1"]
+
+    def setUp(self):
+        until(lambda: len(self.cluster.nodes()) == 2, 30, "Slurm's node to be known")
+        super().setUp()
+
+    def test_a_job_at_the_gate_starts_there(self):
+        job = self.gated("--gres=gpu:2", "-w", "n1")
+        self.running(job)
+        held = [all_of_it for name, all_of_it in self.held_in_slurm().items() if name.endswith(f"#{job}")]
+        self.assertEqual([node for node, _ in held[0]], ["n1", "n1"])
+        ours = [one for one in self.cluster.api.call("GET", "/v1/jobs?full=1")["jobs"] if one["attempts"]]
+        self.assertEqual(self.devices(ours[0]["id"]), held[0])
+
+
+def load_tests(loader, _, __):
+    """What else the gate does is the same with and without agents: slurm_gate_test.py."""
+    chosen = ["test_a_job_at_the_gate_starts_there", "test_a_requeued_job_waits_for_another_place", "test_an_array"]
+    return unittest.TestSuite([loader.loadTestsFromTestCase(Agentless), *map(AtTheGate, chosen)])
 
 
 if __name__ == "__main__":
