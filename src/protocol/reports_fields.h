@@ -13,7 +13,7 @@ inline constexpr std::size_t kEvidence_bytes = 1024;
 inline constexpr std::size_t kCheck_bytes = 64;
 inline constexpr std::size_t kPhase_bytes = 24;
 inline constexpr std::size_t kWarningsMax = 16;
-inline constexpr std::size_t kDevicesMax = 64;
+inline constexpr std::size_t kDevicesMax = 1024;           // of a node, as in its inventory
 inline constexpr std::int32_t kWhole_hundredths = 10'000;  // of a percent
 inline constexpr std::int64_t kYear_us = 366LL * 24 * 3600 * 1'000'000;
 // The most that a step's number or duration (microseconds) counts as: 10 000 times that is still a
@@ -119,7 +119,10 @@ void fields(Ar& ar, typename Ar::template Of<Use>& v) {
   if (Ar::kReads || !v.devices.empty()) ar.may("devices", v.devices);
   if constexpr (Ar::kReads) {
     if (v.devices.size() > kDevicesMax) v.devices.resize(kDevicesMax);
-    for (DeviceUse& one : v.devices) one.use = std::clamp(one.use, 0, kWhole_hundredths);
+    for (DeviceUse& one : v.devices) {
+      one.device = std::clamp(one.device, 0, static_cast<std::int32_t>(kDevicesMax) - 1);
+      one.use = std::clamp(one.use, 0, kWhole_hundredths);
+    }
     for (auto* part : {&v.gpu, &v.gpu_memory, &v.cpu}) {
       if (*part) *part = std::clamp(**part, 0, kWhole_hundredths);
     }

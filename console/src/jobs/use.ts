@@ -1,5 +1,9 @@
 // How a job uses what it holds, as lines to plot. Pure.
 import type { JobUse } from '../api/types';
+import { count } from '../elements/format';
+
+export const MEASURED_EVERY_MS = 10_000; // as often as nodes tell
+export const IDLE_PERCENT = 5; // below it a GPU that is held does nothing worth its keep
 
 export interface UseLines {
   atS: number[]; // where each step begins, and where the last one ends
@@ -46,8 +50,8 @@ export function laggards(use: JobUse): string {
 // Its GPUs that do nothing, for somebody to ask for fewer.
 export function idleGpus(use: JobUse): string {
   const lists = use.nodes.flatMap(({ node, devices }) => {
-    const idle = devices.filter(({ gpu }) => gpu < 5).map(({ device }) => device);
+    const idle = devices.filter(({ gpu }) => gpu < IDLE_PERCENT).map(({ device }) => device);
     return idle.length > 0 ? [`${node}: ${idle.join(', ')}`] : [];
   });
-  return lists.slice(0, 3).join('; ') + (lists.length > 3 ? ` and on ${lists.length - 3} more nodes` : '');
+  return lists.slice(0, 3).join('; ') + (lists.length > 3 ? ` and on ${count(lists.length - 3, 'more node')}` : '');
 }

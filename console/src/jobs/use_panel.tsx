@@ -5,15 +5,13 @@ import type { Job, JobUse } from '../api/types';
 import { Panel, Trouble } from '../elements/elements';
 import { duration } from '../elements/format';
 import { Plot } from '../overview/plot';
-import { idleGpus, laggards, linesOf, nowText } from './use';
-
-const EVERY_MS = 10_000; // as often as nodes tell
+import { IDLE_PERCENT, idleGpus, laggards, linesOf, MEASURED_EVERY_MS, nowText } from './use';
 
 export default function UsePanel({ job }: { job: Job }) {
   const topic = `use:${job.id}`;
   const { data, error } = useQuery<JobUse>(`/v1/jobs/${job.id}/use`, [topic]);
   useEffect(() => {
-    const timer = setInterval(() => refresh(topic), EVERY_MS);
+    const timer = setInterval(() => refresh(topic), MEASURED_EVERY_MS);
     return () => clearInterval(timer);
   }, [topic]);
   const shown = useMemo(() => (data ? linesOf(data) : undefined), [data]);
@@ -39,7 +37,11 @@ export default function UsePanel({ job }: { job: Job }) {
           most={100}
         />
       )}
-      {idle && <p className="faint">GPUs under 5 %: {idle}</p>}
+      {idle && (
+        <p className="faint">
+          GPUs under {IDLE_PERCENT} %: {idle}
+        </p>
+      )}
       {behind && <p className="trouble-text">Less than half as busy as the others: {behind}</p>}
     </Panel>
   );

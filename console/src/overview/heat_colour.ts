@@ -1,6 +1,7 @@
 // What each cell of the heat-map is coloured by. Pure.
 import type { JobSummary, Job, NodeBrief } from '../api/types';
 import { count, words } from '../elements/format';
+import { IDLE_PERCENT } from '../jobs/use';
 
 export type By = 'taken' | 'use' | 'health' | 'holder' | 'queue';
 export const BY: { by: By; name: string }[] = [
@@ -50,8 +51,6 @@ export function takenTone(freeMilli: number): string {
   if (freeMilli >= 1000) return 'free';
   return freeMilli <= 0 ? 'full' : 'part';
 }
-
-const IDLE_PERCENT = 5; // below it a GPU that is held does nothing worth its keep
 
 // How busy a device was lately, as its node measured it.
 export function useTone(node: Pick<NodeBrief, 'devices_free_milli' | 'devices_use_percent'>, device: number): string {

@@ -5,13 +5,13 @@ import { refresh, useQuery } from '../api/query';
 import type { Job, NodeBrief } from '../api/types';
 import { Empty, Skeleton, Table } from '../elements/elements';
 import { count } from '../elements/format';
+import { IDLE_PERCENT, MEASURED_EVERY_MS } from '../jobs/use';
 import { onColours, token } from '../frame/mode';
 import { BY, groupOf, healthTone, holdersOf, takenTone, tip, tones, useTone, type By } from './heat_colour';
 import { Finder, layOut, type Layout } from './heat_layout';
 
 export const MEASURED = 'measured'; // the topic of what nodes measure, which no record tells of
 const TALL = 560;
-const MEASURED_EVERY_MS = 10_000; // as often as nodes tell
 const LEGENDS: Partial<Record<By, [string, string][]>> = {
   taken: [
     ['free', 'Free'],
@@ -20,7 +20,7 @@ const LEGENDS: Partial<Record<By, [string, string][]>> = {
   ],
   use: [
     ['free', 'Free'],
-    ['hold', 'Held, under 5 % busy'],
+    ['hold', `Held, under ${IDLE_PERCENT} % busy`],
     ['part', 'Under 50 %'],
     ['full', '50 % and more'],
     ['none', 'Not measured'],
@@ -238,6 +238,7 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
   const { data } = useQuery<{ jobs: Job[] }>(held ? '/v1/jobs?state=active&full=1&limit=10000' : null, ['nodes']);
   useEffect(() => {
     if (by !== 'use') return;
+    refresh(MEASURED); // what is shown may be as old as the last change of a node
     const timer = setInterval(() => refresh(MEASURED), MEASURED_EVERY_MS);
     return () => clearInterval(timer);
   }, [by]);

@@ -57,7 +57,7 @@ std::string line_text(const std::string& what, const json& line) {
 
 // "0: 12 %, 1: 90 %"; nothing where the node has no more than one.
 std::string gpus_text(const json& node) {
-  const json& devices = node.at("devices");
+  const json devices = node.value("devices", json::array());  // an older server has none
   if (devices.size() < 2) return "";
   std::string out;
   for (const json& one : devices) {

@@ -22,6 +22,7 @@ Counts count(const State& state, const Executor& executor, const Pool& pool, con
   for (const Node& node : state.nodes) {
     const NodeExecutor* here = find_executor(node, executor.name);
     if (here == nullptr || node.removed) continue;
+    if (!has_agent(node) && node.backend != executor.name) continue;  // another one's alone
     // In the job's pool: where the executor has nodes elsewhere, the pool is what is wrong.
     if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
     ++counts.has;
