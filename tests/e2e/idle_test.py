@@ -103,9 +103,12 @@ class IdleTest(unittest.TestCase):
         self.assertRegex(ended["idle"]["evidence"], r"^GPU at 0\.00 % for 4 s \(limit 5 %\); CPU at \d\.\d\d % for 4 s \(limit 10 %\)$")
         self.assertEqual(self.cluster.job(works)["state"], "running")
         self.assertEqual(self.events(works, "IdleObserved"), [])
-        # The same is what people are shown.
-        steps = self.api.call("GET", f"/v1/jobs/{works}/use")["cpu"]["mean"]
-        self.assertGreater(max(step for step in steps if step is not None), 10, "a step that was hardly measured is null")
+        # The same is what people are shown, once half a step of ten seconds was measured.
+        def steps():
+            shown = self.api.call("GET", f"/v1/jobs/{works}/use")["cpu"]["mean"]
+            return [step for step in shown if step is not None]
+
+        self.assertGreater(max(until(steps, 60, "a step that was measured")), 10)
         self.assertRegex(self.cluster.run("use", str(works)).stdout, r"(?m)^  GPU +0 %  ▁+$")
 
     def test_a_restart_loses_no_warning_and_input_ends_it(self):
