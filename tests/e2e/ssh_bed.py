@@ -14,12 +14,13 @@ MEGABYTE = 1 << 20
 
 class SshBed(unittest.TestCase):
     """A job of ada's that runs, `cls.job`, and a gateway that lets her in."""
+    AGENT_OPTIONS = ()
 
     @classmethod
     def setUpClass(cls):
         cls.images = tempfile.mkdtemp(prefix="dove-ssh-images.")
         make_bare_image(cls.images + "/bare")
-        cls.cluster = Cluster(agent_options=["--images", cls.images, "--volume-roots", "/usr"]).__enter__()
+        cls.cluster = Cluster(agent_options=["--images", cls.images, "--volume-roots", "/usr", *cls.AGENT_OPTIONS]).__enter__()
         try:
             cls.begin()
         except BaseException:

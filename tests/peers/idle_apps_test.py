@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""JupyterLab as PyPI has it, under a rule that ends idle sessions: a busy kernel is no idleness though the browser is gone; an idle
-one ends, though an open page goes on polling. Skips where JupyterLab is missing (`tools/peer_tools`); with CI=true that is a failure.
+"""JupyterLab as PyPI has it and code-server as npm has it, under a rule that ends idle sessions. A busy kernel is no idleness though
+the browser is gone; an idle one ends, though an open page goes on polling. An editor whose page is open goes on, and ends once the
+page is closed. Skips where one of them is missing (`tools/peer_tools`); with CI=true that is a failure.
 """
-# limit_s: 240
+# limit_s: 400
 import base64
 import http.client
 import json
@@ -10,10 +11,12 @@ import os
 import socket
 import sys
 import threading
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 APPS = os.environ.get("PEER_APPS", os.path.join(ROOT, "build/peer-apps/bin"))
+CODE = os.environ.get("PEER_CODE", os.path.join(ROOT, "build/peer-code"))
 SKIP = 77
 sys.path.insert(0, os.path.join(ROOT, "tests/e2e"))
 from cluster import Cluster, until  # noqa: E402
@@ -107,9 +110,37 @@ class IdleApps(SessionBed):
         events = self.cluster.api.call("GET", f"/v1/events?job={night.job}&kind=IdleObserved")["events"]
         self.assertEqual(events, [], "the night's training was never warned")
 
+    def test_an_editor_lasts_as_long_as_its_page_and_one_that_nobody_opened_ends(self):
+        opened, unopened = (self.session("code", f"--program={CODE}/bin/code-server", "-c", "1") for _ in range(2))
+        port, _ = opened.url()
+        unopened.url()
+        closed = threading.Event()
+
+        def look():  # on one connection, as a page does that stays open
+            page = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            while not closed.wait(1):
+                page.request("GET", "/static/out/browser/serviceWorker.js")
+                page.getresponse().read()
+            page.close()
+        page = threading.Thread(target=look)
+        page.start()
+        self.addCleanup(page.join)
+        self.addCleanup(closed.set)
+        opened_at = time.monotonic()
+        self.cluster.api.call("PUT", "/v1/objects/idle_rule/all", {"no_input_for_s": 5, "grace_s": 0, "warning_s": 2})
+        self.assertEqual(self.cluster.wait(unopened.job, limit_s=60)["state"], "stopped_idle")
+        # Its heart beats once a minute, which is longer than the rule's limit.
+        while time.monotonic() < opened_at + 75:
+            self.assertEqual(self.cluster.job(opened.job)["state"], "running")
+            time.sleep(1)
+        events = self.cluster.api.call("GET", f"/v1/events?job={opened.job}&kind=IdleObserved")["events"]
+        self.assertEqual(events, [], "its page is open")
+        closed.set()
+        self.assertEqual(self.cluster.wait(opened.job, limit_s=100)["state"], "stopped_idle")
+
 
 if __name__ == "__main__":
-    if not os.path.exists(APPS + "/jupyter-lab"):
-        print("skipped: JupyterLab is missing (tools/peer_tools)")
+    if not os.path.exists(APPS + "/jupyter-lab") or not os.path.exists(CODE + "/ready"):
+        print("skipped: JupyterLab or code-server is missing (tools/peer_tools)")
         sys.exit(SKIP)
     unittest.main(verbosity=2)

@@ -26,6 +26,7 @@ constexpr std::size_t kListMax = 4096;  // kernels, terminals
 constexpr std::string_view kTerminals = "/api/terminals";
 constexpr std::string_view kJupyter = "jupyter";
 constexpr std::string_view kCodeServer = "code_server";
+constexpr std::int64_t kCodeServerBeat_us = 60'000'000;
 
 Error bad_answer(std::string message) {
   return Error{ErrorKind::kInvalid, "bad_answer", std::move(message), "app.activity"};
@@ -143,13 +144,16 @@ Result<AppWord> word_of_jupyter(const Json& kernels, const Json& terminals) {
   return word;
 }
 
+// It notes use once a minute: whatever came within the minute after a beat is in no answer until the
+// next one, so all of that minute counts.
 Result<AppWord> word_of_code_server(const Json& health) {
   const auto beat = health.is_object() ? health.find("lastHeartbeat") : health.end();
   if (!health.is_object() || beat == health.end() || !beat->is_number_unsigned()) {
     return bad_answer("the app's answer has no number 'lastHeartbeat'");
   }
-  const auto beat_ms = std::min<std::uint64_t>(beat->get<std::uint64_t>(), INT64_MAX / 1000);
-  return AppWord{false, static_cast<std::int64_t>(beat_ms) * 1000};
+  const auto beat_ms = std::min<std::uint64_t>(beat->get<std::uint64_t>(), INT64_MAX / 2000);
+  if (beat_ms == 0) return AppWord{};
+  return AppWord{false, static_cast<std::int64_t>(beat_ms) * 1000 + kCodeServerBeat_us};
 }
 
 }  // namespace

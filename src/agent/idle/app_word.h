@@ -18,7 +18,9 @@ namespace dove::agent {
 
 struct AppWord {
   bool in_use = false;       // it computes for its user: a busy kernel
-  std::int64_t last_us = 0;  // when it was last used, by this machine's clock; 0: it does not say
+  // When it was last used at the latest, by this machine's clock: also in the future, where the app
+  // says it by the minute. 0: it does not say.
+  std::int64_t last_us = 0;
 };
 
 // The paths that answer, in the order in which they are asked; none: AppSpec::activity is "".

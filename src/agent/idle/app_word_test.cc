@@ -39,10 +39,13 @@ TEST(AppWord, JupytersKernelsAndTerminalsSayIt) {
   EXPECT_EQ(read_app_word(app, {"[]", "[]"})->last_us, 0) << "no kernel was started";
 }
 
+TEST(AppWord, CodeServerBeatsOnceAMinuteSoAllOfTheMinuteCounts) {
+  const AppSpec app = app_of("code_server");
+  EXPECT_EQ(read_app_word(app, {R"({"status":"alive","lastHeartbeat":1500})"})->last_us, 61'500'000);
+  EXPECT_EQ(read_app_word(app, {R"({"status":"expired","lastHeartbeat":0})"})->last_us, 0);
+}
+
 TEST(AppWord, OthersSayWhenTheyWereUsedLast) {
-  EXPECT_EQ(
-      read_app_word(app_of("code_server"), {R"({"status":"alive","lastHeartbeat":1500})"})->last_us,
-      1'500'000);
   EXPECT_EQ(
       read_app_word(app_of("/used"), {R"({"last_activity":"1970-01-01T00:00:02Z"})"})->last_us,
       2'000'000);
