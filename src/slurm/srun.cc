@@ -14,7 +14,8 @@ namespace dove::slurm {
 namespace {
 
 // What each task does first. Its arguments: for each task of the node its rank, output, error
-// output and devices; "--"; what it is to run.
+// output and devices; "--"; what it is to run. Where srun is our command, which puts Slurm's number
+// back for Slurm's own, the job is known by our number inside, too.
 constexpr const char kBegin[] = R"sh(
 i=$SLURM_LOCALID
 while [ "$i" -gt 0 ]; do shift 4; i=$((i - 1)); done
@@ -37,6 +38,10 @@ if [ "$take" != all ]; then
   unset IFS
   export CUDA_VISIBLE_DEVICES="$list"
 fi
+export DOVE_SLURM_JOB_ID="$SLURM_JOB_ID"
+case $(readlink -f -- "$(command -v srun)") in
+  */dove) export SLURM_JOB_ID="$DOVE_JOB_ID" SLURM_JOBID="$DOVE_JOB_ID" ;;
+esac
 export DOVE_RANK="$rank" SLURM_PROCID="$rank" SLURM_NTASKS="$DOVE_TASKS" SLURM_NPROCS="$DOVE_TASKS"
 export SLURM_NNODES="$DOVE_NODES" SLURM_JOB_NUM_NODES="$DOVE_NODES"
 export SLURM_SUBMIT_DIR="${SLURM_SUBMIT_DIR:-$DOVE_WORKDIR}"

@@ -13,6 +13,7 @@
 #include "cli/face.h"
 #include "cli/families.h"
 #include "cli/slurm/immediate.h"
+#include "cli/slurm/slurms_srun.h"
 #include "cli/slurm/step_container.h"
 #include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
@@ -236,6 +237,7 @@ Result<int> run_srun(const Invocation& invocation) {
     print("slurm 22.05 (dove)\n");
     return 0;
   }
+  if (is_in_slurm()) return run_slurms_srun(invocation);
   if (invocation.operands.empty())
     return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
   TRY(check_one_group(invocation));
@@ -261,7 +263,9 @@ CommandSpec srun_spec() {
       "submits\n"
       "a job of the program, prints what it prints, and cancels it on Ctrl-C. Exits with the "
       "highest\n"
-      "exit code of the tasks.";
+      "exit code of the tasks. Inside a job that a Slurm runs it becomes the next srun of PATH, "
+      "which is\n"
+      "Slurm's, and the step's tasks and file names have the job's number here.";
   std::string letters;
   for (const jobfiles::StepOption& option : jobfiles::step_options()) {
     OptionSpec one;
