@@ -66,8 +66,8 @@ struct ContainerSpec {
   bool root = false;        // the task's user is root inside
 };
 
-// What people use a session for: a program of the job that serves web pages. It has no effect on
-// how the job is run; who connects (`dove open`) reads it.
+// What people use a session for: a program of the job that serves web pages. Who connects (`dove
+// open`) reads it; a job in an image also gets a home by it, which its attempts share.
 struct AppSpec {
   std::string name;       // "notebook"; empty: the job is no session
   std::int32_t port = 0;  // of rank 0, on loopback; 0: `socket`

@@ -66,7 +66,10 @@ cli::CommandSpec spec() {
        "authorities that the controller's certificate may be from (the cluster's own is known by\n"
        "the join token, others by the system)",
        false},
-      {"shared", 0, "DIR", "directory that all nodes share, for checkpoints (DATA/shared)", false},
+      {"shared", 0, "DIR",
+       "directory that all nodes share, for checkpoints and the homes of sessions in images "
+       "(DATA/shared)",
+       false},
       {"stage", 0, "DIR", "on the node's own disk: checkpoints are written here first (nowhere)",
        false},
       {"inventory", 0, "FILE", "emulate the devices in this YAML or TOML file", false},
@@ -229,7 +232,9 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   }
   options.address = given.text("address", "127.0.0.1");
   options.shared_directory = fs::absolute(given.text("shared", options.data_dir + "/shared"));
-  fs::create_directories(options.shared_directory + "/checkpoints", error);
+  for (const char* own : {"/checkpoints", "/homes"}) {
+    fs::create_directories(options.shared_directory + own, error);
+  }
   options.bin_directory = options.data_dir + "/bin";
   options.python_directory = options.data_dir + "/python";
   if (given.has("stage")) options.stage_directory = fs::absolute(given.text("stage", ""));

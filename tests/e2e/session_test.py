@@ -376,6 +376,21 @@ class ContainerSessionTest(SessionBed):
         self.assertNotIn("workdir", exec_of)
         session.end()
 
+    def test_a_session_in_an_image_keeps_its_home_when_it_is_stopped_and_started(self):
+        volumes = f"/usr:/usr,{self.root}/programs:{self.root}/programs"
+        session = self.session("notebook", "--image=bare", f"--volume={volumes}", f"--program={self.program}", "-c", "1", "--mem=256M")
+        session.url()
+        session.end()
+        job = str(session.job)
+        shell = ("exec", job, "--", "sh", "-c")
+        self.assertEqual(self.cluster.run(*shell, "cd && pwd && echo kept > note").stdout, "/home/user\n")
+        self.cluster.run("stop", job)
+        self.cluster.wait_state(job, "held")
+        self.cluster.run("start", job)
+        self.cluster.wait_state(job, "running")
+        self.assertEqual(self.cluster.run(*shell, "cat ~/note").stdout, "kept\n")
+        self.cluster.run("cancel", job)
+
 
 if __name__ == "__main__":
     unittest.main()

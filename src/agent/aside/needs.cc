@@ -35,7 +35,7 @@ Result<void> meet(const Needs& needs) {
   for (const std::string& path : needs.places) {
     const Result<void> made = make_place(path, needs, user);
     if (made.ok()) continue;
-    telemetry::log(telemetry::Level::kWarning, "no_checkpoints",
+    telemetry::log(telemetry::Level::kWarning, "no_directory",
                    {{"path", path}, {"why", made.error().message}});
   }
   if (needs.workdir.empty()) return {};

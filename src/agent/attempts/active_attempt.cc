@@ -9,6 +9,7 @@
 
 #include "agent/attempts/attempt_record.h"
 #include "agent/attempts/held_slots.h"
+#include "agent/tasks/session_home.h"
 #include "agent/tasks/shim_status.h"
 #include "telemetry/log.h"
 
@@ -43,6 +44,9 @@ Needs ActiveAttempt::needs(const ContainerSpec& container, const std::string& wo
   if (!facts.stage_directory.empty()) needs.places.push_back(stage_of(facts, order_.key));
   if (!facts.shared_directory.empty() && (context_.mapped_users || needs.contained)) {
     needs.places.push_back(checkpoints_of(facts, order_.key.job));
+  }
+  if (const std::string home = session_home_of(facts, order_); !home.empty()) {
+    needs.places.push_back(home);
   }
   return needs;
 }

@@ -16,6 +16,7 @@
 #include "agent/health/progress.h"
 #include "agent/secrets/task_secrets.h"
 #include "agent/tasks/output_path.h"
+#include "agent/tasks/session_home.h"
 #include "containers/place.h"
 #include "model/huge_pages.h"
 
@@ -315,6 +316,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   use_image_environment(context, own, plan);
   const std::string checkpoints = checkpoints_of(context.facts, context.order.key.job);
   plan.shared.push_back({checkpoints, checkpoints, true});
+  give_session_home(context.facts, context.order, plan);
   const std::string progress = own_progress_directory(context.attempt_directory);
   plan.shared.push_back({progress, progress, true, true});
   const std::string sockets = sockets_directory(context.attempt_directory, context.order.exec);

@@ -50,6 +50,39 @@ TEST_F(TaskPlanTest, HugePagesMayLieOnAnyNumaNode) {
   EXPECT_TRUE(made->numa_nodes.empty());
 }
 
+TEST_F(TaskPlanTest, ASessionInAnImageHasAHomeThatItsAttemptsShare) {
+  const auto homes_of = [](const TaskPlan& made) {
+    std::vector<std::string> targets;
+    for (const SharedPath& shared : made.shared) {
+      if (shared.source == "/shared/homes/5f0c-7") targets.push_back(shared.target);
+    }
+    return targets;
+  };
+  facts_.cluster_id = "5f0c";
+  order_.exec.container.image = "lab";
+  facts_.shared_directory = "/shared";
+  EXPECT_TRUE(homes_of(*plan()).empty()) << "no session";
+  order_.exec.app.name = "notebook";
+  Result<TaskPlan> made = plan();
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(homes_of(*made), std::vector<std::string>{"/home/user"});
+  EXPECT_EQ(made->environment.at("HOME"), "/home/user");
+  EXPECT_EQ(made->container.workdir, "/home/user");
+
+  order_.exec.container.root = true;
+  order_.exec.container.workdir = "/workspace";
+  made = plan();
+  EXPECT_EQ(homes_of(*made), std::vector<std::string>{"/root"});
+  EXPECT_EQ(made->container.workdir, "/workspace");
+
+  order_.exec.container.volumes = {{"/data/root", "/root", true}};
+  EXPECT_TRUE(homes_of(*plan()).empty()) << "it has one there";
+  order_.exec.container.volumes = {{"/data/r", "/roo", true}};
+  EXPECT_FALSE(homes_of(*plan()).empty());
+  order_.exec.environment["HOME"] = "/data";
+  EXPECT_TRUE(homes_of(*plan()).empty()) << "it says where";
+}
+
 TEST_F(TaskPlanTest, CardsOfItsOwnAreOutOfReachInTheNetworkOfItsGang) {
   order_.exec.container.image = "train";
   order_.placement.countables = {{"nics", 1}};
