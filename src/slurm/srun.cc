@@ -52,7 +52,13 @@ if [ "$DOVE_NODES" -gt 1 ]; then
 fi
 cd -- "$DOVE_WORKDIR" || exit 1
 )sh";
+// A command's tasks are ranks that meet (model/rendezvous.h): all but which one this is came along.
 constexpr const char kRun[] = R"sh(
+export RANK="$rank" LOCAL_RANK="$SLURM_LOCALID" TF_CONFIG="${TF_CONFIG%:*}:$rank}}" DOVE_GIVEN=
+for name in GROUP_RANK LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT NODE_RANK PET_MASTER_ADDR \
+  PET_MASTER_PORT PET_NNODES PET_NODE_RANK PET_RDZV_BACKEND PET_RDZV_ENDPOINT PET_RDZV_ID RANK TF_CONFIG WORLD_SIZE; do
+  eval "DOVE_GIVEN=\"\${DOVE_GIVEN:+\$DOVE_GIVEN }$name=\$$name\""
+done
 exec "$@" <"$DOVE_STDIN"
 )sh";
 // The script comes in by standard input. It is run from a file without a name, so nothing is left

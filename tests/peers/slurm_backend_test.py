@@ -29,6 +29,27 @@ name: robot
 service_of: infrastructure
 """
 
+# Rank 0 takes the others in, where all of them were told, and says who came: rank, its number on the node, the node's.
+MEETS = """
+import os, socket, time
+own = "/".join(os.environ[name] for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
+at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+size = int(os.environ["WORLD_SIZE"])
+if os.environ["RANK"] == "0":
+    server, came = socket.create_server(at), [own]
+    while len(came) < size:
+        came.append(server.accept()[0].recv(64).decode())
+    print(size, "ranks:", *sorted(came))
+else:
+    print(os.environ["DOVE_GIVEN"])
+    for _ in range(300):
+        try:
+            socket.create_connection(at).sendall(own.encode())
+            break
+        except OSError:
+            time.sleep(0.1)
+"""
+
 
 class Backend(SharedNodes):
     @classmethod
@@ -102,6 +123,14 @@ class Backend(SharedNodes):
             index = next(i for name, i in devices if name == node)
             self.assertEqual(self.output(job, name=f"rank-{rank}.out")[1],
                              f"{rank} of 2 on {node} gpus {index}\n")
+
+    def test_ranks_of_a_command_find_each_other_as_under_our_agents(self):
+        job = self.run_there("/usr/bin/python3", "-c", MEETS, tasks=4, nodes=2, stdout_path="meet-%t.out")
+        self.ended(job)
+        self.assertEqual(self.output(job, name="meet-0.out")[1], "4 ranks: 0/0/0 1/1/0 2/0/1 3/1/1\n")
+        given = dict(word.split("=", 1) for word in self.output(job, name="meet-3.out")[1].split())
+        self.assertEqual((given["RANK"], given["PET_NNODES"], given["PET_NODE_RANK"]), ("3", "2", "1"))
+        self.assertEqual(json.loads(given["TF_CONFIG"])["task"], {"type": "worker", "index": 3})
 
     def test_exit_codes_and_output_that_is_its_users(self):
         job = self.sh("id -un; pwd; echo wrong >&2; echo \"$A\"; exit 3", environment={"A": "x  y; $(false)"})

@@ -39,6 +39,30 @@ srun python TRAIN
 """
 
 
+STANDALONE = """\
+#!/bin/bash
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=2
+export OMP_NUM_THREADS=1
+torchrun --standalone --nproc-per-node 4 TRAIN
+"""
+ON_ONE_NODE = "[(0, 0), (1, 1), (2, 2), (3, 3)]"
+ON_TWO_NODES = "[(0, 0), (1, 1), (2, 0), (3, 1)]"
+
+
+def filled(text):
+    return text.replace("PORT", str(random.randint(20000, 29999))).replace("TRAIN", TRAIN)
+
+
+def loss_of(text, places):
+    """What the training said in the end, if its four ranks were there."""
+    match = re.search(r"world (\d+) places (\[.*\]) loss (\S+)", text)
+    assert match and (match[1], match[2]) == ("4", places), text
+    assert float(match[3]) < 1e-2, text
+    return match[3]
+
+
 class Torch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -47,28 +71,25 @@ class Torch(unittest.TestCase):
         cls.cluster.environment["PATH"] = f"{VENV}/bin:{cls.cluster.environment['PATH']}"
         cls.losses = {}
 
-    def said(self, job, text):
+    def said(self, job, text, places=ON_TWO_NODES):
         found = self.cluster.wait(int(job), LIMIT_S)
-        text = text if text is not None else self.cluster.logs(job)
-        self.assertEqual(found["state"], "completed", text() if callable(text) else text)
-        text = text() if callable(text) else text
-        match = re.search(r"world (\d+) places (\[.*\]) loss (\S+)", text)
-        self.assertTrue(match, text)
-        self.assertEqual((match[1], match[2]), ("4", "[(0, 0), (1, 1), (2, 0), (3, 1)]"))
-        self.assertLess(float(match[3]), 1e-2)
+        text = text() if text is not None else self.cluster.logs(job)
+        self.assertEqual(found["state"], "completed", text)
+        loss = loss_of(text, places)
         # The samples of a rank are the same whoever started it.
-        self.losses.setdefault("loss", match[3])
-        self.assertEqual(match[3], self.losses["loss"])
+        self.assertEqual(loss, self.losses.setdefault("loss", loss))
 
-    def script(self, name, text):
+    def script(self, name, text, places=ON_TWO_NODES):
         path = f"{self.cluster.folder}/{name}"
-        text = text.replace("PORT", str(random.randint(20000, 29999))).replace("TRAIN", TRAIN)
-        job = self.cluster.run("--parsable", "-o", path + ".out", name="sbatch", input=text).stdout.strip()
+        job = self.cluster.run("--parsable", "-o", path + ".out", name="sbatch", input=filled(text)).stdout.strip()
 
         def output():
             with open(path + ".out") as file:
                 return file.read()
-        self.said(job, output)
+        self.said(job, output, places)
+
+    def test_torchrun_on_one_node(self):
+        self.script("standalone", STANDALONE, ON_ONE_NODE)
 
     def test_torchrun_by_the_published_batch_script(self):
         self.script("torchrun", TORCHRUN)

@@ -39,7 +39,7 @@ TEST(Environment, GivesEachTaskItsRendezvous) {
   const LaunchOrder order = gang();
   const Environment e = task_environment(facts(), order, order.placement.tasks[0], "/attempt");
   EXPECT_EQ(e.at("MASTER_ADDR"), "10.0.0.1");
-  EXPECT_EQ(e.at("MASTER_PORT"), std::to_string(master_port(order.key)));
+  EXPECT_EQ(e.at("MASTER_PORT"), std::to_string(master_port(order.key.job, order.key.attempt)));
   EXPECT_EQ(e.at("WORLD_SIZE"), "3");
   EXPECT_EQ(e.at("RANK"), "2");
   EXPECT_EQ(e.at("LOCAL_RANK"), "0");
@@ -134,7 +134,7 @@ TEST(Environment, AStepFillsGapsOnly) {
   // Its ranks meet where they are, not where the job begins.
   EXPECT_EQ(e.at("PET_MASTER_ADDR"), "10.0.0.2");
   EXPECT_EQ(e.at("PET_NNODES"), "1");
-  EXPECT_NE(e.at("MASTER_PORT"), std::to_string(master_port(order.key)));
+  EXPECT_NE(e.at("MASTER_PORT"), std::to_string(master_port(order.key.job, order.key.attempt)));
   const std::string& given = e.at("DOVE_GIVEN");
   EXPECT_NE(given.find("LOCAL_RANK=0"), std::string::npos) << given;
   EXPECT_EQ(given.find(" RANK="), std::string::npos) << given;

@@ -8,6 +8,7 @@
 
 #include "codec/json.h"
 #include "core/state/executors/linux_user.h"
+#include "model/rendezvous.h"
 #include "text/hostlist.h"
 #include "text/output_pattern.h"
 #include "text/srun_variables.h"
@@ -60,6 +61,23 @@ std::string path_of(const core::Job& job, const core::WantedWork& work, const st
   });
 }
 
+// Where the tasks meet, for all of a node: whoever starts them says which rank each is.
+void add_rendezvous(const core::State& state, const core::WantedWork& work, Json& all) {
+  const core::Attempt& attempt = work.job->attempts.back();
+  Rendezvous rendezvous;
+  for (const core::PlacementRecord& record : attempt.placements) {
+    const core::Node& node = *state.find_node(record.placement->node);
+    std::vector<Rank> ranks;
+    for (const TaskGrant& task : record.placement->tasks) ranks.push_back(task.rank);
+    // A node without an agent has no address but its name.
+    rendezvous.nodes.push_back({node.address.empty() ? node.name : node.address, std::move(ranks)});
+  }
+  rendezvous.id = fmt::format("{}.{}", work.job->id.value, attempt.number);
+  rendezvous.port = master_port(work.job->id, attempt.number);
+  const RankPlace place{0, 0, work.placement->node_rank};
+  for (const auto& [name, value] : rank_variables(rendezvous, place)) all[name] = value;
+}
+
 // What tasks find out about their job; their own variables come before.
 Json environment_of(const core::State& state, const core::WantedWork& work, const ExecSpec& exec) {
   const core::Job& job = *work.job;
@@ -83,6 +101,7 @@ Json environment_of(const core::State& state, const core::WantedWork& work, cons
     all["SLURM_ARRAY_TASK_ID"] = std::to_string(job.array_index);
   }
   for (const auto& [name, value] : exec.environment) all[name] = value;
+  if (job.spec->launch != LaunchMode::kBatch) add_rendezvous(state, work, all);
   return all;
 }
 
