@@ -63,7 +63,7 @@ Result<void> CommandGate::place(const std::string& handle, const GatePlacing& pl
                                  "AdminComment=" + placing.mark,
                                  "NodeList=" + placing.nodes,
                                  "StartTime=now"};
-  if (placing.clears_words) words.emplace_back("Comment=");
+  if (placing.comment) words.push_back("Comment=" + *placing.comment);
   return run(std::move(words));
 }
 

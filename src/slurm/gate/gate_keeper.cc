@@ -15,6 +15,7 @@ namespace dove::slurm {
 namespace {
 
 constexpr const char kOurWords[] = "dovetail: ";
+constexpr const char kBehindTheirs[] = " | dovetail: ";  // where its user has written a comment
 constexpr std::size_t kWordsBytesMax = 200;
 constexpr int kSays_per_look = 4;
 constexpr std::size_t kTakeOuts_per_look = 16;
@@ -64,6 +65,12 @@ int tasks_at_once(const std::string& tasks) {
   if (at == std::string::npos) return 0;
   const auto list = read_index_list(tasks.substr(at + 1));
   return list && !list->empty() ? list->front() : 1;
+}
+
+// What the job's user wrote of its comment.
+std::string own_comment(const std::string& comment) {
+  if (comment.starts_with(kOurWords)) return "";
+  return comment.substr(0, comment.find(kBehindTheirs));
 }
 
 }  // namespace
@@ -277,11 +284,11 @@ void GateKeeper::hear(const GateJob& said, const JobSeen& job, std::int64_t now_
                   {"why_not", ended.ok() ? "" : ended.error().message}});
 }
 
-// A comment that its user wrote stays.
+// A comment that its user wrote stays, before ours.
 void GateKeeper::say(const JobSeen& job, const std::string& words) {
-  const std::string text = line_of(kOurWords + words);
-  const bool is_ours = job.gate->comment.empty() || job.gate->comment.starts_with(kOurWords);
-  if (!is_ours || text == job.gate->comment || said_[job.id] == text || says_left_ <= 0) return;
+  const std::string own = own_comment(job.gate->comment);
+  const std::string text = line_of(own.empty() ? kOurWords + words : own + kBehindTheirs + words);
+  if (text == job.gate->comment || said_[job.id] == text || says_left_ <= 0) return;
   --says_left_;
   if (control_.say(job.gate->handle, text).ok()) said_[job.id] = text;
 }
@@ -401,7 +408,8 @@ bool GateKeeper::let_go(const std::vector<GatePlacing>& places,
   for (GatePlacing one : places) {
     if (user_holds_.contains(one.slurm_job)) continue;  // the ledger has not heard it yet
     const JobSeen& job = *jobs.at(one.slurm_job);
-    one.clears_words = job.gate->comment.starts_with(kOurWords);
+    const std::string own = own_comment(job.gate->comment);
+    if (own != job.gate->comment) one.comment = own;
     Result<void> done = control_.place(job.gate->handle, one);
     changed = done.ok() || changed;
     if (done.ok()) said_.erase(one.slurm_job);

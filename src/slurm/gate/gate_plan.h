@@ -11,6 +11,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,8 +52,8 @@ struct GatePlacing {
   std::int64_t slurm_job = 0;
   std::string mark;
   std::string nodes;
-  std::string first_node = {};  // of these
-  bool clears_words = false;    // why it waited, which we wrote for its user
+  std::string first_node = {};              // of these
+  std::optional<std::string> comment = {};  // its user's own, where why it waited stands in it
 };
 
 struct GatePutBack {
