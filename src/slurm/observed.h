@@ -58,6 +58,8 @@ struct GateSeen {
   std::int64_t submitted_s = 0;  // since 1970 UTC
   std::int64_t begins_s = 0;     // not before; 0: it says nothing
   std::int64_t limit_minutes = 0;
+  std::int64_t nice = 0;  // more: later
+  std::string qos;
   std::string reason;       // why Slurm does not start it, in its word
   std::string comment;      // that its user, or we, wrote
   std::string handle;       // what scontrol calls it: "17"; "17_3", for 17 may be a whole array

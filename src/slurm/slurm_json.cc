@@ -24,6 +24,7 @@ constexpr std::size_t kJobsMax = 1'000'000;
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr std::int64_t kCoresMax = 65'536;  // of a node
 constexpr std::int64_t kMemoryMax_mib = std::int64_t{1} << 40;
+constexpr std::int64_t kNiceMax = 1'000'000;  // as the controller takes it
 
 Error not_understood(std::string what) {
   return Error{ErrorKind::kInvalid, "slurm_output",
@@ -353,6 +354,8 @@ GateSeen read_gate(const json& object) {
   gate.submitted_s = number("submit_time");
   gate.begins_s = number("eligible_time");
   gate.limit_minutes = number("time_limit");
+  gate.nice = std::clamp<std::int64_t>(number("nice"), -kNiceMax, kNiceMax);
+  gate.qos = text_of(object, "qos");
   gate.reason = text_of(object, "state_reason");
   gate.comment = text_of(object, "comment");
   gate.array_tasks = text_of(object, "array_task_string");

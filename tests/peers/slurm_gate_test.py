@@ -8,6 +8,7 @@ Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
 """
 import pwd
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -149,13 +150,29 @@ class Gate(SharedNodes):
         ours = [self.submit(GPUS, node=f"n{i}") for i in range(NODES)]
         for job in ours:
             self.started(job)
-        theirs = self.gated("--gres=gpu:1")
+        theirs, noted = self.gated("--gres=gpu:1"), self.gated("--gres=gpu:1", "--comment=run 7")
+        until(lambda: re.search(r"^run 7 \| dovetail: .*n", self.lab.run(f"squeue -h -j {noted} -o %k")), 60, "our words behind theirs")
         until(lambda: "dovetail: " in self.lab.run(f"squeue -h -j {theirs} -o %k"), 60, "our words")
         self.assertEqual(self.state(theirs), "PENDING")
         self.assertEqual(self.lab.fields(theirs)["Priority"], "0")
         self.cluster.run("cancel", str(ours[1]))
         self.assertTrue(all(node == "n1" for node, _ in self.in_its_place(theirs)))
         self.assertNotIn("dovetail", self.lab.run(f"squeue -h -j {theirs} -o %k"))
+        self.in_its_place(noted)
+        self.assertEqual(self.lab.run(f"squeue -h -j {noted} -o %k").strip(), "run 7")
+
+    def test_the_nicer_one_starts_later(self):
+        ours = [self.submit(GPUS, node=f"n{i}") for i in range(NODES)]
+        for job in ours:
+            self.started(job)
+        nice, plain = self.gated(f"--gres=gpu:{GPUS}", "--nice=70"), self.gated(f"--gres=gpu:{GPUS}")
+        self.assertEqual([self.cluster.job(self.known_as(job))["priority"] for job in (nice, plain)], [-70, 0])
+        self.cluster.run("cancel", str(ours[0]))
+        self.in_its_place(plain)
+        self.assertEqual(self.state(nice), "PENDING")
+        # To Slurm a change of it would be a priority, and the hold's end.
+        self.assertNotEqual(self.lab.as_user("scontrol", "update", f"JobId={nice}", "Nice=0")[0], 0)
+        self.assertEqual(self.lab.fields(nice)["Priority"], "0")
 
     def test_cancelled_on_either_side_while_it_is_held(self):
         ours = [self.submit(GPUS, node=f"n{i}") for i in range(NODES)]

@@ -322,11 +322,12 @@ class GateJobsTest : public ExecutorsTest {
     declare(true);
     sync(said());
   }
-  void declare(bool gate) {
+  void declare(bool gate, const Json& queues = Json::object()) {
     ASSERT_LT(live.call("PUT", "/v1/objects/executor/slurm",
                         {{"service_account", "slurm-1"},
                          {"nodes", {"n[1-2]"}},
                          {"placeholders", false},
+                         {"queues", queues},
                          {"gate", gate}})
                   .status,
               300);
@@ -354,6 +355,26 @@ class GateJobsTest : public ExecutorsTest {
 
   std::uint64_t told = 0;
 };
+
+TEST_F(GateJobsTest, ItsNiceAndItsQosCount) {
+  for (const char* name : {"day", "night"}) {
+    ASSERT_LT(live.call("PUT", std::string("/v1/objects/queue/") + name, Json::object()).status,
+              300);
+  }
+  declare(true, {{"lab", "day"}, {"qos:long", "night"}});
+  const auto shown = [&](const char* id, Json more) {
+    more["account"] = "lab";
+    const Json taken = first(take(id, std::move(more)));
+    EXPECT_NE(taken.at("job"), 0) << taken.dump();
+    return live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body;
+  };
+  Json job = shown("1", {{"nice", 50}, {"qos", "normal"}});
+  EXPECT_EQ(job.value("priority", 0), -50) << job.dump();
+  EXPECT_EQ(job.value("queue", ""), "day");
+  job = shown("2", {{"nice", -1'000'000}, {"qos", "long"}});
+  EXPECT_EQ(job.value("priority", 0), 1'000'000);
+  EXPECT_EQ(job.value("queue", ""), "night");
+}
 
 TEST_F(GateJobsTest, AJobThatWaitsThereIsOneOfOursOnce) {
   const Json taken = first(take("77", {{"hold", true}}));

@@ -38,6 +38,8 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
   fields.integer("restarts", job.restarts, 0, INT32_MAX);
   fields.text("user", job.user, kUserRule);
   fields.text("account", job.account);
+  fields.text("qos", job.qos);
+  fields.integer("nice", job.nice, -kNiceMax, kNiceMax);
   fields.text("name", job.name);
   fields.text("partition", job.partition);
   fields.integer("nodes", job.nodes, 1, kNodesMax);
@@ -65,9 +67,13 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   spec.executor = executor.name;
   spec.foreign_job = job.id;
   spec.name = job.name.empty() ? executor.name + "-" + job.id : job.name;
-  if (const auto queue = executor.queues.find(job.account); queue != executor.queues.end()) {
+  for (const std::string& key : {"qos:" + job.qos, job.account}) {
+    const auto queue = executor.queues.find(key);
+    if (queue == executor.queues.end()) continue;
     spec.queue = queue->second;
+    break;
   }
+  spec.priority = -job.nice;
   if (state.pools.contains(job.partition)) spec.pool = job.partition;
   TaskGroup group;
   group.tasks = group.nodes_min = group.nodes_max = job.nodes;

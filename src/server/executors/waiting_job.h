@@ -24,6 +24,8 @@ struct WaitingJob {
   std::int64_t restarts = 0;
   std::string user;  // a Linux user
   std::string account;
+  std::string qos;
+  std::int32_t nice = 0;  // more: later
   std::string name;
   std::string partition;
   std::int32_t nodes = 1;
@@ -42,8 +44,11 @@ struct WaitingJob {
 
 void read_waiting_job(codec::JsonFields& fields, WaitingJob& job);
 
-// Its user is the one of ours whose Linux user it is, its queue that of its account, its pool the
-// one of its partition's name, where there are such. kDenied: nobody of ours is that Linux user.
+constexpr std::int32_t kNiceMax = 1'000'000;  // as priorities of submissions have it
+
+// Its user is the one of ours whose Linux user it is, its queue that of its QOS ("qos:NAME" in the
+// executor's queues) or of its account, its pool the one of its partition's name, where there are
+// such. kDenied: nobody of ours is that Linux user.
 Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
                                         const WaitingJob& job);
 

@@ -82,6 +82,8 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
       {"restarts", gate.restarts},
       {"user", line_of(job.user)},
       {"account", line_of(job.account)},
+      {"qos", line_of(gate.qos)},
+      {"nice", gate.nice},
       {"name", line_of(job.name)},
       {"partition", line_of(split(job.partition, ",").empty() ? "" : split(job.partition, ",")[0])},
       {"nodes", gate.nodes},
