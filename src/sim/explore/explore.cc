@@ -37,6 +37,8 @@ constexpr const char* kToken = "explored-administrator-token";
 // in the proportions of the defaults, so that there are few messages in which nothing happens.
 constexpr std::int64_t kHeartbeat_us = 30 * kMinute_us;
 constexpr std::int64_t kSilence_us = 5 * kHeartbeat_us;
+// The adapter looks once in six minutes at the latest (adapter_process.cc).
+constexpr std::int64_t kReconciled_us = 7 * kMinute_us;
 
 ClusterSettings settings(const ExploreOptions& options) {
   ClusterSettings made = new_cluster_settings();
@@ -308,6 +310,11 @@ class Exploration {
     const core::State* const now = state();
     if (now == nullptr) return oracle_.fail("no controller leads in the end");
     oracle_.finished(*now, *options_.policies);
+    // No job is left that one could be for.
+    run_until(agenda_.now_us() + kReconciled_us);
+    if (const std::string left = slurm_.held_for_us(); !left.empty()) {
+      return oracle_.fail(fmt::format("{} is in Slurm still, and its job has ended", left));
+    }
     verify_log();
   }
 

@@ -20,6 +20,7 @@ constexpr std::int64_t kHour_us = 3'600 * kSecond_us;
 // A record of a job that has ended stays for so long (MinJobAge).
 constexpr std::int64_t kRecordKept_us = 300 * kSecond_us;
 constexpr std::int64_t kMemory_bytes = 1 << 20;
+constexpr const char kOurs[] = "root";  // as whom the adapter asks
 // One command in so many is lost, before or after it was obeyed; one in so many is the last.
 constexpr std::uint64_t kLost = 200;
 constexpr std::uint64_t kDies = 500;
@@ -293,7 +294,7 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   job.node = ask.node;
   job.seen.id = id;
   job.seen.name = ask.name;
-  job.seen.user = "root";
+  job.seen.user = kOurs;
   job.seen.wants_devices = true;
   job.seen.phase = JobPhase::kHolding;
   job.seen.state = "RUNNING";
@@ -313,6 +314,13 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   job.seen.mark = slurm::placeholder_mark(ask.name);
   TRY(answered());
   return id;
+}
+
+std::string SimulatedSlurm::held_for_us() const {
+  for (const auto& [id, record] : jobs_) {
+    if (record.seen.user == kOurs) return record.seen.name;
+  }
+  return "";
 }
 
 Result<void> SimulatedSlurm::release(std::int64_t job) {
