@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Job, NodeBrief } from '../api/types';
-import { groupOf, healthTone, holdersOf, takenTone, tip, tones, useTone } from './heat_colour';
+import { groupOf, healthTone, holdersOf, takenTone, tip, tones, unheldTone, useTone } from './heat_colour';
 
 describe('heat colours', () => {
   it('tells free, partly and wholly taken', () => {
@@ -10,6 +10,7 @@ describe('heat colours', () => {
     const node = { devices_free_milli: [0, 0, 500, 0, 1000], devices_use_percent: [90, 4.9, 30, null, null] };
     expect([0, 1, 2, 3, 4].map((device) => useTone(node, device))).toEqual(['full', 'hold', 'part', 'none', 'free']);
     expect(useTone({ devices_free_milli: [0] }, 0)).toBe('none');
+    expect([0, 2, 4, 5].map((device) => unheldTone(node, device))).toEqual(['none', 'none', 'free', 'free']);
     const shown = { ...node, name: 'n1', gpu_model: '', state: 'ready', jobs: [], findings: [], topology: [], id: 1 };
     expect(tip(shown as unknown as NodeBrief, 0, undefined)).toBe('n1, GPU 0 · 100 % taken · 90 % busy');
   });

@@ -52,11 +52,16 @@ export function takenTone(freeMilli: number): string {
   return freeMilli <= 0 ? 'full' : 'part';
 }
 
+// Of a device whose job is not among those that were read: the reader may not see it, or there are too many.
+export function unheldTone(node: Pick<NodeBrief, 'devices_free_milli'>, device: number): string {
+  return (node.devices_free_milli[device] ?? 1000) >= 1000 ? 'free' : 'none';
+}
+
 // How busy a device was lately, as its node measured it.
 export function useTone(node: Pick<NodeBrief, 'devices_free_milli' | 'devices_use_percent'>, device: number): string {
   const use = node.devices_use_percent?.[device];
   if (use !== undefined && use !== null) return use < IDLE_PERCENT ? 'hold' : use < 50 ? 'part' : 'full';
-  return (node.devices_free_milli[device] ?? 1000) >= 1000 ? 'free' : 'none';
+  return unheldTone(node, device);
 }
 
 export function healthTone(node: Pick<NodeBrief, 'state' | 'findings'>, device: number): string {

@@ -7,7 +7,7 @@ import { Empty, Skeleton, Table } from '../elements/elements';
 import { count } from '../elements/format';
 import { IDLE_PERCENT, MEASURED_EVERY_MS } from '../jobs/use';
 import { onColours, token } from '../frame/mode';
-import { BY, groupOf, healthTone, holdersOf, takenTone, tip, tones, useTone, type By } from './heat_colour';
+import { BY, groupOf, healthTone, holdersOf, takenTone, tip, tones, unheldTone, useTone, type By } from './heat_colour';
 import { Finder, layOut, type Layout } from './heat_layout';
 
 export const MEASURED = 'measured'; // the topic of what nodes measure, which no record tells of
@@ -263,11 +263,15 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
       if (by === 'use') return useTone(node, cell.device);
       if (by === 'health') return healthTone(node, cell.device);
       const holder = holders.get(`${node.name}/${cell.device}`);
-      return holder ? named.get(word(holder))! : 'free';
+      return holder ? named.get(word(holder))! : unheldTone(node, cell.device);
     };
     return {
       toneOf,
-      legend: LEGENDS[by] ?? [['free', 'Free'], ...[...named].map(([name, tone]) => [tone, name] as [string, string])],
+      legend: LEGENDS[by] ?? [
+        ['free', 'Free'],
+        ['none', 'Taken, not known by whom'],
+        ...[...named].map(([name, tone]) => [tone, name] as [string, string]),
+      ],
     };
   }, [by, data, holders, layout, nodes]);
   const holderAt = (index: number) => {

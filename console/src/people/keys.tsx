@@ -92,7 +92,7 @@ function NewKeyForm({ own, onClose, onMade }: { own: boolean; onClose: () => voi
 // Those of `user`; left out: all that the caller may see.
 export function Keys({ user }: { user?: string }) {
   const { me } = useSession();
-  const { data, error } = useQuery<{ keys: Key[] }>(withQuery('/v1/keys', { user, limit: 1000 }), ['keys']);
+  const { data, error } = useQuery<{ keys: Key[] }>(withQuery('/v1/keys', { user, limit: 10000 }), ['keys']);
   const keys = data?.keys.filter((key) => key.kind !== 'code');
   const [making, make] = useState(false);
   const [made, setMade] = useState<NewKey>();

@@ -29,7 +29,7 @@ function NewProject({ onClose }: { onClose: () => void }) {
 
 export function Projects() {
   const { me } = useSession();
-  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=project&limit=1000', ['objects']);
+  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=project&limit=10000', ['objects']);
   const [making, make] = useState(false);
   const [going, remove] = useState<Declared>();
   const may = me.admin || me.roles.some(({ role, level }) => role === 'admin' && level !== 'project');

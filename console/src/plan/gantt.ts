@@ -19,7 +19,7 @@ export interface ReservationLike {
   nodes?: string[] | null;
 }
 
-const ROWS = 200;
+export const ROWS = 200; // as many are drawn
 
 function endOf(job: JobSummary, from: number): number | null {
   const limit = job.time_limit_us ?? (job.time_limit_s ? job.time_limit_s * 1e6 : 0);
@@ -60,7 +60,7 @@ export function barsOf(
   });
   for (const job of waiting) if (job.promised_start_us) bars.push(jobBar(job, 'promised', job.promised_start_us));
   for (const job of running) if (job.started_at_us) bars.push(jobBar(job, 'running', job.started_at_us));
-  return bars.slice(0, ROWS);
+  return bars;
 }
 
 // The instants from which to which the plan is drawn: what is coming, within two weeks.

@@ -5,19 +5,23 @@ import { useQuery } from '../api/query';
 import type { JobsPage } from '../api/types';
 import { Empty, Page, Panel, Skeleton, Table, Time, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
-import { barsOf, type ReservationLike } from './gantt';
+import { barsOf, ROWS, type ReservationLike } from './gantt';
 import { Gantt } from './gantt_canvas';
 
 export default function PlanPage() {
   const [, go] = useLocation();
-  const reservations = useQuery<{ objects: ReservationLike[] }>('/v1/objects?kind=reservation&limit=1000', ['objects']);
+  const reservations = useQuery<{ objects: ReservationLike[] }>('/v1/objects?kind=reservation&limit=10000', [
+    'objects',
+  ]);
   const waiting = useQuery<JobsPage>('/v1/jobs?state=waiting&limit=2000', ['jobs']);
   const running = useQuery<JobsPage>('/v1/jobs?state=active&limit=200', ['jobs']);
   const ready = reservations.data && waiting.data && running.data;
-  const bars = useMemo(
+  const all = useMemo(
     () => barsOf(reservations.data?.objects ?? [], waiting.data?.jobs ?? [], running.data?.jobs ?? []),
     [reservations.data, waiting.data, running.data],
   );
+  const bars = useMemo(() => all.slice(0, ROWS), [all]);
+  const isCut = bars.length < all.length;
   return (
     <Page
       title="Plan"
@@ -43,6 +47,11 @@ export default function PlanPage() {
       )}
       {ready && bars.length > 0 && (
         <>
+          {(isCut || waiting.data?.next != null || running.data?.next != null) && (
+            <p className="faint">
+              Not all of it: of the oldest 2,000 jobs that wait and the oldest 200 that run, the first {ROWS} bars.
+            </p>
+          )}
           <Panel title="In time">
             <Gantt bars={bars} onOpen={(bar) => bar.path && go(bar.path)} />
           </Panel>

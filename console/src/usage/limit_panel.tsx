@@ -58,7 +58,7 @@ function LimitForm({ whose, limit, onClose }: { whose: Whose; limit?: Declared; 
 }
 
 function LimitsOf({ whose }: { whose: Whose }) {
-  const { data, error } = useQuery<{ objects: Declared[] }>(`/v1/objects?kind=${whose.kind}&limit=1000`, ['objects']);
+  const { data, error } = useQuery<{ objects: Declared[] }>(`/v1/objects?kind=${whose.kind}&limit=10000`, ['objects']);
   const [open, setOpen] = useState<{ limit?: Declared }>();
   // Where nobody is, there is nothing to limit.
   if (whose.kind !== 'limit' && data?.objects.length === 0) return null;
