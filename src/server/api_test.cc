@@ -33,6 +33,7 @@ TEST_F(Api, SubmitsListsAndShows) {
   EXPECT_EQ(job.at("exec").at("command"), Json::array({"true"}));
   EXPECT_EQ(live.call("GET", "/v1/jobs?name=second").body.at("jobs").size(), 1u);
   EXPECT_EQ(live.call("GET", "/v1/jobs?user=ada").body.at("jobs").size(), 1u);
+  EXPECT_EQ(live.call("GET", "/v1/jobs?project=nobodys").body.at("jobs").size(), 0u);
   EXPECT_EQ(live.call("GET", "/v1/jobs?state=running").body.at("jobs").size(), 0u);
   EXPECT_EQ(live.call("GET", "/v1/jobs?state=no-such-state").code(), "bad_parameter");
   const Json page = live.call("GET", "/v1/jobs?limit=1").body;

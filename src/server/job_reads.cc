@@ -51,6 +51,7 @@ Result<JobQuery> read_query(const Call& call, const core::State& state) {
   }
   query.user = call.query_text("user");
   query.queue = call.query_text("queue");
+  query.project = call.query_text("project");
   query.pool = call.query_text("pool");
   query.name = call.query_text("name");
   query.label = call.query_text("label");

@@ -121,6 +121,7 @@ bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& q
   const JobSpec& spec = *job.spec;
   if (!query.user.empty() && spec.user != query.user) return false;
   if (!query.queue.empty() && spec.queue != query.queue) return false;
+  if (!query.project.empty() && spec.project != query.project) return false;
   if (!query.name.empty() && spec.name != query.name) return false;
   if (!query.label.empty() && spec.label != query.label) return false;
   if (!query.text.empty() && !says(spec, query.text)) return false;

@@ -30,6 +30,7 @@ struct JobQuery {
   std::set<std::string> states;
   std::string user;
   std::string queue;
+  std::string project;
   std::string pool;
   std::string name;
   std::string label;

@@ -3,7 +3,7 @@ import { withQuery } from '../api/http';
 import type { JobSummary } from '../api/types';
 import { bytes, thousandths } from '../elements/format';
 
-export const FIELDS = ['text', 'state', 'user', 'queue', 'name', 'label'] as const;
+export const FIELDS = ['text', 'state', 'user', 'queue', 'project', 'name', 'label'] as const;
 export type Field = (typeof FIELDS)[number];
 export type Filters = Partial<Record<Field, string>>;
 

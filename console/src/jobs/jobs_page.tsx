@@ -135,7 +135,9 @@ function FilterBar({
       )}
       {FIELDS.filter(
         (field) =>
-          ['user', 'name', 'label'].includes(field) && values[field] && !(field === 'user' && values.user === me.user),
+          ['user', 'project', 'name', 'label'].includes(field) &&
+          values[field] &&
+          !(field === 'user' && values.user === me.user),
       ).map((field) => (
         <button
           key={field}

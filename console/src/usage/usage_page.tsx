@@ -63,6 +63,7 @@ function Sums({
 const byUser = (job: JobSummary) => job.user;
 const byProject = (job: JobSummary) => job.project ?? '';
 const userPath = (user: string) => `/jobs?user=${encodeURIComponent(user)}`;
+const projectPath = (project: string) => `/jobs?project=${encodeURIComponent(project)}`;
 
 export default function UsagePage() {
   const { data, error } = useQuery<JobsPage>(`/v1/jobs?state=active,waiting,held&limit=${LIMIT}`, ['jobs']);
@@ -84,7 +85,7 @@ export default function UsagePage() {
       {data && (
         <>
           <Sums title="By user" jobs={data.jobs} by={byUser} pathOf={userPath} />
-          <Sums title="By project" jobs={data.jobs} by={byProject} />
+          <Sums title="By project" jobs={data.jobs} by={byProject} pathOf={projectPath} />
         </>
       )}
     </Page>
