@@ -108,7 +108,7 @@ void check_app(JsonFields& fields, const AppSpec& v) {
   }
   if (v.name.empty()) fields.fail("name", "missing_field", "give the app a name");
   if ((v.port == 0) == v.socket.empty()) {
-    fields.fail("port", "missing_field",
+    fields.fail("port", v.port == 0 ? "app_without_port" : "bad_value",
                 "give the port that the app serves, or its socket in DOVE_SOCKETS");
   }
 }

@@ -212,6 +212,18 @@ class SessionTest(SessionBed):
         self.assertEqual(session.process.returncode, 4)
         self.assertIn(f"job {job} has ended: cancelled", errors)
 
+    def test_it_starts_at_its_time_and_not_before(self):
+        later = ("notebook", f"--program={self.program}", "--detach", "-c", "1", "--start-at")
+        morning = int(re.search(r"Submitted job (\d+)", self.cluster.run(*later, "tomorrow 10:00").stdout)[1])
+        soon = int(re.search(r"Submitted job (\d+)", self.cluster.run(*later, "now+3").stdout)[1])
+        self.cluster.wait_state(soon, "running")
+        job = self.cluster.job(soon)
+        self.assertGreaterEqual(job["attempts"][0]["started_at_us"] - job["submitted_at_us"], 2_000_000)  # instants are whole seconds
+        self.assertEqual(self.cluster.job(morning)["state"], "waiting")
+        self.assertIn("10:00", self.cluster.run("why", str(morning)).stdout)
+        for one in (morning, soon):
+            self.cluster.api.call("POST", f"/v1/jobs/{one}/cancel")
+
     def test_an_interrupt_before_it_runs_cancels_what_it_submitted(self):
         blocker = self.cluster.submit({"command": ["sleep", "600"], "cores": 4})
         self.cluster.wait_state(blocker, "running")
@@ -303,6 +315,8 @@ class SessionTest(SessionBed):
             status, _, text = self.cluster.api.raw("POST", "/v1/jobs", {"command": ["true"], "app": app})
             self.assertEqual(status, 400, text)
             self.assertIn(field, json.loads(text)["field"])
+            if app == {"name": "x"}:
+                self.assertEqual(json.loads(text)["code"], "app_without_port")
 
     @unittest.skipIf(os.geteuid() != 0, "to be another user needs root")
     def test_another_user_of_this_machine_does_not_get_in(self):
