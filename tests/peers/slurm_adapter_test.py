@@ -6,6 +6,7 @@ speaks POST /v1/executors/slurm/sync.
 
 Skips where Slurm (tools/setup peers, as root) is missing.
 """
+import datetime
 import http.server
 import json
 import os
@@ -267,6 +268,22 @@ class Adapter(Bed):
                         "TimeLimit": "UNLIMITED", "BatchFlag": "0", "AdminComment": "dovetail",
                         "Comment": "dovetail"}
             self.assertEqual({name: fields.get(name) for name in expected}, expected)
+
+    def test_the_slides_example_the_other_way_field_by_field(self):
+        """T-17: a user's job of Slurm's with 2 CPUs, 4 GB and 1 GPU on each of four nodes, as the ledger hears of it."""
+        nodes = ["n1", "n3", "n4", "n5"]
+        job = self.sbatch("-J", "slide", "-N4", "-n4", "-c", "2", "--mem=4G", "--gres=gpu:1", "-w", ",".join(nodes), "-t", "30")
+        fields = self.running(job)
+        until(lambda: all(self.allocation(job, node) for node in nodes), 15, "all four nodes")
+        ends = datetime.datetime.fromisoformat(fields["EndTime"]).astimezone(datetime.timezone.utc)
+        expected = {"id": str(job), "name": "slide", "user": "root", "account": "", "partition": fields["Partition"],
+                    "priority": int(fields["Priority"]), "cores": [0, 1], "memory_bytes": 4 * GIB, "devices": [0],
+                    "ends_by": ends.strftime("%Y-%m-%dT%H:%M:%S.000000Z")}
+        for node in nodes:
+            self.assertEqual({name: self.allocation(job, node)[name] for name in expected}, expected)
+        self.assertIsNone(self.allocation(job, "n2"))
+        self.lab.run(["scancel", str(job)])
+        until(lambda: not self.allocation(job), 15, "its end")
 
     def test_a_device_that_slurm_holds_is_refused_and_leaves_nothing_in_the_queue(self):
         theirs = self.sbatch("--gres=gpu:h200_1:1", "-w", "n2")
