@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "core/admit/admit_executor.h"
@@ -282,7 +283,7 @@ Result<void> check_limits(const State& state, const JobSpec& spec, std::int64_t 
   }
   // One job before all jobs together: a job that is too large by itself is not helped by waiting
   // for others to end.
-  checks.push_back(check_job_limits(state, spec));
+  std::ranges::move(check_job_limits(state, spec), std::back_inserter(checks));
   checks.push_back(
       quota_error(state, "project", "project_quota", broken_project_limits(state, spec, elements)));
   checks.push_back(

@@ -101,14 +101,16 @@ TEST_F(AdmitTest, ARefusalNamesAllLimitsThatAreInTheWay) {
   limit.name = "ann";
   limit.limits.jobs_waiting = 1;
   limit.limits.job.cores = 1;
+  limit.limits.job.time_limit = seconds(60);
   cluster.declare(limit);
   cluster.submit();
   const auto refused = admit(cluster.state, spec_of({.cores = 4}));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "job_limit") << "the first that is in the way";
   const std::string& said = refused.error().message;
-  for (const char* each : {"in one job and this one asks for 4", "; also: domain \"corp\"",
-                           "; also: user ann may have 1 jobs waiting"}) {
+  for (const char* each :
+       {"in one job and this one asks for 4", "; also: jobs of user ann run for 60 s at most",
+        "; also: domain \"corp\"", "; also: user ann may have 1 jobs waiting"}) {
     EXPECT_NE(said.find(each), std::string::npos) << each << " is missing in: " << said;
   }
 }

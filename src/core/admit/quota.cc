@@ -125,8 +125,36 @@ std::string who(HolderKind holder, const std::string& name) {
   return fmt::format("{} {}", word(holder), name);
 }
 
-Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holder,
-                       const std::string& name, const JobLimits& limits) {
+// What one holder allows in one job, and how long.
+Result<void> check_job_time(const State& state, const JobSpec& spec, HolderKind holder,
+                            const std::string& name, Span limit) {
+  if (limit.us <= 0) return {};
+  // The pool's limit counts where the job has none, as it is what the job will be stopped by.
+  const Span asked = time_limit_of(state, spec);
+  const std::int64_t limit_s = limit.us / 1'000'000;
+  // Without a limit it would run past any.
+  if (asked.us == 0) {
+    return Error{ErrorKind::kInvalid, "time_limit_needed",
+                 fmt::format("jobs of {} run for {} s at most, and this one has no time limit: "
+                             "give it one (--time), or have {} raise it",
+                             who(holder, name), limit_s, raised_by(state, word(holder), name)),
+                 "time_limit"};
+  }
+  if (asked <= limit) return {};
+  return Error{
+      ErrorKind::kInvalid, "job_limit",
+      fmt::format("jobs of {} run for {} s at most, and {} is {} s, over by {} s: give it a "
+                  "shorter one (--time), or have {} raise it",
+                  who(holder, name), limit_s,
+                  spec.time_limit.us > 0 ? "the time limit of this one" : "its pool's time limit",
+                  // Rounded up: what is over by less than a second would read "over by 0 s".
+                  asked.us / 1'000'000, (asked.us - limit.us + 999'999) / 1'000'000,
+                  raised_by(state, word(holder), name)),
+      "time_limit"};
+}
+
+void check_job(const State& state, const JobSpec& spec, HolderKind holder, const std::string& name,
+               const JobLimits& limits, std::vector<Result<void>>& verdicts) {
   // The least that it can take. What it really takes may be more, and is checked again at the
   // launch.
   const Amount least = least_amount(spec);
@@ -142,33 +170,11 @@ Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holde
                     amount_text(resource, asked - limit), raised_by(state, word(holder), name)),
         std::string(resource).substr(4)};
   };
-  TRY(check("job_nodes", least_nodes(spec), limits.nodes));
-  TRY(check("job_cores", least.cores, limits.cores));
-  TRY(check("job_gpus_milli", least.gpus_milli, limits.gpus_milli));
-  TRY(check("job_memory_bytes", least.memory_bytes, limits.memory_bytes));
-  if (limits.time_limit.us <= 0) return {};
-  // The pool's limit counts where the job has none, as it is what the job will be stopped by.
-  const Span asked = time_limit_of(state, spec);
-  const std::int64_t limit_s = limits.time_limit.us / 1'000'000;
-  // Without a limit it would run past any.
-  if (asked.us == 0) {
-    return Error{ErrorKind::kInvalid, "time_limit_needed",
-                 fmt::format("jobs of {} run for {} s at most, and this one has no time limit: "
-                             "give it one (--time), or have {} raise it",
-                             who(holder, name), limit_s, raised_by(state, word(holder), name)),
-                 "time_limit"};
-  }
-  if (asked <= limits.time_limit) return {};
-  return Error{
-      ErrorKind::kInvalid, "job_limit",
-      fmt::format("jobs of {} run for {} s at most, and {} is {} s, over by {} s: give it a "
-                  "shorter one (--time), or have {} raise it",
-                  who(holder, name), limit_s,
-                  spec.time_limit.us > 0 ? "the time limit of this one" : "its pool's time limit",
-                  // Rounded up: what is over by less than a second would read "over by 0 s".
-                  asked.us / 1'000'000, (asked.us - limits.time_limit.us + 999'999) / 1'000'000,
-                  raised_by(state, word(holder), name)),
-      "time_limit"};
+  verdicts.push_back(check("job_nodes", least_nodes(spec), limits.nodes));
+  verdicts.push_back(check("job_cores", least.cores, limits.cores));
+  verdicts.push_back(check("job_gpus_milli", least.gpus_milli, limits.gpus_milli));
+  verdicts.push_back(check("job_memory_bytes", least.memory_bytes, limits.memory_bytes));
+  verdicts.push_back(check_job_time(state, spec, holder, name, limits.time_limit));
 }
 
 // The holders that have used up this month, as far as the job has GPUs.
@@ -237,15 +243,17 @@ std::string over_text(const Reason& r) {
                      amount(r.used + r.needs - r.limit));
 }
 
-Result<void> check_job_limits(const State& state, const JobSpec& spec) {
-  Result<void> verdict;
+std::vector<Result<void>> check_job_limits(const State& state, const JobSpec& spec) {
+  std::vector<Result<void>> verdicts;
   // Found at the submission, as no waiting will make such a job smaller.
   each_holder(state, spec, [&](HolderKind holder, const std::string& name, const Limits& limits) {
-    // The first refusal stands. A list of all would mostly repeat it, level by level.
-    if (!verdict || limits.job == JobLimits{}) return;
-    verdict = check_job(state, spec, holder, name, limits.job);
+    // All that the first holder refuses. Those of the others would mostly repeat it.
+    const bool is_refused =
+        std::any_of(verdicts.begin(), verdicts.end(), [](const auto& one) { return !one.ok(); });
+    if (is_refused || limits.job == JobLimits{}) return;
+    check_job(state, spec, holder, name, limits.job, verdicts);
   });
-  return verdict;
+  return verdicts;
 }
 
 Result<void> check_month(const State& state, const JobSpec& spec) {

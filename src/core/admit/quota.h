@@ -37,8 +37,9 @@ std::vector<QuotaRow> quota_of(const State& state, const std::string& user,
 std::string over_text(const Reason& broken);
 
 // Whether each job by itself is within what its user, project, domain and queues may have in one.
-// Errors: kInvalid job_limit, time_limit_needed.
-Result<void> check_job_limits(const State& state, const JobSpec& spec);
+// The verdict on each limit; of several holders that refuse it, those of the first. Errors:
+// kInvalid job_limit, time_limit_needed.
+std::vector<Result<void>> check_job_limits(const State& state, const JobSpec& spec);
 
 // Whether something is left of this month, for a job that cannot wait for the next one. Errors:
 // kExhausted month_used_up. And what to tell one that can; "": something is left.
