@@ -144,8 +144,8 @@ Result<AppWord> word_of_jupyter(const Json& kernels, const Json& terminals) {
   return word;
 }
 
-// It notes use once a minute: whatever came within the minute after a beat is in no answer until the
-// next one, so all of that minute counts.
+// It notes use once a minute: whatever came within the minute after a beat is in no answer until
+// the next one, so all of that minute counts.
 Result<AppWord> word_of_code_server(const Json& health) {
   const auto beat = health.is_object() ? health.find("lastHeartbeat") : health.end();
   if (!health.is_object() || beat == health.end() || !beat->is_number_unsigned()) {

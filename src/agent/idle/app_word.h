@@ -17,7 +17,7 @@
 namespace dove::agent {
 
 struct AppWord {
-  bool in_use = false;       // it computes for its user: a busy kernel
+  bool in_use = false;  // it computes for its user: a busy kernel
   // When it was last used at the latest, by this machine's clock: also in the future, where the app
   // says it by the minute. 0: it does not say.
   std::int64_t last_us = 0;

@@ -41,7 +41,8 @@ TEST(AppWord, JupytersKernelsAndTerminalsSayIt) {
 
 TEST(AppWord, CodeServerBeatsOnceAMinuteSoAllOfTheMinuteCounts) {
   const AppSpec app = app_of("code_server");
-  EXPECT_EQ(read_app_word(app, {R"({"status":"alive","lastHeartbeat":1500})"})->last_us, 61'500'000);
+  EXPECT_EQ(read_app_word(app, {R"({"status":"alive","lastHeartbeat":1500})"})->last_us,
+            61'500'000);
   EXPECT_EQ(read_app_word(app, {R"({"status":"expired","lastHeartbeat":0})"})->last_us, 0);
 }
 
