@@ -287,7 +287,9 @@ void GateKeeper::hear(const GateJob& said, const JobSeen& job, std::int64_t now_
 // A comment that its user wrote stays, before ours.
 void GateKeeper::say(const JobSeen& job, const std::string& words) {
   const std::string own = own_comment(job.gate->comment);
-  const std::string text = line_of(own.empty() ? kOurWords + words : own + kBehindTheirs + words);
+  // Ours alone are cut: theirs has to come back whole.
+  const std::string text =
+      own.empty() ? line_of(kOurWords + words) : own + kBehindTheirs + line_of(words);
   if (text == job.gate->comment || said_[job.id] == text || says_left_ <= 0) return;
   --says_left_;
   if (control_.say(job.gate->handle, text).ok()) said_[job.id] = text;

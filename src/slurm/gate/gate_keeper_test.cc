@@ -14,10 +14,16 @@ namespace {
 
 class FakeControl : public GateControl {
  public:
-  Result<void> place(const std::string&, const GatePlacing&) override { return done(placed); }
+  Result<void> place(const std::string&, const GatePlacing& placing) override {
+    comment = placing.comment;
+    return done(placed);
+  }
   Result<void> let_go(const std::string&) override { return {}; }
   Result<void> put_back(const std::string&, const GatePutBack&) override { return done(ended); }
-  Result<void> say(const std::string&, const std::string&) override { return {}; }
+  Result<void> say(const std::string&, const std::string& text) override {
+    said = text;
+    return {};
+  }
   Result<void> mark(const std::string& handle, const std::string& text) override {
     marked.push_back(handle);
     last_mark = text;
@@ -31,7 +37,8 @@ class FakeControl : public GateControl {
 
   int placed = 0, ended = 0, marks = 0;
   std::vector<std::string> marked;
-  std::string last_mark;
+  std::string last_mark, said;
+  std::optional<std::string> comment;
   bool fails = false;
 };
 
@@ -70,13 +77,14 @@ class GateKeeperTest : public testing::Test {
   Observed seen;
   GateRequest told;
   GateJob::State says = GateJob::State::kWaiting;
+  std::string why;
   GateKeeper keeper{slurm,
                     control,
                     [this](const GateRequest& request, const std::vector<NodeSeen>&) {
                       told = request;
                       std::vector<GateJob> answer;
                       for (const GatePresent& one : request.present) {
-                        answer.push_back({one.id, 17, says, ""});
+                        answer.push_back({one.id, 17, says, why});
                       }
                       return Result<std::vector<GateJob>>(answer);
                     },
@@ -96,6 +104,17 @@ TEST_F(GateKeeperTest, WhatItsUserHoldsIsNotLetGoAndTheLedgerHearsItAgain) {
   keeper.tell(seen, 1002);
   EXPECT_TRUE(keeper.carry_out(placing(), seen, 1002));
   EXPECT_EQ(control.placed, 1);
+}
+
+TEST_F(GateKeeperTest, AUsersCommentComesBackWhole) {
+  const std::string theirs(700, 'x');
+  job().gate->comment = theirs;
+  why = "no room";
+  keeper.tell(seen, 1000);
+  EXPECT_EQ(control.said, theirs + " | dovetail: no room");
+  job().gate->comment = control.said;
+  EXPECT_TRUE(keeper.carry_out(placing(), seen, 1001));
+  EXPECT_EQ(control.comment, theirs);
 }
 
 TEST_F(GateKeeperTest, WhatFailedHasChangedNothing) {
