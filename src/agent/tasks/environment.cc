@@ -317,9 +317,13 @@ const std::vector<DeviceGrant>& step_devices(const LaunchOrder& order, const Ste
   return all ? order.placement.devices : task.devices;
 }
 
-std::string checkpoints_of(const AgentFacts& facts, JobId job) {
+std::string shared_of(const AgentFacts& facts, const char* kind, JobId job) {
   const std::string of = facts.cluster_id.empty() ? "" : facts.cluster_id + "-";
-  return fmt::format("{}/checkpoints/{}{}", facts.shared_directory, of, job.value);
+  return fmt::format("{}/{}/{}{}", facts.shared_directory, kind, of, job.value);
+}
+
+std::string checkpoints_of(const AgentFacts& facts, JobId job) {
+  return shared_of(facts, "checkpoints", job);
 }
 
 std::string stage_of(const AgentFacts& facts, AttemptKey key) {

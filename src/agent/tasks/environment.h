@@ -78,6 +78,8 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
 const std::vector<DeviceGrant>& step_devices(const LaunchOrder& order, const StepOrder& step,
                                              const TaskGrant& task);
 
+// A directory of the job's own on the storage that nodes share: SHARED/KIND/CLUSTER-JOB.
+std::string shared_of(const AgentFacts& facts, const char* kind, JobId job);
 // Where a job's checkpoints are, on all nodes.
 std::string checkpoints_of(const AgentFacts& facts, JobId job);
 // Where the attempt may write its checkpoints first. REQUIRES: there is a stage_directory.

@@ -1,7 +1,5 @@
 #include "agent/tasks/session_home.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace dove::agent {
@@ -28,8 +26,7 @@ std::string session_home_of(const AgentFacts& facts, const LaunchOrder& order) {
       order.exec.environment.contains("HOME")) {
     return "";
   }
-  const std::string of = facts.cluster_id.empty() ? "" : facts.cluster_id + "-";
-  return fmt::format("{}/homes/{}{}", facts.shared_directory, of, order.key.job.value);
+  return shared_of(facts, "homes", order.key.job);
 }
 
 void give_session_home(const AgentFacts& facts, const LaunchOrder& order, TaskPlan& plan) {

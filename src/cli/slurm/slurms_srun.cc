@@ -59,10 +59,10 @@ JobInSlurm this_job() {
   return job;
 }
 
-// The first srun of PATH that is not this program; "": none.
+// The first srun of PATH that is not ours, of whatever version: two of ours would call each other
+// without end. "": none.
 std::string find_slurms_srun() {
   std::error_code ignored;
-  const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
   const std::string all = environment_value("PATH");
   std::string_view rest = all;
   while (!rest.empty()) {
@@ -72,7 +72,8 @@ std::string find_slurms_srun() {
     if (!folder.is_absolute()) continue;
     const fs::path found = folder / "srun";
     const fs::path real = fs::canonical(found, ignored);
-    if (!ignored && real != self && ::access(found.c_str(), X_OK) == 0) return found.string();
+    if (!ignored && real.filename() != "dove" && ::access(found.c_str(), X_OK) == 0)
+      return found.string();
   }
   return "";
 }
@@ -83,9 +84,6 @@ bool is_in_slurm() { return environment_value("DOVE_BACKEND") == "slurm"; }
 
 Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
                                                    const JobInSlurm& job) {
-  if (invocation.operands.empty()) {
-    return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
-  }
   const std::string named = invocation.get("jobid", job.id);
   if (named != job.id && named != job.slurms_id) {
     return usage_error(fmt::format(

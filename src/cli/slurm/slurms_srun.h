@@ -23,7 +23,7 @@ struct JobInSlurm {
 // Whether this process is in a job that a Slurm runs.
 bool is_in_slurm();
 
-// The arguments for Slurm's srun. Errors: no program, or another job's --jobid.
+// The arguments for Slurm's srun. Error: another job's --jobid. REQUIRES: a program is named.
 Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
                                                    const JobInSlurm& job);
 

@@ -237,10 +237,10 @@ Result<int> run_srun(const Invocation& invocation) {
     print("slurm 22.05 (dove)\n");
     return 0;
   }
-  if (is_in_slurm()) return run_slurms_srun(invocation);
   if (invocation.operands.empty())
     return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
   TRY(check_one_group(invocation));
+  if (is_in_slurm()) return run_slurms_srun(invocation);
   TRY(check_options(invocation, inside_job() || !named_job(invocation).empty()));
   if (invocation.has("pty")) return run_with_terminal(invocation);
   if (!inside_job() && named_job(invocation).empty()) return run_as_job(invocation);

@@ -125,7 +125,7 @@ std::string who(HolderKind holder, const std::string& name) {
   return fmt::format("{} {}", word(holder), name);
 }
 
-// What one holder allows in one job, and how long.
+// How long one holder lets one job run.
 Result<void> check_job_time(const State& state, const JobSpec& spec, HolderKind holder,
                             const std::string& name, Span limit) {
   if (limit.us <= 0) return {};

@@ -44,8 +44,6 @@ struct WaitingJob {
 
 void read_waiting_job(codec::JsonFields& fields, WaitingJob& job);
 
-constexpr std::int32_t kNiceMax = 1'000'000;  // as priorities of submissions have it
-
 // Its user is the one of ours whose Linux user it is, its queue that of its QOS ("qos:NAME" in the
 // executor's queues) or of its account, its pool the one of its partition's name, where there are
 // such. kDenied: nobody of ours is that Linux user.
