@@ -78,19 +78,16 @@ class GateKeeperTest : public testing::Test {
   GateRequest told;
   GateJob::State says = GateJob::State::kWaiting;
   std::string why;
-  GateKeeper keeper{slurm,
-                    control,
-                    [this](const GateRequest& request, const std::vector<NodeSeen>&) {
-                      told = request;
-                      std::vector<GateJob> answer;
-                      for (const GatePresent& one : request.present) {
-                        answer.push_back({one.id, 17, says, why});
-                      }
-                      return Result<std::vector<GateJob>>(answer);
-                    },
-                    nullptr,
-                    "dove",
-                    "a1"};
+  Result<std::vector<GateJob>> heard(const GateRequest& request) {
+    told = request;
+    std::vector<GateJob> answer;
+    for (const GatePresent& one : request.present) answer.push_back({one.id, 17, says, why});
+    return answer;
+  }
+  GateKeeper::Tell tell = [this](const GateRequest& request, const std::vector<NodeSeen>&) {
+    return heard(request);
+  };
+  GateKeeper keeper{slurm, control, tell, nullptr, "dove", "a1"};
 };
 
 TEST_F(GateKeeperTest, WhatItsUserHoldsIsNotLetGoAndTheLedgerHearsItAgain) {
