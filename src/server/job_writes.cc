@@ -152,6 +152,25 @@ void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& 
   if (!is_one && all_have_overlay(context.state())) container.network = ContainerNetwork::kGang;
 }
 
+// What only administrators may do later, nobody else does at once: a priority goes before the jobs
+// of others. Settings may give one, which only administrators declare.
+Result<void> check_priority(const core::State& state, const accounts::Caller& caller,
+                            const codec::Submission& given) {
+  if (given.spec.priority <= 0 || caller.admin) return {};
+  codec::Submission without = given;
+  without.spec.priority = 0;
+  std::vector<std::string> applied;
+  TRY_ASSIGN(without, with_settings(state, std::move(without), 0, applied));
+  const std::int32_t most = std::max(without.spec.priority, 0);
+  if (given.spec.priority <= most) return {};
+  return Error{
+      ErrorKind::kDenied, "admin_only",
+      fmt::format("priority {} is above {}, and only administrators may give a higher one: "
+                  "give your other jobs a lower one, or ask an administrator",
+                  given.spec.priority, most),
+      "priority"};
+}
+
 struct Taken {
   codec::Submission submission;
   std::vector<std::string> warnings;
@@ -163,6 +182,7 @@ Result<Taken> take_submission(Context& context, const accounts::Caller& caller, 
   TRY_ASSIGN(codec::Submission read, codec::read_submission(body));
   read.spec.user = caller.user;
   read.spec.parent = caller.job;
+  TRY(check_priority(context.state(), caller, read));
   std::vector<std::string> warnings;
   TRY_ASSIGN(codec::Submission submission,
              with_settings(context.state(), std::move(read), context.routed++, warnings));

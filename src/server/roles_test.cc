@@ -120,6 +120,30 @@ TEST_F(RolesApi, ManagersActOnTheJobsOfTheirProjectAndMembersLook) {
   EXPECT_EQ(cancel("max"), "");
 }
 
+TEST_F(RolesApi, APriorityAboveTheSettingsIsTheAdministratorsToGive) {
+  const auto submit_at = [&](const std::string& as, std::int64_t priority) {
+    Json body = small_job_body();
+    body["priority"] = priority;
+    if (!as.empty()) body["project"] = "vision";
+    return call(as, "POST", "/v1/jobs", body);
+  };
+  const Answer refused = submit_at("ada", 3);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.code(), "admin_only");
+  EXPECT_NE(refused.response.body.find("priority 3 is above 0"), std::string::npos);
+  EXPECT_EQ(submit_at("max", 3).code(), "admin_only");
+  EXPECT_EQ(submit_at("ada", -3).status, 201);
+  EXPECT_EQ(submit_at("", 3).status, 201);
+  apply(
+      {{"kind", "Settings"}, {"name", "night"}, {"project", "vision"}, {"job", {{"priority", 2}}}});
+  const Answer given = submit("ada", "vision");
+  ASSERT_EQ(given.status, 201) << given.response.body;
+  const std::string job = "/v1/jobs/" + std::to_string(given.body.at("id").get<std::int64_t>());
+  EXPECT_EQ(call("ada", "GET", job).body.at("priority"), 2);
+  EXPECT_EQ(submit_at("ada", 1).status, 201);
+  EXPECT_EQ(submit_at("ada", 3).status, 403);
+}
+
 TEST_F(RolesApi, JobsOfOthersAreSeenAsTheClusterSays) {
   ASSERT_EQ(submit("ada", "vision").status, 201);
   ASSERT_EQ(call("ada", "POST", "/v1/jobs", small_job_body()).status, 201);

@@ -228,7 +228,7 @@ class Crowd(slurm_gate_test.Gate):
             self.lab.run(["scontrol", "release", job], check=False)  # a user's hold
         deadline = time.monotonic() + 240
         while left := self.lab.run("squeue -h -o '%A %j %T %r %k'").strip() or self.unfinished():
-            self.assertLess(time.monotonic(), deadline, f"these never end: {left}")
+            self.assertLess(time.monotonic(), deadline, f"these never end: {left}; {self.what_is_known()}")
             if self.miscounts():
                 self.done["mend_slurmctld"] += 1
                 self.restart_slurmctld()
@@ -237,6 +237,18 @@ class Crowd(slurm_gate_test.Gate):
                 self.lab.kill_node(name)
                 self.lab.start_node(name)
             time.sleep(0.5)
+
+    def what_is_known(self):
+        """Of what doesn't end, for whoever reads the failure."""
+        said = [self.lab.run("scontrol show node -o"), self.lab.run("scontrol show job -d -o")]
+        for job in self.unfinished():
+            said.append(self.cluster.run("show", job.split()[0], check=False).stdout)
+        for name in ["adapter", "slurmctld", *(f"slurmd-{node}" for node in self.cluster.names)]:
+            with open(f"{self.lab.folder}/log/{name}") as log:
+                said.append(f"-- {name}\n" + "".join(log.readlines()[-40:]))
+        with open(f"{self.cluster.folder}/processes.log", errors="replace") as log:
+            said.append("-- ours\n" + "".join(log.readlines()[-60:]))
+        return f"{dict(self.done)}; " + "\n".join(said)
 
     def miscounts(self):
         """Whether Slurm counts GPUs as used when nothing runs: 22.05 loses count now and then when slurmctld is started
