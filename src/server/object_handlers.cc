@@ -242,7 +242,7 @@ Result<std::vector<Change>> changes_of_one(Json body, const Kind& kind, const st
   return changes;
 }
 
-// Makes the change in `trial`, if the caller may and the core takes it.
+// Makes it in `trial`, if the caller may and the core takes it.
 Result<void> try_change(core::State& trial, const core::Policies& policies, const Caller& caller,
                         const Change& change) {
   TRY(accounts::may_apply(trial, caller, change.before.has_value() ? &*change.before : nullptr,
@@ -251,6 +251,22 @@ Result<void> try_change(core::State& trial, const core::Policies& policies, cons
   TRY(core::admit(trial, policies, event));
   core::apply(trial, StampedEvent{event, Cause{}});
   return {};
+}
+
+// REQUIRES: all were made in `trial`.
+void add_warnings(const core::State& trial, const core::Policies& policies,
+                  std::vector<Change>& changes) {
+  for (Change& change : changes) {
+    if (change.is_deletion) continue;
+    for (std::string& one : core::declared_warnings(trial, policies, change.object)) {
+      change.warnings.push_back(std::move(one));
+    }
+    const auto* settings = std::get_if<Settings>(&change.object);
+    if (settings == nullptr) continue;
+    for (std::string& one : settings_warnings(trial, *settings)) {
+      change.warnings.push_back(std::move(one));
+    }
+  }
 }
 
 // Each is checked with those before it in force.
@@ -272,18 +288,16 @@ Result<std::vector<Change>> changes_of(const Json& objects, const Caller& caller
       changes.push_back(std::move(change));
     }
   }
-  for (Change& change : changes) {
-    if (change.is_deletion) continue;
-    for (std::string& one : core::declared_warnings(trial, policies, change.object)) {
-      change.warnings.push_back(std::move(one));
-    }
-    const auto* settings = std::get_if<Settings>(&change.object);
-    if (settings == nullptr) continue;
-    for (std::string& one : settings_warnings(trial, *settings)) {
-      change.warnings.push_back(std::move(one));
-    }
-  }
+  add_warnings(trial, policies, changes);
   return changes;
+}
+
+// The same for the changes of one object, whose errors need not say which it is.
+Result<void> try_changes(core::State trial, const Caller& caller, const core::Policies& policies,
+                         std::vector<Change>& changes) {
+  for (const Change& each : changes) TRY(try_change(trial, policies, caller, each));
+  add_warnings(trial, policies, changes);
+  return {};
 }
 
 // What is checked with more than the state.
@@ -418,17 +432,12 @@ void apply_object(Context& context, CallPtr call) {
   if (const auto taken = look_around(context, call->caller, *changes); !taken.ok()) {
     return call->fail(taken.error());
   }
+  const core::Policies& policies = context.desk.controller.policies();
+  const auto tried = try_changes(context.state(), call->caller, policies, *changes);
+  if (!tried.ok()) return call->fail(tried.error());
   const Change& own = changes->front();
-  const auto allowed = accounts::may_apply(
-      context.state(), call->caller, own.before.has_value() ? &*own.before : nullptr, &own.object);
-  if (!allowed.ok()) return call->fail(allowed.error());
   controller::Input input = input_of(*changes, *call);
-  if (input.events.empty()) return call->reply(200, own.json());
-  if (call->query_flag("dry_run")) {
-    const auto admitted =
-        core::admit(context.state(), context.desk.controller.policies(), own.event());
-    return admitted.ok() ? call->reply(200, own.json()) : call->fail(admitted.error());
-  }
+  if (input.events.empty() || call->query_flag("dry_run")) return call->reply(200, own.json());
   context.desk.submit(std::move(input),
                       [call, json = own.json()](const Result<Committed>& committed) {
                         if (!committed.ok()) return call->fail(committed.error());

@@ -350,6 +350,17 @@ TEST_F(RolesApi, LimitsOfDomainsOfOneJobAndOfAMonthAreShownAndHold) {
       "raise it");
 }
 
+TEST_F(RolesApi, OneObjectIsWarnedAboutAsManyAre) {
+  const Json members{{"users", {"ada", "adda"}}};
+  const Answer one = call("", "PUT", "/v1/objects/group/staff?dry_run=1", members);
+  ASSERT_EQ(one.status, 200) << one.response.body;
+  ASSERT_EQ(one.body.at("warnings").size(), 1U);
+  Json group{{"kind", "Group"}, {"name", "staff"}};
+  group.update(members);
+  EXPECT_EQ(apply(group).body.at("changes").at(0).at("warnings"), one.body.at("warnings"));
+  EXPECT_EQ(call("", "PUT", "/v1/objects/group/staff", members).body.at("change"), "none");
+}
+
 TEST_F(RolesApi, WhatIsWrongIsNamed) {
   const auto code = [&](const Json& object) { return apply({object}, "root").code(); };
   tokens["root"] = live.admin_token;
