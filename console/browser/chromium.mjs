@@ -21,7 +21,7 @@ export function launch() {
   });
 }
 
-// A page of its own profile, with a list of what went wrong on it.
+// A page of its own profile, with a list of what went wrong on it, and the requests that are not answered yet.
 export async function newPage(browser, options = {}) {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
@@ -29,6 +29,7 @@ export async function newPage(browser, options = {}) {
     ...options,
   });
   const wrong = [];
+  const open = new Set();
   await context.exposeFunction('doveViolation', (what) => wrong.push(`policy: ${what}`));
   await context.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => {
@@ -39,12 +40,14 @@ export async function newPage(browser, options = {}) {
   });
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
+  page.on('request', (request) => open.add(request));
+  for (const over of ['requestfinished', 'requestfailed']) page.on(over, (request) => open.delete(request));
   page.on('pageerror', (error) => wrong.push(`thrown: ${error}`));
   page.on('console', (message) => {
     if (message.type() === 'error' && !/status of (400|401|403|404|409)/.test(message.text()))
       wrong.push(`console: ${message.text()}`);
   });
-  return { page, context, wrong };
+  return { page, context, wrong, open };
 }
 
 // What axe finds on the page, a line each.

@@ -3,8 +3,11 @@
 import assert from 'node:assert/strict';
 import { call, submit, until, untilState } from './api.mjs';
 import { findings, launch, newPage } from './chromium.mjs';
+import { keyboardTests } from './keyboard_tests.mjs';
+import { levelTests } from './level_tests.mjs';
 import { auditTests, limitTests, ownPageTests, peopleTests, roleTests, sessionTests } from './people_tests.mjs';
 import { heading, signIn, visit } from './person.mjs';
+import { pictureTests } from './picture_tests.mjs';
 import { tableTests } from './table_tests.mjs';
 
 const url = process.env.DOVE_URL;
@@ -29,7 +32,11 @@ const PAGES = [
 let passed = 0;
 const failed = [];
 
+// DOVE_ONLY: a pattern of those to run, for whoever works on one of them.
+const only = new RegExp(process.env.DOVE_ONLY ?? '');
+
 async function test(name, body) {
+  if (!only.test(name)) return;
   const began = performance.now();
   try {
     await body();
@@ -38,6 +45,7 @@ async function test(name, body) {
   } catch (error) {
     failed.push(name);
     console.log(`FAILED  ${name}\n${error.stack ?? error}`);
+    for (const request of person.open) console.log(`not answered: ${request.method()} ${request.url()}`);
     console.log(`at ${page.url()}: ${(await page.locator('main').innerText()).slice(0, 800)}`);
   }
 }
@@ -182,7 +190,10 @@ await ownPageTests({ test, browser, ann });
 await peopleTests({ test, page });
 await limitTests({ test, page, ann });
 await roleTests({ test, page, ann });
+await levelTests({ test, page, browser });
 await auditTests({ test, page, browser, ann });
+await keyboardTests({ test, page, browser });
+await pictureTests({ test, page, browser, admin, pages: PAGES });
 
 await test('a job that waits says why, with numbers, and an order of its own', async () => {
   const blocked = await submit({ name: 'wide', command: ['true'], tasks: 2, gpus: 4, features: ['warp'] });

@@ -4,7 +4,7 @@
 Skips where the console was left out, or no chromium is. With DOVE_SCREENSHOTS=1 it also takes the pictures
 in docs/images.
 """
-# limit_s: 420
+# limit_s: 540
 import os
 import re
 import shutil
@@ -102,7 +102,7 @@ def site_with_passwords(cluster):
     return ["--sign-in-hook", make_program(folder), "--local-passwords"]
 
 
-def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=270, options=()):
+def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=390, options=()):
     """Runs a script of console/browser against `dove up` and a sign-in service; its output. `prepare` gives what else the
     script finds in its environment."""
     data = os.path.join(cluster.folder, script)

@@ -4,13 +4,16 @@ import { refresh } from './query';
 
 const pathOf = (kind: string, name: string) => `/v1/objects/${kind}/${encodeURIComponent(name)}`;
 
-// Fields that are left out stay as they are.
-export async function declare(kind: string, name: string, fields: unknown) {
-  await change('PUT', pathOf(kind, name), fields);
-  refresh('objects');
+interface Answer {
+  warnings?: string[];
 }
 
-export async function takeBack(kind: string, name: string) {
-  await change('DELETE', pathOf(kind, name));
+async function changed(method: 'PUT' | 'DELETE', kind: string, name: string, fields?: unknown): Promise<Answer> {
+  const answer = await change<Answer>(method, pathOf(kind, name), fields);
   refresh('objects');
+  return answer;
 }
+
+// Fields that are left out stay as they are.
+export const declare = (kind: string, name: string, fields: unknown) => changed('PUT', kind, name, fields);
+export const takeBack = (kind: string, name: string) => changed('DELETE', kind, name);

@@ -29,15 +29,17 @@ interface Entry {
 const NOTHING: Read<never> = {};
 const entries = new Map<string, Entry>();
 
-function forgetOldest() {
-  if (entries.size <= KEPT) return;
+// Before one more comes: whoever asks for that one does not show it yet, as those do that may go.
+function makeRoom() {
+  if (entries.size < KEPT) return;
   const idle = [...entries].filter(([, entry]) => entry.users.size === 0).sort((a, b) => a[1].usedAt - b[1].usedAt);
-  for (const [path] of idle.slice(0, entries.size - KEPT)) entries.delete(path);
+  for (const [path] of idle.slice(0, entries.size - KEPT + 1)) entries.delete(path);
 }
 
 function entryOf(path: string, topics: readonly Topic[]): Entry {
   let entry = entries.get(path);
   if (!entry) {
+    makeRoom();
     entry = {
       read: NOTHING,
       topics,
@@ -49,7 +51,6 @@ function entryOf(path: string, topics: readonly Topic[]): Entry {
       usedAt: 0,
     };
     entries.set(path, entry);
-    forgetOldest();
   }
   entry.topics = topics;
   entry.usedAt = Date.now();

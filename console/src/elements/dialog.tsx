@@ -22,7 +22,31 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
 // What was written into a field, without blanks around it.
 export const given = (form: FormData, field: string) => String(form.get(field) ?? '').trim();
 
-// Asks before `act` is done, and shows the server's own words when it is refused.
+// The warnings of the server's answer to what was done, if it is one.
+function warningsIn(done: unknown): string[] {
+  const warnings = (done as { warnings?: unknown } | undefined)?.warnings;
+  return Array.isArray(warnings) ? warnings.map(String) : [];
+}
+
+function Warned({ title, warnings, onClose }: { title: string; warnings: string[]; onClose: () => void }) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div role="status">
+        <p>It is done, with warnings:</p>
+        <ul className="warnings">
+          {warnings.map((warning) => (
+            <li key={warning}>{warning}</li>
+          ))}
+        </ul>
+      </div>
+      <div className="dialog-actions">
+        <button onClick={onClose}>Close</button>
+      </div>
+    </Dialog>
+  );
+}
+
+// Asks before `act` is done, and shows the server's own words when it is refused or warned about.
 export function Confirm({
   title,
   verb,
@@ -40,18 +64,21 @@ export function Confirm({
 }) {
   const [error, setError] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
+  const [warnings, warn] = useState<string[]>([]);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     setBusy(true);
     setError(undefined);
     try {
-      await act(new FormData(event.currentTarget));
-      onClose();
+      const said = warningsIn(await act(new FormData(event.currentTarget)));
+      if (said.length === 0) return onClose();
+      warn(said);
     } catch (problem) {
       setError(problem instanceof ApiError ? problem : new ApiError(0, 'failed', String(problem)));
       setBusy(false);
     }
   };
+  if (warnings.length > 0) return <Warned title={title} warnings={warnings} onClose={onClose} />;
   return (
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={submit}>

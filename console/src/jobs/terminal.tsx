@@ -15,6 +15,9 @@ interface Wanted {
   task: string;
 }
 
+// Every key goes to the program, Tab and Escape too: without this one nobody leaves it by keys alone (WCAG 2.1.2).
+const leaves = (event: KeyboardEvent) => event.ctrlKey && event.shiftKey && event.code === 'KeyE';
+
 function connect(job: string, wanted: Wanted, screen: Screen, tell: (text: string, over: boolean) => void): () => void {
   const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
   const socket = new WebSocket(`${scheme}://${location.host}/v1/jobs/${job}/exec`);
@@ -30,7 +33,7 @@ function connect(job: string, wanted: Wanted, screen: Screen, tell: (text: strin
   const exec = new Exec(
     { send },
     {
-      begun: () => (tell('It runs.', false), screen.focus()),
+      begun: () => (tell('It runs. Ctrl+Shift+E leaves it.', false), screen.focus()),
       output: (bytes, done) => screen.write(bytes, done),
       ended: (exit) => end(exitWords(exit)),
       failed: end,
@@ -51,6 +54,7 @@ function connect(job: string, wanted: Wanted, screen: Screen, tell: (text: strin
 
 function Session({ job, wanted }: { job: string; wanted: Wanted }) {
   const box = useRef<HTMLDivElement>(null);
+  const way = useRef<HTMLParagraphElement>(null);
   const [said, say] = useState({ text: 'Connecting…', over: false });
   useEffect(() => {
     const screen = new Screen({
@@ -63,6 +67,12 @@ function Session({ job, wanted }: { job: string; wanted: Wanted }) {
     const fit = new FitAddon();
     screen.loadAddon(fit);
     withSheets(() => screen.open(box.current!));
+    screen.attachCustomKeyEventHandler((event) => {
+      if (!leaves(event)) return true;
+      event.preventDefault();
+      if (event.type === 'keydown') way.current!.focus();
+      return false;
+    });
     fit.fit();
     const sized = new ResizeObserver(() => fit.fit());
     sized.observe(box.current!);
@@ -75,7 +85,7 @@ function Session({ job, wanted }: { job: string; wanted: Wanted }) {
   }, [job, wanted]);
   return (
     <>
-      <p className="faint" role="status" data-terminal={said.over ? 'over' : 'open'}>
+      <p className="faint" role="status" tabIndex={-1} ref={way} data-terminal={said.over ? 'over' : 'open'}>
         {said.text}
       </p>
       <div className="terminal-box" ref={box} />

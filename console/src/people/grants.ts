@@ -13,6 +13,11 @@ export function list(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
+// The names in a text field, each once.
+export function namesIn(text: string): string[] {
+  return [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))];
+}
+
 // One binding a role and level, so that what is granted is found again.
 export function bindingName({ role, level, name }: Grant): string {
   if (level === 'cluster') return `cluster.${role}s`;

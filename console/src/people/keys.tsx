@@ -6,6 +6,7 @@ import type { Key, NewKey } from '../api/types';
 import { Confirm, Dialog } from '../elements/dialog';
 import { Empty, Listing, Panel, Time, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
+import { managedProjects } from '../session/may';
 import { useSession } from '../session/session';
 import { Shown } from './shown_once';
 
@@ -69,9 +70,9 @@ function NewKeyForm({ own, onClose, onMade }: { own: boolean; onClose: () => voi
             ))}
           </select>
         </label>
-        {me.admin && !own && (
+        {(me.admin || managedProjects(me).length > 0) && !own && (
           <label>
-            User
+            {me.admin ? 'User' : 'Service account'}
             <input name="user" maxLength={64} placeholder={me.user || 'whose it is'} required={!me.user} />
           </label>
         )}

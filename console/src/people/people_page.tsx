@@ -1,8 +1,10 @@
-// People: users, projects, and keys for programs.
+// People: users, groups, roles, projects, domains, and keys for programs.
 import { Link } from 'wouter';
 import { Page } from '../elements/elements';
 import { mayAudit } from '../session/may';
 import { useSession } from '../session/session';
+import { Domains } from './domains';
+import { Groups } from './groups';
 import { Keys } from './keys';
 import { Projects } from './projects';
 import { Roles } from './roles';
@@ -24,8 +26,10 @@ export default function PeoplePage() {
     >
       <Keys />
       <Users />
+      <Groups />
       <Roles />
       <Projects />
+      <Domains />
     </Page>
   );
 }

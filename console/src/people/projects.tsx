@@ -5,6 +5,7 @@ import { useQuery } from '../api/query';
 import type { Declared } from '../api/types';
 import { Confirm, given } from '../elements/dialog';
 import { Empty, Listing, Panel } from '../elements/elements';
+import { runsADomain } from '../session/may';
 import { useSession } from '../session/session';
 
 function NewProject({ onClose }: { onClose: () => void }) {
@@ -32,7 +33,7 @@ export function Projects() {
   const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=project&limit=10000', ['objects']);
   const [making, make] = useState(false);
   const [going, remove] = useState<Declared>();
-  const may = me.admin || me.roles.some(({ role, level }) => role === 'admin' && level !== 'project');
+  const may = runsADomain(me);
   return (
     <Panel title="Projects" actions={may && <button onClick={() => make(true)}>New project</button>}>
       <Listing

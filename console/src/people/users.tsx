@@ -6,6 +6,7 @@ import { refresh, useQuery } from '../api/query';
 import type { Declared } from '../api/types';
 import { Confirm, given } from '../elements/dialog';
 import { Empty, Listing, Panel } from '../elements/elements';
+import { managedProjects } from '../session/may';
 import { useSession } from '../session/session';
 import { Shown } from './shown_once';
 
@@ -43,6 +44,28 @@ function NewUser({ onClose }: { onClose: () => void }) {
   );
 }
 
+// Managers of a project declare accounts that belong to it, for programs.
+function NewServiceAccount({ projects, onClose }: { projects: string[]; onClose: () => void }) {
+  const act = (form: FormData) => declare('user', given(form, 'name'), { service_of: given(form, 'project') });
+  return (
+    <Confirm title="A new service account" verb="Declare it" act={act} onClose={onClose}>
+      <label>
+        Name
+        <input name="name" required maxLength={64} spellCheck={false} autoComplete="off" />
+      </label>
+      <label>
+        Of the project
+        <select name="project">
+          {projects.map((project) => (
+            <option key={project}>{project}</option>
+          ))}
+        </select>
+      </label>
+      <p className="faint">A program acts for it with a key, which managers of the project make.</p>
+    </Confirm>
+  );
+}
+
 type Asked = { user: Declared; about: 'token' | 'standing' };
 
 export function Users() {
@@ -51,12 +74,22 @@ export function Users() {
   const [making, make] = useState(false);
   const [asked, ask] = useState<Asked>();
   const [made, setMade] = useState<{ user: string; token: string }>();
+  const managed = managedProjects(me);
   const issue = async (user: Declared) => {
     setMade(await change('POST', `/v1/users/${encodeURIComponent(user.name)}/token`));
     refresh('objects');
   };
   return (
-    <Panel title="Users" actions={me.admin && <button onClick={() => make(true)}>New user</button>}>
+    <Panel
+      title="Users"
+      actions={
+        me.admin ? (
+          <button onClick={() => make(true)}>New user</button>
+        ) : (
+          managed.length > 0 && <button onClick={() => make(true)}>New service account</button>
+        )
+      }
+    >
       <Listing
         label="Users"
         columns={['Name', 'Linux user', 'Has a token', 'Domain', 'State']}
@@ -101,7 +134,12 @@ export function Users() {
           </tr>
         )}
       </Listing>
-      {making && <NewUser onClose={() => make(false)} />}
+      {making &&
+        (me.admin ? (
+          <NewUser onClose={() => make(false)} />
+        ) : (
+          <NewServiceAccount projects={managed} onClose={() => make(false)} />
+        ))}
       {asked?.about === 'token' && (
         <Confirm
           title={`A new token for ${asked.user.name}`}

@@ -26,3 +26,25 @@ export function mayAudit(me: Roles): boolean {
     me.admin || me.roles.some(({ role, level }) => level === 'cluster' && (role === 'auditor' || role === 'admin'))
   );
 }
+
+// Whether they administer that domain, and so declare what is in it; "": what is in none is the cluster's.
+export function mayRunDomain(me: Roles, domain: string): boolean {
+  return (
+    me.admin ||
+    me.roles.some(
+      ({ role, level, name }) =>
+        role === 'admin' && (level === 'cluster' || (level === 'domain' && domain !== '' && name === domain)),
+    )
+  );
+}
+
+export function runsADomain(me: Roles): boolean {
+  return me.admin || me.roles.some(({ role, level }) => role === 'admin' && level !== 'project');
+}
+
+// The projects that they are a manager of, whose service accounts they keep.
+export function managedProjects(me: Roles): string[] {
+  return me.roles
+    .filter(({ role, level }) => level === 'project' && (role === 'manager' || role === 'admin'))
+    .map(({ name }) => name);
+}

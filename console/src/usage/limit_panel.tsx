@@ -1,11 +1,13 @@
-// For administrators: what users, projects and domains may have at once and in a month, and changing it.
+// For administrators: what users, projects and domains may have at once and in a month, and changing it. Those of a
+// domain see and change the limits of its projects.
 import { useState } from 'react';
 import { declare } from '../api/declared';
 import { refresh, useQuery } from '../api/query';
-import type { Declared } from '../api/types';
+import type { Declared, Me } from '../api/types';
 import { Confirm, given } from '../elements/dialog';
 import { Empty, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
+import { mayRunDomain, runsADomain } from '../session/may';
 import { useSession } from '../session/session';
 import { limitsOf, LIMITS, shownLimit, type Limits } from './limits';
 
@@ -17,6 +19,9 @@ const WHOSE = [
 ] as const;
 type Whose = (typeof WHOSE)[number];
 
+const mayLimit = (me: Me, kind: Whose['kind'], object: Declared) =>
+  me.admin || (kind === 'project' && mayRunDomain(me, String(object.domain ?? '')));
+
 const limitsIn = (object: Declared) => (object.limits ?? {}) as Limits;
 const sayWhose = (whose: Whose, name: string) =>
   whose.kind === 'limit' ? (name === '*' ? 'everybody' : name) : `${whose.one} ${name}`;
@@ -24,8 +29,9 @@ const sayWhose = (whose: Whose, name: string) =>
 function LimitForm({ whose, limit, onClose }: { whose: Whose; limit?: Declared; onClose: () => void }) {
   const had = limit ? limitsIn(limit) : {};
   const act = async (form: FormData) => {
-    await declare(whose.kind, limit?.name ?? given(form, 'name'), { limits: limitsOf(form, had) });
+    const answer = await declare(whose.kind, limit?.name ?? given(form, 'name'), { limits: limitsOf(form, had) });
     refresh('queues', 'jobs');
+    return answer;
   };
   return (
     <Confirm
@@ -58,7 +64,11 @@ function LimitForm({ whose, limit, onClose }: { whose: Whose; limit?: Declared; 
 }
 
 function LimitsOf({ whose }: { whose: Whose }) {
-  const { data, error } = useQuery<{ objects: Declared[] }>(`/v1/objects?kind=${whose.kind}&limit=10000`, ['objects']);
+  const { me } = useSession();
+  const { data: all, error } = useQuery<{ objects: Declared[] }>(`/v1/objects?kind=${whose.kind}&limit=10000`, [
+    'objects',
+  ]);
+  const data = all && { objects: all.objects.filter((object) => mayLimit(me, whose.kind, object)) };
   const [open, setOpen] = useState<{ limit?: Declared }>();
   // Where nobody is, there is nothing to limit.
   if (whose.kind !== 'limit' && data?.objects.length === 0) return null;
@@ -113,5 +123,6 @@ function LimitsOf({ whose }: { whose: Whose }) {
 
 export function LimitPanels() {
   const { me } = useSession();
-  return me.admin && WHOSE.map((whose) => <LimitsOf key={whose.kind} whose={whose} />);
+  const shown = WHOSE.filter(({ kind }) => me.admin || (kind === 'project' && runsADomain(me)));
+  return shown.map((whose) => <LimitsOf key={whose.kind} whose={whose} />);
 }
