@@ -32,6 +32,7 @@ SEED = int(os.environ.get("SEED", "17"))
 LIVE_MAX = 24
 PACE_S = 0.25
 MEMORY_GIB = 15
+MEND_AGAIN_S = 30
 
 WEIGHTS = {"submit_ours": 20, "submit_there": 8, "submit_gated": 20, "submit_ungated": 4, "cancel_ours": 8,
            "cancel_slurms": 8, "requeue_ours": 4, "requeue_slurms": 4, "hold": 4, "release": 6, "drain": 2, "resume": 4,
@@ -226,13 +227,15 @@ class Crowd(slurm_gate_test.Gate):
     def every_job_ends(self):
         for job in self.lab.run("squeue -h -t PD -o %A").split():
             self.lab.run(["scontrol", "release", job], check=False)  # a user's hold
-        deadline = time.monotonic() + 240
+        deadline, mend_at = time.monotonic() + 240, 0
         while left := self.lab.run("squeue -h -o '%A %j %T %r %k'").strip() or self.unfinished():
             self.assertLess(time.monotonic(), deadline, f"these never end: {left}; {self.what_is_known()}")
             if self.miscounts():
                 self.done["mend_slurmctld"] += 1
                 self.restart_slurmctld()
-            for name in self.forgotten():
+            # Not again at once: a busy machine takes seconds until a slurmd that was started is asked what it runs.
+            for name in self.forgotten() if time.monotonic() > mend_at else ():
+                mend_at = time.monotonic() + MEND_AGAIN_S
                 self.done["mend_slurmd"] += 1
                 self.lab.kill_node(name)
                 self.lab.start_node(name)
