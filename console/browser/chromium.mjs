@@ -50,15 +50,18 @@ export async function newPage(browser, options = {}) {
   return { page, context, wrong, open };
 }
 
-// What axe finds on the page, a line each.
+// What axe finds on the page in light and in dark colours, a line each.
 export async function findings(page) {
   await page.evaluate(axe);
-  const result = await page.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules }), RULES);
-  return result.violations.map(
-    (one) =>
-      `${one.id}: ${one.help}: ${one.nodes
-        .map((node) => node.target.join(' '))
-        .slice(0, 3)
-        .join(' | ')}`,
-  );
+  const found = [];
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    const result = await page.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules }), RULES);
+    for (const { id, help, nodes } of result.violations) {
+      const where = nodes.map((node) => node.target.join(' ')).slice(0, 3);
+      found.push(`${colorScheme}: ${id}: ${help}: ${where.join(' | ')}`);
+    }
+  }
+  await page.emulateMedia({ colorScheme: null });
+  return found;
 }

@@ -103,8 +103,8 @@ std::string month_text(const core::State& state, const Reason& r, std::string_vi
 std::string use_text(const core::State& state, const Reason& r, std::string_view who) {
   if (r.resource == "gpu_ms_month") return month_text(state, r, who);
   if (r.resource == "jobs" || r.resource == "jobs_running") {
-    return fmt::format("{} may run {} at a time, and {} {} running", who,
-                       counted(r.limit, "job", "jobs"), r.used, r.used == 1 ? "is" : "are");
+    return fmt::format("{} may run {} at a time; {} running, this is 1 more, over by {}", who,
+                       counted(r.limit, "job", "jobs"), r.used, r.used + 1 - r.limit);
   }
   if (r.resource.starts_with("job_")) {
     const std::string resource = r.resource.substr(4);

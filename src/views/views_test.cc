@@ -123,7 +123,8 @@ TEST(Views, ReasonsAreSaidInWordsWithTheirNumbers) {
   Reason jobs = reason(ReasonKind::kProjectLimit, "vision", "jobs_running");
   jobs.limit = jobs.used = jobs.needs = 1;
   EXPECT_EQ(text(jobs),
-            "project vision may run 1 job at a time, and 1 is running; an administrator of "
+            "project vision may run 1 job at a time; 1 running, this is 1 more, over by 1; an "
+            "administrator of "
             "domain corp, or of the cluster may raise it");
   EXPECT_EQ(text(reason(ReasonKind::kExcluded)), "--nodelist and --exclude leave no node");
   Reason begin = reason(ReasonKind::kBeginTime);

@@ -1,18 +1,32 @@
 import { expect, it } from 'vitest';
-import type { JobSummary, QueueInUse } from '../api/types';
+import type { QueueInUse, UsageOverTime } from '../api/types';
 import { sharesOf } from './share';
 
 const queue = (name: string, parent = '') => ({ name, parent }) as unknown as QueueInUse;
-const job = (of: string, gpus: number, from: number, to?: number) =>
-  ({ queue: of, started_at_us: from, ended_at_us: to, request: { gpus_milli: gpus * 1000 } }) as unknown as JobSummary;
+const row = (name: string, ...steps: number[]) => ({
+  name,
+  gpu_hours: steps.reduce((sum, one) => sum + one, 0),
+  core_hours: 0,
+  jobs: 1,
+  steps,
+});
+const usage = (...rows: UsageOverTime['rows']): UsageOverTime => ({
+  by: 'queue',
+  from_us: 0,
+  to_us: 7200e6,
+  step_s: 1800,
+  complete_from_us: 0,
+  rows,
+});
 
 it('counts what a queue holds in those above it, too', () => {
-  const queues = [queue('research'), queue('vision', 'research'), queue('default')];
-  const jobs = [job('vision', 4, 1e6, 3e6), job('research', 1, 1e6), job('default', 2, 2e6)];
-  const shares = sharesOf(jobs, queues, 0, 4e6, 4, 2);
-  expect(shares.atS).toEqual([0, 1, 2, 3, 4]);
+  const queues = [queue('research'), queue('vision', 'research'), queue('default'), queue('idle')];
+  const rows = [row('vision', 0, 2, 2, 0), row('research', 0, 0.5, 0.5, 0.5), row('default', 0, 0, 1, 1), row('idle')];
+  const shares = sharesOf(usage(...rows), queues, 2);
+  expect(shares.atS).toEqual([0, 1800, 3600, 5400, 7200]);
   expect(shares.queues).toEqual([
     { name: 'research', gpus: [0, 5, 5, 1, 1] },
     { name: 'vision', gpus: [0, 4, 4, 0, 0] },
   ]);
+  expect(sharesOf(usage(), queues, 2)).toEqual({ atS: [], queues: [] });
 });

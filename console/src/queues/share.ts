@@ -1,12 +1,10 @@
-// How many GPUs each queue held over the last hours, a queue's children within it, of the jobs that are known. Jobs that
-// were forgotten, and former attempts, are not in it. Pure.
-import type { JobSummary, QueueInUse } from '../api/types';
-import { seriesOf } from '../overview/series';
+// How many GPUs each queue held over the last hours, a queue's children within it. Pure.
+import type { QueueInUse, UsageOverTime } from '../api/types';
 import { treeOf } from './queue_tree';
 
 export interface Shares {
-  atS: number[];
-  queues: { name: string; gpus: number[] }[]; // those that held most, first
+  atS: number[]; // where each step begins, and where the last one ends
+  queues: { name: string; gpus: number[] }[]; // in the mean of each step; those that held most, first
 }
 
 // Of each queue itself and all above it.
@@ -21,29 +19,23 @@ export function ancestry(queues: readonly QueueInUse[]): Map<string, string[]> {
   return above;
 }
 
-export function sharesOf(
-  jobs: readonly JobSummary[],
-  queues: readonly QueueInUse[],
-  fromUs: number,
-  toUs: number,
-  points: number,
-  most: number,
-): Shares {
+// `usage` is by queue: of the jobs of each itself.
+export function sharesOf(usage: UsageOverTime, queues: readonly QueueInUse[], most: number): Shares {
   const above = ancestry(queues);
-  const held = new Map<string, JobSummary[]>();
-  for (const job of jobs) {
-    if (!job.started_at_us || job.request.gpus_milli === 0) continue;
-    for (const name of above.get(job.queue) ?? [job.queue]) {
-      const theirs = held.get(name);
-      if (theirs) theirs.push(job);
-      else held.set(name, [job]);
+  const held = new Map<string, number[]>();
+  for (const row of usage.rows) {
+    if (row.gpu_hours === 0) continue;
+    for (const name of above.get(row.name) ?? [row.name]) {
+      const all = held.get(name);
+      held.set(name, all ? all.map((hours, at) => hours + row.steps[at]!) : row.steps);
     }
   }
-  const lines = [...held].map(([name, theirs]) => {
-    const { gpus } = seriesOf(theirs, fromUs, toUs, points);
-    return { name, gpus, sum: gpus.reduce((sum, one) => sum + one, 0) };
-  });
+  const lines = [...held].map(([name, steps]) => ({
+    name,
+    gpus: [...steps, steps.at(-1)!].map((hours) => (hours * 3600) / usage.step_s),
+    sum: steps.reduce((sum, hours) => sum + hours, 0),
+  }));
   lines.sort((a, b) => b.sum - a.sum || a.name.localeCompare(b.name));
-  const { atS } = seriesOf([], fromUs, toUs, points);
-  return { atS, queues: lines.slice(0, most).map(({ name, gpus }) => ({ name, gpus })) };
+  const points = (lines[0]?.gpus ?? []).map((_, at) => usage.from_us / 1e6 + at * usage.step_s);
+  return { atS: points, queues: lines.slice(0, most).map(({ name, gpus }) => ({ name, gpus })) };
 }
