@@ -225,7 +225,10 @@ await test('a job says how far it is', async () => {
   const progress = page.getByRole('region', { name: 'Progress' });
   for (const text of ['7,000', '500 ms', '0.25', 'train']) await progress.getByText(text).first().waitFor();
   await page.getByRole('region', { name: /^Use/ }).waitFor();
+  await page.getByRole('img', { name: /in percent; now CPU/ }).waitFor({ timeout: 40_000 });
   await call('POST', `/v1/jobs/${job}/cancel`);
+  await page.getByRole('img', { name: /in percent; at last CPU/ }).waitFor();
+  await page.getByText('% of what it held').waitFor();
 });
 
 await test('an ended job is submitted again, with what it asked for', async () => {

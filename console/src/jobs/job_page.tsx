@@ -122,7 +122,7 @@ function Summary({ job }: { job: Job }) {
           )}
         </Panel>
       )}
-      {job.state === 'running' && (
+      {(job.state === 'running' || job.phase === 'ended') && (
         <Suspense fallback={<Skeleton lines={4} />}>
           <UsePanel job={job} />
         </Suspense>

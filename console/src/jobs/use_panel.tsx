@@ -1,4 +1,4 @@
-// How a running job uses its GPUs, their memory and its cores.
+// How a job uses its GPUs, their memory and its cores, or used them when it ran.
 import { useEffect, useMemo } from 'react';
 import { refresh, useQuery } from '../api/query';
 import type { Job, JobUse } from '../api/types';
@@ -9,29 +9,31 @@ import { IDLE_PERCENT, idleGpus, laggards, linesOf, MEASURED_EVERY_MS, nowText }
 
 export default function UsePanel({ job }: { job: Job }) {
   const topic = `use:${job.id}`;
+  const isOver = job.phase === 'ended';
   const { data, error } = useQuery<JobUse>(`/v1/jobs/${job.id}/use`, [topic]);
   useEffect(() => {
+    if (isOver) return refresh(topic); // it ended while it was looked at
     const timer = setInterval(() => refresh(topic), MEASURED_EVERY_MS);
     return () => clearInterval(timer);
-  }, [topic]);
+  }, [topic, isOver]);
   const shown = useMemo(() => (data ? linesOf(data) : undefined), [data]);
   const names = shown?.lines.map(({ name }) => name).join() ?? '';
   const lines = useMemo(() => shown?.lines ?? [], [names]);
-  if (error?.status === 404) return null;
+  if (error?.status === 404 || (isOver && shown?.lines.length === 0)) return null;
   const span = data && shown ? duration(Math.max(0, shown.atS.length - 1) * data.step_s) : '';
   const behind = data ? laggards(data) : '';
   const idle = data ? idleGpus(data) : '';
   return (
     <Panel
-      title={span ? `Use over the last ${span}` : 'Use'}
-      actions={<span className="faint">% of what it holds</span>}
+      title={!span ? 'Use' : isOver ? `Use over ${span}` : `Use over the last ${span}`}
+      actions={<span className="faint">% of what it {isOver ? 'held' : 'holds'}</span>}
     >
       <Trouble error={error} />
       {shown && shown.lines.length === 0 && <p className="faint">Its nodes have not told of its use yet.</p>}
       {shown && shown.lines.length > 0 && (
         <Plot
           key={names}
-          label={`Use over the last ${span}, in percent; now ${nowText(shown)}`}
+          label={`Use over ${span}, in percent; ${isOver ? 'at last' : 'now'} ${nowText(shown)}`}
           data={[shown.atS, ...shown.lines.map(({ values }) => values)]}
           lines={lines}
           most={100}

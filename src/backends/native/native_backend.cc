@@ -94,8 +94,7 @@ class NativeBackend::Meter : public UseMeter {
     return use;
   }
   UseCourse course_of(const core::Job& job) const override {
-    return agents_.use.course_of(job, agents_.desk.loop.monotonic_us(),
-                                 Instant{telemetry::now_us()});
+    return agents_.use.course_of(job, agents_.desk.loop.monotonic_us());
   }
   std::map<std::int32_t, std::int32_t> devices_of(const core::Node& node) const override {
     return agents_.use.devices_of(node, agents_.desk.loop.monotonic_us());

@@ -32,7 +32,8 @@ void UseBoard::take(const core::State& state, NodeId node, const protocol::Use& 
                          find_placement(state, id, attempt, node) != nullptr;
   if (!runs_here) return;
   OfJob& of = jobs_[id];
-  if (of.attempt != attempt) of = OfJob{attempt, {}};
+  if (of.attempt != attempt) of = OfJob{attempt, {}, {}};
+  of.ahead = Span{now.us - now_us};
   OfNode& here = of.nodes[node];
   // What was measured while nobody could be told is told for the time since then alone.
   here.points.push_back({now_us, said.span_us, {said.gpu, said.gpu_memory, said.cpu}});
@@ -50,8 +51,25 @@ void UseBoard::take(const core::State& state, NodeId node, const protocol::Use& 
 void UseBoard::decided(const Decision& decision) {
   const auto* requeue = std::get_if<Requeue>(&decision);
   const auto* end = std::get_if<EndJob>(&decision);
-  if (requeue == nullptr && end == nullptr) return;
-  jobs_.erase(requeue != nullptr ? requeue->job : end->job);
+  const auto* forget = std::get_if<ForgetJob>(&decision);
+  if (end != nullptr) keep_course(end->job);
+  if (requeue != nullptr) jobs_.erase(requeue->job);
+  if (forget != nullptr && ended_.erase(forget->job) > 0) {
+    std::erase(ended_order_, forget->job);
+  }
+}
+
+void UseBoard::keep_course(JobId job) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return;
+  UseCourse course = course_of(found->second, 0);
+  course.nodes.clear();  // what they do now is not the job's
+  jobs_.erase(found);
+  if (!ended_.insert_or_assign(job, std::move(course)).second) return;
+  ended_order_.push_back(job);
+  if (ended_order_.size() <= kEnded_max) return;
+  ended_.erase(ended_order_.front());
+  ended_order_.pop_front();
 }
 
 // The older half is told in half as many points.
@@ -181,13 +199,20 @@ std::vector<std::array<UseBoard::Part, UseBoard::kParts>> UseBoard::by_step(
   return values;
 }
 
-UseCourse UseBoard::course_of(const core::Job& job, std::int64_t now_us, Instant now) const {
+UseCourse UseBoard::course_of(const core::Job& job, std::int64_t now_us) const {
+  const OfJob* running = find(job);
+  if (running != nullptr) return course_of(*running, now_us);
+  const auto ended = ended_.find(job.id);
+  return ended == ended_.end() || job.phase != JobPhase::kEnded ? UseCourse{} : ended->second;
+}
+
+// Nodes whose last word is older than `now_us` allows are left out of those told by name.
+UseCourse UseBoard::course_of(const OfJob& of, std::int64_t now_us) {
   UseCourse course;
-  const OfJob* found = find(job);
-  if (found == nullptr || found->nodes.empty()) return course;
-  Steps steps{now_us, 0, 0};
+  if (of.nodes.empty()) return course;
+  Steps steps{std::numeric_limits<std::int64_t>::max(), 0, 0};
   std::int64_t end_us = 0;
-  for (const auto& [id, node] : found->nodes) {
+  for (const auto& [id, node] : of.nodes) {
     const Point& first = node.points.front();
     steps.begin_us = std::min(steps.begin_us, first.end_us - first.span_us);
     end_us = std::max(end_us, node.points.back().end_us);
@@ -195,7 +220,7 @@ UseCourse UseBoard::course_of(const core::Job& job, std::int64_t now_us, Instant
   const std::int64_t all_us = std::max<std::int64_t>(end_us - steps.begin_us, 1);
   steps.step_us = std::max(kStep_min_us, (all_us + kSteps_max - 1) / kSteps_max);
   steps.count = static_cast<std::size_t>((all_us + steps.step_us - 1) / steps.step_us);
-  course.begin = Instant{now.us - (now_us - steps.begin_us)};
+  course.begin = Instant{steps.begin_us + of.ahead.us};
   course.step = Span{steps.step_us};
   const std::array<UseCourse::Line*, kParts> lines{&course.gpu, &course.gpu_memory, &course.cpu};
   std::vector<std::array<std::int64_t, kParts>> sums(steps.count);
@@ -204,7 +229,7 @@ UseCourse UseBoard::course_of(const core::Job& job, std::int64_t now_us, Instant
     line->mean.resize(steps.count);
     line->least.resize(steps.count);
   }
-  for (const auto& [id, node] : found->nodes) {
+  for (const auto& [id, node] : of.nodes) {
     const auto values = by_step(node.points, steps);
     for (std::size_t i = 0; i < steps.count; ++i) {
       for (std::size_t part = 0; part < kParts; ++part) {

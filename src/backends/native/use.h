@@ -1,8 +1,9 @@
-// UseBoard: what running jobs use of what they hold, as their nodes tell again and again.
+// UseBoard: what jobs use of what they hold, as their nodes tell again and again.
 //
 // In memory only: after a restart it is gathered anew, and until a window is full there is no mean
-// over it. At most kPoints_max points of each job and node are kept, the older ones together. What
-// a node says concerns only jobs that it runs. Loop thread only.
+// over it. At most kPoints_max points of each running job and node are kept, the older ones
+// together; of the kEnded_max jobs that ended last their course is. What a node says concerns only
+// jobs that it runs. Loop thread only.
 #pragma once
 
 #include <algorithm>
@@ -24,21 +25,22 @@ namespace dove::backends {
 class UseBoard {
  public:
   static constexpr std::size_t kPoints_max = 512;
+  static constexpr std::size_t kEnded_max = 1000;  // 12 kB each at most
   // What was told so long ago says nothing of now, unless it is told seldom.
   static constexpr std::int64_t kFresh_us = 60'000'000;
 
   // What concerns an attempt that does not run there is dropped. `now_us` never goes back.
   void take(const core::State& state, NodeId node, const protocol::Use& said, std::int64_t now_us,
             Instant now);
-  // A decision that was just folded: the attempt is over with it.
+  // A decision that was just folded: an attempt may be over with it.
   void decided(const Decision& decision);
   // The most of its nodes, by part. All but what people's connections say.
   JobUse use_of(const core::Job& job, Span window, std::int64_t now_us) const;
   // UseMeter::devices_of.
   std::map<std::int32_t, std::int32_t> devices_of(const core::Node& node,
                                                   std::int64_t now_us) const;
-  // In at most kSteps_max steps.
-  UseCourse course_of(const core::Job& job, std::int64_t now_us, Instant now) const;
+  // In at most kSteps_max steps. Of a job that has ended: of its last attempt, without nodes.
+  UseCourse course_of(const core::Job& job, std::int64_t now_us) const;
 
   static constexpr std::int64_t kSteps_max = 240;
   static constexpr std::int64_t kStep_min_us = 10'000'000;
@@ -60,6 +62,7 @@ class UseBoard {
   };
   struct OfJob {
     AttemptNumber attempt = 0;
+    Span ahead;  // of Instants before `now_us`, when it was told of last
     std::map<NodeId, OfNode> nodes;
   };
 
@@ -70,6 +73,8 @@ class UseBoard {
   };
 
   const OfJob* find(const core::Job& job) const;
+  void keep_course(JobId job);
+  static UseCourse course_of(const OfJob& of, std::int64_t now_us);
   // What the points say of each step.
   static std::vector<std::array<Part, kParts>> by_step(const std::deque<Point>& points,
                                                        const Steps& steps);
@@ -80,6 +85,8 @@ class UseBoard {
   static Part mean(const std::deque<Point>& points, std::size_t part, Span window);
 
   std::map<JobId, OfJob> jobs_;
+  std::map<JobId, UseCourse> ended_;
+  std::deque<JobId> ended_order_;  // those of ended_, the oldest first
 };
 
 }  // namespace dove::backends

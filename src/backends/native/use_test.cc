@@ -93,9 +93,8 @@ TEST_F(UseBoardTest, TheAppsWordIsAnInstant) {
 
 TEST_F(UseBoardTest, TheCourseIsToldInEqualStepsFromTheFirstPoint) {
   for (std::int64_t s = 10; s <= 40; s += 10) tell(s, s == 30 ? std::nullopt : std::optional(s));
-  const UseCourse course =
-      board.course_of(cluster.job(job), 45 * kSecond_us, Instant{1000 * kSecond_us});
-  EXPECT_EQ(course.begin, Instant{955 * kSecond_us});
+  const UseCourse course = board.course_of(cluster.job(job), 45 * kSecond_us);
+  EXPECT_EQ(course.begin, Instant{0});
   EXPECT_EQ(course.step, seconds(10));
   EXPECT_EQ(course.gpu.mean, (std::vector<UseCourse::Part>{10, 20, std::nullopt, 40}));
   EXPECT_EQ(course.gpu.least, course.gpu.mean);
@@ -109,28 +108,48 @@ TEST_F(UseBoardTest, TheCourseOfAGangHasTheMeanAndTheLeastOfItsNodes) {
   tell(10, 5000, 1);
   tell(20, 5000, 1);
   tell(20, 1000, 2);
-  const UseCourse course =
-      board.course_of(cluster.job(job), 20 * kSecond_us, Instant{20 * kSecond_us});
+  const UseCourse course = board.course_of(cluster.job(job), 20 * kSecond_us);
   EXPECT_EQ(course.gpu.mean, (std::vector<UseCourse::Part>{5000, 3000}));
   EXPECT_EQ(course.gpu.least, (std::vector<UseCourse::Part>{5000, 1000}));
   ASSERT_EQ(course.nodes.size(), 2u);
   EXPECT_EQ(course.nodes[0].node, NodeId(2)) << "the one that uses least";
   tell(30, std::nullopt, 2);
-  const UseCourse later =
-      board.course_of(cluster.job(job), 30 * kSecond_us, Instant{30 * kSecond_us});
+  const UseCourse later = board.course_of(cluster.job(job), 30 * kSecond_us);
   EXPECT_EQ(later.nodes.at(0).node, NodeId(1)) << "of the other nothing is known";
 }
 
 TEST_F(UseBoardTest, TheCourseOfAWeekHasNoMoreSteps) {
   for (std::int64_t s = 10; s <= 7 * 86'400; s += 600) tell(s, 1000);
   const std::int64_t now_us = 7 * 86'400 * kSecond_us;
-  const UseCourse course = board.course_of(cluster.job(job), now_us, Instant{now_us});
+  const UseCourse course = board.course_of(cluster.job(job), now_us);
   EXPECT_LE(course.gpu.mean.size(), static_cast<std::size_t>(UseBoard::kSteps_max));
   EXPECT_GE(course.gpu.mean.size(), static_cast<std::size_t>(UseBoard::kSteps_max) - 2);
   EXPECT_TRUE(course.nodes.empty()) << "told too long ago";
+}
+
+TEST_F(UseBoardTest, TheCourseOfAnEndedJobIsKeptAndBounded) {
+  for (std::int64_t s = 20; s <= 40; s += 10) tell(s, 100 * s);
   cluster.decided(EndJob{job, Outcome::kCompleted, 0});
   board.decided(EndJob{job, Outcome::kCompleted, 0});
-  EXPECT_EQ(board.course_of(cluster.job(job), now_us, Instant{now_us}).begin, Instant{});
+  const UseCourse kept = board.course_of(cluster.job(job), 3600 * kSecond_us);
+  EXPECT_EQ(kept.begin, Instant{10 * kSecond_us});
+  EXPECT_EQ(kept.gpu.mean, (std::vector<UseCourse::Part>{2000, 3000, 4000}));
+  EXPECT_TRUE(kept.nodes.empty());
+  const JobId first = job;
+  for (std::size_t i = 1; i < UseBoard::kEnded_max; ++i) {
+    job = cluster.submit_and_start({.gpus = 1});
+    tell(50, 0);
+    cluster.decided(EndJob{job, Outcome::kCompleted, 0});
+    board.decided(EndJob{job, Outcome::kCompleted, 0});
+  }
+  EXPECT_NE(board.course_of(cluster.job(first), 0).step, Span{});
+  job = cluster.submit_and_start({.gpus = 1});
+  tell(50, 0);
+  board.decided(EndJob{job, Outcome::kCompleted, 0});
+  EXPECT_EQ(board.course_of(cluster.job(first), 0).step, Span{});
+  board.decided(ForgetJob{job, true});
+  cluster.decided(EndJob{job, Outcome::kCompleted, 0});
+  EXPECT_EQ(board.course_of(cluster.job(job), 0).step, Span{});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// dove use: how much a running job uses of what it holds.
+// dove use: how much a job uses of what it holds, or used when it ran.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,16 +69,20 @@ std::string gpus_text(const json& node) {
 
 std::string use_text(Api&, const json& whole, const json& use) {
   const JobView job = read_job(whole);
+  const bool is_over = text_of(whole, "phase") == "ended";
   if (!use.at("begin").is_string()) {
     return fmt::format("Job {} is {}; {}.\n", job.shown_id, job.state,
                        job.state == "running" ? "its nodes have not told of its use yet"
+                       : is_over              ? "what it used is not known any more"
                                               : "its nodes tell of its use while it runs");
   }
   const json& mean = use.at("cpu").at("mean");
   const auto span_us = static_cast<std::int64_t>(use.at("step_s").get<double>() * 1e6) *
                        static_cast<std::int64_t>(mean.size());
-  std::string out = fmt::format("Job {} uses, of what it holds (the last {}):\n", job.shown_id,
-                                span_text(span_us));
+  std::string out = is_over ? fmt::format("Job {} used, of what it held (over {}):\n", job.shown_id,
+                                          span_text(span_us))
+                            : fmt::format("Job {} uses, of what it holds (the last {}):\n",
+                                          job.shown_id, span_text(span_us));
   out += line_text("GPU", use.at("gpu")) + line_text("GPU memory", use.at("gpu_memory")) +
          line_text("CPU", use.at("cpu"));
   const json& nodes = use.at("nodes");
@@ -105,7 +109,7 @@ Result<int> run_use(const Invocation& invocation) {
 std::vector<Command> use_commands() {
   CommandSpec use;
   use.name = "use";
-  use.summary = "Show how much a running job uses of its GPUs, their memory and its cores";
+  use.summary = "Show how much a job uses of its GPUs, their memory and its cores";
   use.group = "Jobs";
   use.operands = "JOB...";
   use.completes = "job";
@@ -113,7 +117,9 @@ std::vector<Command> use_commands() {
   use.operands_max = -1;
   use.description =
       "Percent of what the job holds, now and over the time that it has run; of a node's GPUs the\n"
-      "busiest counts. A gang's line is the mean of its nodes; those that use the least are named.";
+      "busiest counts. A gang's line is the mean of its nodes; those that use the least are "
+      "named.\n"
+      "Of a job that has ended: its last attempt, for the last 1000 jobs since the server started.";
   use.options = {output_option()};
   return {{use, guarded("use", run_use)}};
 }

@@ -52,9 +52,17 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});
   EXPECT_EQ(run({"dove", "use", "7"}).out,
             "Job 7 is running; its nodes have not told of its use yet.\n");
-  server_.set("GET /v1/jobs/7", {200, json{{"id", 7}, {"state", "completed"}}.dump()});
+  const json over{{"id", 7}, {"state", "completed"}, {"phase", "ended"}};
+  server_.set("GET /v1/jobs/7", {200, over.dump()});
   EXPECT_EQ(run({"dove", "use", "7"}).out,
-            "Job 7 is completed; its nodes tell of its use while it runs.\n");
+            "Job 7 is completed; what it used is not known any more.\n");
+  use["begin"] = "2026-11-26T10:00:00Z";
+  use["nodes"] = json::array();
+  server_.set("GET /v1/jobs/7/use", {200, use.dump()});
+  EXPECT_EQ(run({"dove", "use", "7"}).out,
+            "Job 7 used, of what it held (over 40s):\n"
+            "  GPU         100 %  ▁▅·█\n"
+            "  CPU           3 %  ▁▁▁▁\n");
 }
 
 }  // namespace

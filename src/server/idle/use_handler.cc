@@ -1,4 +1,4 @@
-// GET /v1/jobs/{id}/use: how much a running job uses of what it holds.
+// GET /v1/jobs/{id}/use: how much a job uses of what it holds, or used when it ran.
 #include <nlohmann/json.hpp>
 
 #include "codec/quantity.h"
