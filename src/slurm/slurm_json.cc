@@ -338,6 +338,15 @@ void read_shape(const json& object, GateSeen& gate) {
   if (number_of(object, "het_job_id").value_or(0) != 0) cannot("a heterogeneous job");
 }
 
+// 22.05 writes what is below 0 as an unsigned number of 32 bits.
+std::int64_t nice_of(const json& object) {
+  const auto at = object.find("nice");
+  const bool is_plain = at != object.end() && at->is_number_integer();
+  std::int64_t nice = is_plain ? at->get<std::int64_t>() : number_of(object, "nice").value_or(0);
+  if (nice > INT32_MAX) nice -= 1LL << 32;
+  return std::clamp<std::int64_t>(nice, -kNiceMax, kNiceMax);
+}
+
 // What the gate has to know. Slurm's own words for "not said" are null.
 GateSeen read_gate(const json& object) {
   GateSeen gate;
@@ -354,7 +363,7 @@ GateSeen read_gate(const json& object) {
   gate.submitted_s = number("submit_time");
   gate.begins_s = number("eligible_time");
   gate.limit_minutes = number("time_limit");
-  gate.nice = std::clamp<std::int64_t>(number("nice"), -kNiceMax, kNiceMax);
+  gate.nice = nice_of(object);
   gate.qos = text_of(object, "qos");
   gate.reason = text_of(object, "state_reason");
   gate.comment = text_of(object, "comment");

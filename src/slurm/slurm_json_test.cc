@@ -68,6 +68,20 @@ TEST(SlurmJson, APlaceholderWithItsMark) {
   EXPECT_EQ(placeholder.held[0].memory_bytes, 4096 * kMebibyte);
 }
 
+TEST(SlurmJson, ANiceBelowZeroIsWrittenUnsigned) {
+  for (const auto& [written, meant] :
+       std::map<std::string, std::int64_t>{{"4294967291", -5}, {"-5", -5}, {"7", 7}, {"null", 0}}) {
+    const auto jobs = read_jobs(
+        R"({"jobs": [{"job_id": 1, "job_state": "PENDING",
+        "admin_comment": "dovetail-gate", "nice": )" +
+            written + "}]}",
+        {});
+    ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+    ASSERT_TRUE(jobs->at(0).gate.has_value());
+    EXPECT_EQ(jobs->at(0).gate->nice, meant) << written;
+  }
+}
+
 // Sockets=2 CoresPerSocket=4 ThreadsPerCore=2, CPU_IDs=0-3,8-13 in scontrol's words.
 TEST(SlurmJson, CoresAreCountedThroughTheSockets) {
   const auto nodes = read_nodes(R"({"errors": [], "nodes": [{"name": "n0", "state": "mixed",

@@ -6,6 +6,7 @@ and each holds exactly those that it was given.
 
 Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
 """
+import os
 import pwd
 import random
 import re
@@ -207,6 +208,41 @@ class Gate(SharedNodes):
             self.cluster.run("cancel", str(one))
         self.lab.as_user("scontrol", "release", str(job))
         self.in_its_place(job)
+
+    def says(self, path, words):
+        def said():
+            with open(path) as file:
+                return file.read().split("\n")[:-1] == words
+        until(said, 60, f"{words} in {path}")
+
+    def test_ours_of_higher_priority_preempts_after_slurms_grace_and_it_runs_again(self):
+        path = os.path.join(self.lab.folder, "saved")
+        with open(path, "w"):
+            os.chmod(path, 0o666)
+        script = f"trap 'echo saved >>{path}; exit 0' TERM; echo begun ${{SLURM_RESTART_COUNT:-0}} >>{path}; sleep 300 & wait"
+        theirs = self.gated(f"--gres=gpu:{GPUS}", "-w", "n0", script=script)
+        self.in_its_place(theirs)
+        self.says(path, ["begun 0"])
+        urgent = self.submit(GPUS, node="n0", command=("sleep", "5"), priority=5)
+        self.started(urgent)
+        self.says(path, ["begun 0", "saved"])
+        known = self.known_as(theirs)
+        self.assertEqual(self.cluster.job(known)["attempts"][0]["stop_reason"], "preempted")
+        self.assertEqual(self.state(theirs), "PENDING")
+        self.assertEqual(self.cluster.wait(urgent, 40)["state"], "completed")
+        self.in_its_place(theirs)
+        self.says(path, ["begun 0", "saved", "begun 1"])
+
+    def test_slurms_of_higher_priority_preempts_ours(self):
+        ours = self.submit(GPUS, node="n1", preempt="restart")
+        self.started(ours)
+        # Users may not ask for it; root may, for them.
+        theirs = int(self.lab.run(f"sbatch --parsable --uid=nobody -D / -o /dev/null --mem=100 --gres=gpu:{GPUS} -w n1 --nice=-5 "
+                                  "--wrap='sleep 300'"))
+        self.in_its_place(theirs)
+        self.assertEqual(self.cluster.job(ours)["attempts"][0]["stop_reason"], "preempted")
+        self.lab.run(f"scancel {theirs}")
+        self.started(ours)
 
     def test_a_requeued_job_waits_for_another_place(self):
         job = self.gated("--gres=gpu:1")
