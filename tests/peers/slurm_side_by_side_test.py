@@ -54,11 +54,27 @@ class SideBySide(SharedNodes):
         self.lab.run(["scancel", str(theirs[1])])
         self.assertTrue(all(node == "n1" for node, _ in self.started(job)))
 
-    def test_drains_cross_over_both_ways_and_each_side_opens_only_its_own(self):
-        def in_slurm(node):
-            fields = dict(re.findall(r"(\S+?)=(.*?)(?=\s+\S+=|$)", self.lab.run(f"scontrol show node {node} -o")))
-            return fields["State"], fields.get("Reason", "")
+    def in_slurm(self, node):
+        fields = dict(re.findall(r"(\S+?)=(.*?)(?=\s+\S+=|$)", self.lab.run(f"scontrol show node {node} -o")))
+        return fields["State"], fields.get("Reason", "")
 
+    def test_a_node_that_is_found_sick_is_drained_in_slurm_with_what_was_found_and_opened_after_its_repair(self):
+        theirs = self.sbatch("--gres=gpu:1", "-w", "n0")
+        self.running(theirs)
+        self.cluster.api.call("POST", "/v1/nodes/n0/findings", {
+            "check": "psu", "severity": "fault", "remedy": "replace", "evidence": "one of two power supplies is off"})
+        until(lambda: "DRAIN" in self.in_slurm("n0")[0], 20, "the drain in Slurm")
+        self.assertRegex(self.in_slurm("n0")[1], r"^dovetail@dove: .*psu")
+        self.running(theirs)  # what runs there goes on
+        self.lab.run(f"scancel {theirs}")
+        until(lambda: self.cluster.api.call("GET", "/v1/nodes/n0")["state"] == "repair", 30, "people's turn")
+        self.assertIn("DRAIN", self.in_slurm("n0")[0])
+        self.cluster.run("node", "resume", "n0")
+        until(lambda: self.cluster.api.call("GET", "/v1/nodes/n0")["state"] == "ready", 60, "the node to be tested and back")
+        until(lambda: "DRAIN" not in self.in_slurm("n0")[0], 15, "Slurm to have it open again")
+
+    def test_drains_cross_over_both_ways_and_each_side_opens_only_its_own(self):
+        in_slurm = self.in_slurm
         self.cluster.run("node", "drain", "n0", "--reason", "gpu 2 is hot")
         until(lambda: in_slurm("n0")[1].startswith("dovetail@dove: gpu 2 is hot"), 15, "the drain in Slurm")
         self.assertIn("DRAIN", in_slurm("n0")[0])
