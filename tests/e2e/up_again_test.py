@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`dove up`, its end by Ctrl-C, SIGTERM or SIGKILL, and `dove up` again: what ran runs again."""
+"""`dove up`, the way in by SSH that it opens, its end by Ctrl-C, SIGTERM or SIGKILL, and `dove up` again: what ran runs again."""
 import contextlib
 import json
 import os
@@ -103,6 +103,16 @@ class UpAgain(unittest.TestCase):
         until(lambda: self.job(once)["state"] == "node_lost", 20, "the job that is not to run again")
         self.assertEqual(self.job(own)["state"], "failed")
         self.assertEqual(self.job(waits)["state"], "waiting")
+
+    def test_the_gateway_that_it_starts_lets_people_in_and_again_after_a_restart(self):
+        for attempt in (1, 2):
+            self.start()
+            job = self.submit("--", "sleep", "600")
+            until(lambda: self.runs(job, 1), 20, "the job to run")
+            done = self.dove("ssh", job.split("/")[-1], "--", "echo in-$DOVE_JOB_ID", check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, f"in-{job.split('/')[-1]}\n"), done.stderr)
+            self.dove("cancel", job.split("/")[-1])
+            self.end(signal.SIGTERM)
 
     def test_sigint(self):
         self.goes_on(signal.SIGINT)

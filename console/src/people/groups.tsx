@@ -53,7 +53,7 @@ function GroupForm({ group, onClose }: { group?: Declared; onClose: () => void }
         Groups, with all of their users
         <input name="groups" defaultValue={list(group?.groups).join(' ')} spellCheck={false} />
       </label>
-      <p className="faint">Names are parted by blanks or commas.</p>
+      <p className="faint">Separate names with spaces or commas.</p>
     </Confirm>
   );
 }

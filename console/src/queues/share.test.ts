@@ -30,3 +30,12 @@ it('counts what a queue holds in those above it, too', () => {
   ]);
   expect(sharesOf(usage(), queues, 2)).toEqual({ atS: [], queues: [] });
 });
+
+it('begins where something was held, and shows some minutes at least', () => {
+  const late = row('default', ...new Array<number>(30).fill(0), 1, ...new Array<number>(20).fill(0));
+  const shares = sharesOf({ ...usage(late), step_s: 60 }, [queue('default')], 2);
+  expect(shares.atS[0]).toBe(29 * 60);
+  expect(shares.queues[0]!.gpus.slice(0, 3)).toEqual([0, 60, 0]);
+  const just = row('default', ...new Array<number>(50).fill(0), 1);
+  expect(sharesOf({ ...usage(just), step_s: 60 }, [queue('default')], 2).atS).toHaveLength(11);
+});

@@ -19,7 +19,9 @@ export function ancestry(queues: readonly QueueInUse[]): Map<string, string[]> {
   return above;
 }
 
-// `usage` is by queue: of the jobs of each itself.
+const LEAST_STEPS = 10;
+
+// `usage` is by queue: of the jobs of each itself. The time before anything was held is left out.
 export function sharesOf(usage: UsageOverTime, queues: readonly QueueInUse[], most: number): Shares {
   const above = ancestry(queues);
   const held = new Map<string, number[]>();
@@ -36,6 +38,11 @@ export function sharesOf(usage: UsageOverTime, queues: readonly QueueInUse[], mo
     sum: steps.reduce((sum, hours) => sum + hours, 0),
   }));
   lines.sort((a, b) => b.sum - a.sum || a.name.localeCompare(b.name));
-  const points = (lines[0]?.gpus ?? []).map((_, at) => usage.from_us / 1e6 + at * usage.step_s);
-  return { atS: points, queues: lines.slice(0, most).map(({ name, gpus }) => ({ name, gpus })) };
+  const all = lines[0]?.gpus.length ?? 0;
+  const first = Math.min(...lines.map(({ gpus }) => gpus.findIndex((held) => held > 0)));
+  const from = Math.max(0, Math.min(first - 1, all - 1 - LEAST_STEPS));
+  return {
+    atS: Array.from({ length: Math.max(0, all - from) }, (_, at) => usage.from_us / 1e6 + (from + at) * usage.step_s),
+    queues: lines.slice(0, most).map(({ name, gpus }) => ({ name, gpus: gpus.slice(from) })),
+  };
 }

@@ -10,7 +10,7 @@ import { sharesOf } from './share';
 
 const MOST = 6;
 const SPAN_S = 6 * 3600;
-const STEPS = 240;
+const STEPS = 360; // minutes
 const EVERY_MS = 60_000;
 
 export function SharePanel({ queues }: { queues: QueueInUse[] }) {
@@ -23,11 +23,11 @@ export function SharePanel({ queues }: { queues: QueueInUse[] }) {
   const shares = useMemo(() => data && sharesOf(data, queues, MOST), [data, queues]);
   const names = shares?.queues.map((queue) => queue.name).join('\n') ?? '';
   const lines = useMemo(() => names.split('\n').map((name, at) => ({ name, colour: `--heat-c${at}` })), [names]);
-  const span = duration(SPAN_S);
+  const span = duration(shares && names ? shares.atS.at(-1)! - shares.atS[0]! : SPAN_S);
   return (
     <Panel
       title={`GPUs held over the last ${span}`}
-      actions={<span className="faint">with the queues below, in the mean of each {duration(SPAN_S / STEPS)}</span>}
+      actions={<span className="faint">with the queues below, averaged by the minute</span>}
     >
       {!shares && <Skeleton lines={4} />}
       {shares && !names && <Empty title="No job has held a GPU." />}
