@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""What systemd hears of the server and of an agent: that they are ready, that they get on, and nothing while they do not."""
+"""What systemd hears of the server, of an agent and of the proxy: that they are ready, that they get on, and nothing while they
+do not; and that it understands our units."""
+import glob
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import time
 import unittest
 
-from cluster import DOVE, Cluster, until
+from cluster import DOVE, ROOT, Cluster, until
+from proxy_test import free_port
 
 WATCHDOG_S = 1.0
 
@@ -75,6 +79,19 @@ class Service(unittest.TestCase):
             file.write(token)
         self.check(Notified(self.cluster, "agent", "--name", "n", "--url", self.cluster.url, "--run-as-self", "--cores", "2",
                             "--data", os.path.join(self.cluster.folder, "n"), "--join-token-file", path))
+
+    def test_proxy(self):
+        self.check(Notified(self.cluster, "proxy", "--url", self.cluster.url, "--domain", "localhost", "--port", str(free_port())))
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze")
+    def test_systemd_understands_every_line_of_the_units(self):
+        units = glob.glob(os.path.join(ROOT, "deploy/systemd/*.service"))
+        self.assertGreaterEqual(len(units), 5)
+        for unit in units:
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=60)
+            wrong = [line for line in done.stderr.splitlines()
+                     if os.path.basename(unit) in line and "/usr/bin/dove" not in line]  # it is not installed here
+            self.assertEqual(wrong, [])
 
 
 if __name__ == "__main__":
