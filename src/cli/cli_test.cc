@@ -96,6 +96,10 @@ TEST_F(CliTest, PsListsJobs) {
   EXPECT_EQ(run({"dove", "ps", "-o", "name"}).out, "7\n8\n");
   EXPECT_EQ(json::parse(run({"dove", "ps", "-o", "json"}).out)["jobs"].size(), 2u);
   EXPECT_EQ(run({"dove", "ps", "-o", "xml"}).code, kExitUsage);
+  json of_project = job(9, "running");
+  of_project["project"] = "vision";
+  server_.set("GET /v1/jobs", {200, json{{"jobs", {job(7, "running"), of_project}}}.dump()});
+  EXPECT_EQ(run({"dove", "ps", "--project", "vision,speech", "-o", "name"}).out, "9\n");
 }
 
 TEST_F(CliTest, PsFoldsArraysAndCutsNothingInAPipe) {

@@ -121,7 +121,7 @@ const std::vector<OptionRule> kRules = {
   {"power", 0, kMayBeEmpty, nullptr, "power is not managed by job", "SBATCH_POWER"},
   {"preempt", 0, kRequired, set_preempt, "may be stopped for others; not an option of sbatch: `checkpoint` (it saves its work, see --signal), `restart` (it starts over) or `never`"},
   {"prefer", 0, kMayBeEmpty, nullptr, "features are demanded (--constraint) or not asked for"},
-  {"priority", 0, kMayBeEmpty, set_priority, "the priority, higher first; only administrators give one above 0; `TOP` is a warning"},
+  {"priority", 0, kMayBeEmpty, set_priority, "the priority, higher first; above 0 a warning for all but administrators; `TOP` is a warning"},
   {"profile", 0, kMayBeEmpty, nullptr, "profiles of jobs are not recorded", "SBATCH_PROFILE"},
   {"propagate", 0, kOptional, nullptr, "limits (ulimit) are those of the node; set them in the script"},
   {"qos", 'q', kMayBeEmpty, set_queue, "the queue", "SBATCH_QOS"},

@@ -47,6 +47,16 @@ class People(unittest.TestCase):
         connection.close()
         return answer.status, json.loads(text) if text else None, answer.getheader("Set-Cookie")
 
+    def test_a_priority_above_0_is_the_administrators_and_scripts_for_slurm_go_without_it(self):
+        refused = self.dove("submit", "--priority", "3", "--", "true", who="eve", fails=True)
+        self.assertIn("only administrators may give a higher one", refused.stderr)
+        mine = {"DOVE_URL": self.cluster.url, "DOVE_TOKEN": self.tokens["eve"]}
+        done = self.cluster.run("--parsable", "--hold", "--priority=3", "--wrap", "true", name="sbatch", **mine)
+        self.assertIn("--priority 3 is passed over", done.stderr)
+        self.assertEqual(self.cluster.job(int(done.stdout))["priority"], 0)
+        self.dove("submit", "--priority", "-3", "--", "true", who="eve")
+        self.dove("submit", "--priority", "3", "--", "true")
+
     def test_roles_are_given_and_taken(self):
         self.assertIn("member of project vision", self.dove("whoami", who="ada").stdout)
         self.assertIn("max", self.dove("submit", "--account", "vision", "--", "true", who="eve", fails=True).stderr)

@@ -39,7 +39,7 @@ class UseBoard {
   // UseMeter::devices_of.
   std::map<std::int32_t, std::int32_t> devices_of(const core::Node& node,
                                                   std::int64_t now_us) const;
-  // In at most kSteps_max steps. Of a job that has ended: of its last attempt, without nodes.
+  // In at most kSteps_max steps. An ended job has that of its last attempt, without nodes.
   UseCourse course_of(const core::Job& job, std::int64_t now_us) const;
 
   static constexpr std::int64_t kSteps_max = 240;
@@ -62,7 +62,7 @@ class UseBoard {
   };
   struct OfJob {
     AttemptNumber attempt = 0;
-    Span ahead;  // of Instants before `now_us`, when it was told of last
+    Span ahead;  // how far Instants are before `now_us`, by the last word
     std::map<NodeId, OfNode> nodes;
   };
 

@@ -231,4 +231,15 @@ Result<Submitted> submit(Api& api, const jobfiles::ParsedJob& job) {
   return submitted;
 }
 
+Result<Submitted> submit_as_slurm(Api& api, jobfiles::ParsedJob job) {
+  std::int32_t& priority = job.submission.spec.priority;
+  const Result<Submitted> submitted = submit(api, job);
+  if (submitted.ok() || submitted.error().code != "admin_only" || priority <= 0) return submitted;
+  fmt::print(stderr,
+             "warning: --priority {} is passed over: only administrators give one above 0\n",
+             priority);
+  priority = 0;
+  return submit(api, job);
+}
+
 }  // namespace dove::cli

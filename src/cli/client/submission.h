@@ -42,5 +42,8 @@ struct Submitted {
 // POSTs the job with an idempotency key, again when the connection broke; the server's own warnings
 // go to stderr.
 Result<Submitted> submit(Api& api, const jobfiles::ParsedJob& job);
+// The same for scripts that are Slurm's, which passes over a priority that the user may not give:
+// the job goes without it, with a warning.
+Result<Submitted> submit_as_slurm(Api& api, jobfiles::ParsedJob job);
 
 }  // namespace dove::cli

@@ -26,8 +26,8 @@ bool among(const std::vector<std::string>& words, const std::string& word) {
 
 bool wanted(const JobFilter& filter, const JobView& job) {
   return among(filter.states, job.state) && among(filter.users, job.user) &&
-         among(filter.queues, job.queue) && among(filter.names, job.name) &&
-         (filter.with_ended || !job.ended);
+         among(filter.projects, job.project) && among(filter.queues, job.queue) &&
+         among(filter.names, job.name) && (filter.with_ended || !job.ended);
 }
 
 Result<Waited> read_waited(const std::string& line) {
@@ -55,6 +55,7 @@ std::string jobs_target(const JobFilter& filter, int page_limit) {
   if (filter.full) query += "&full=1";
   add("ids", filter.ids);
   if (filter.users.size() == 1) add("user", filter.users);
+  if (filter.projects.size() == 1) add("project", filter.projects);
   if (filter.queues.size() == 1) add("queue", filter.queues);
   if (filter.names.size() == 1) add("name", filter.names);
   return query;

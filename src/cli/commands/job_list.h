@@ -17,7 +17,7 @@ namespace dove::cli {
 
 struct JobFilter {
   std::vector<std::string> states;  // words of the API; empty: all
-  std::vector<std::string> users, queues, names, ids;
+  std::vector<std::string> users, projects, queues, names, ids;
   bool with_ended = true;
   bool full = false;       // all that a job's own page says, but for its command and files
   std::int64_t limit = 0;  // 0: all

@@ -28,6 +28,7 @@ JobFilter filter_of(const Invocation& invocation) {
   JobFilter filter;
   filter.users = comma_list(invocation.get("user"));
   if (invocation.has("me")) filter.users = {local_user()};
+  filter.projects = comma_list(invocation.get("project"));
   filter.queues = comma_list(invocation.get("queue"));
   filter.names = comma_list(invocation.get("name"));
   filter.states = comma_list(invocation.get("state"));
@@ -322,6 +323,7 @@ CommandSpec ps_spec() {
                    "waiting, held, preparing, running, stopping, completed, failed, ..."},
                   {"user", 'u', "USERS", "of these users"},
                   {"me", 0, "", "of mine only"},
+                  {"project", 0, "PROJECTS", "of these projects"},
                   {"queue", 'q', "QUEUES", "in these queues"},
                   {"name", 'n', "NAMES", "of these names"},
                   {"limit", 0, "COUNT", "show at most this number"},

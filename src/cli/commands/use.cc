@@ -119,7 +119,7 @@ std::vector<Command> use_commands() {
       "Percent of what the job holds, now and over the time that it has run; of a node's GPUs the\n"
       "busiest counts. A gang's line is the mean of its nodes; those that use the least are "
       "named.\n"
-      "Of a job that has ended: its last attempt, for the last 1000 jobs since the server started.";
+      "For the last 1000 jobs that ended since the server started, it shows their last attempt.";
   use.options = {output_option()};
   return {{use, guarded("use", run_use)}};
 }

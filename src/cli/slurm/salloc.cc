@@ -170,7 +170,7 @@ Result<int> run_salloc(const Invocation& invocation) {
   TRY_ASSIGN(const jobfiles::ParsedJob job, placeholder(invocation));
   if (!invocation.has("quiet")) print_warnings(job.warnings);
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  TRY_ASSIGN(const Submitted submitted, submit(api, job));
+  TRY_ASSIGN(const Submitted submitted, submit_as_slurm(api, job));
   say(invocation, fmt::format("Pending job allocation {}", submitted.id));
   const Result<int> code = hold(invocation, api, submitted.id, limit_s);
   if (invocation.has("no-shell") && code.ok() && *code == 0) return 0;

@@ -55,7 +55,7 @@ Result<int> run_sbatch(const Invocation& invocation) {
     return 0;
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  TRY_ASSIGN(const Submitted submitted, submit(api, job));
+  TRY_ASSIGN(const Submitted submitted, submit_as_slurm(api, job));
   if (job.behaviour.parsable) {
     print(submitted.id + "\n");
   } else if (!job.behaviour.quiet) {

@@ -48,7 +48,7 @@ Result<std::vector<FormatPiece>> format_of(const Invocation& invocation) {
 
 struct Wanted {
   JobFilter filter;
-  std::vector<std::string> pools, nodes, projects;
+  std::vector<std::string> pools, nodes;
 };
 
 Result<Wanted> wanted_of(const Invocation& invocation) {
@@ -60,7 +60,7 @@ Result<Wanted> wanted_of(const Invocation& invocation) {
   filter.queues = comma_list(invocation.get("qos"));
   filter.ids = comma_list(invocation.get("jobs"));
   wanted.pools = comma_list(invocation.get("partition"));
-  wanted.projects = comma_list(invocation.get("account"));
+  filter.projects = comma_list(invocation.get("account"));
   wanted.nodes = text::expand_hostlist(invocation.get("nodelist"));
   filter.with_ended = false;
   for (const std::string& word : comma_list(invocation.get("states"))) {
@@ -156,9 +156,9 @@ Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& p
   for (const json& one : found) {
     JobView job = read_job(one);
     const std::string pool = squeue_field(job, 'P', 0);
-    if (shares(wanted.pools, {pool}) && shares(wanted.nodes, job.nodes()) &&
-        shares(wanted.projects, {job.project}))
+    if (shares(wanted.pools, {pool}) && shares(wanted.nodes, job.nodes())) {
       jobs.push_back(std::move(job));
+    }
   }
   if (!invocation.has("array")) jobs = with_arrays_joined(jobs);
   fetch_reasons(api, jobs, kReasonsAsked);

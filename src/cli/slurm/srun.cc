@@ -160,7 +160,7 @@ Result<int> run_as_job(const Invocation& invocation) {
   std::int64_t tasks = 0;
   for (const TaskGroup& group : job.submission.spec.groups) tasks += group.tasks;
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  TRY_ASSIGN(const Submitted submitted, submit(api, job));
+  TRY_ASSIGN(const Submitted submitted, submit_as_slurm(api, job));
   if (invocation.has("verbose")) face_says("srun", fmt::format("job {} submitted", submitted.id));
   const bool elsewhere = invocation.has("output");
   StartLimit limit(api.endpoint(), submitted.id, limit_s);

@@ -23,7 +23,7 @@ class JobUseTest : public WithApi {
   std::uint64_t job = 0;
 };
 
-TEST_F(JobUseTest, IsWhatItsNodesTellWhileItRuns) {
+TEST_F(JobUseTest, IsWhatItsNodesTellAndIsKeptAfterItsEnd) {
   const Json before = use().body;
   EXPECT_TRUE(before.at("begin").is_null());
   EXPECT_TRUE(before.at("cpu").at("mean").empty());
@@ -40,7 +40,10 @@ TEST_F(JobUseTest, IsWhatItsNodesTellWhileItRuns) {
   const Json map = live.call("GET", "/v1/nodes?brief=1").body;
   EXPECT_EQ(map.at("nodes").at(0).at("devices_use_percent"), Json::array({2.5, nullptr})) << map;
   agent.tell("ended", job, 1, {{"exits", {FakeAgent::exit_of(0, 0)}}});
-  EXPECT_TRUE(live.until([&] { return use().body.at("begin").is_null(); }));
+  EXPECT_TRUE(live.until([&] { return use().body.at("nodes").empty(); }));
+  const Json after = use().body;
+  EXPECT_EQ(after.at("begin"), now.at("begin"));
+  EXPECT_EQ(after.at("cpu"), now.at("cpu"));
   EXPECT_FALSE(
       live.call("GET", "/v1/nodes?brief=1").body.at("nodes").at(0).contains("devices_use_percent"));
 }
