@@ -268,11 +268,8 @@ Result<void> set_priority(Draft& draft, const Option& option) {
                "--priority=TOP has no effect: give a number (higher goes first)");
     return {};
   }
-  auto number = to_number(option.value);
-  if (!number) {
-    return invalid(fmt::format("\"{}\" is not a number from 0 to 2147483647", shown(option.value)));
-  }
-  put_priority(draft, option, *number);
+  TRY_ASSIGN(const std::int64_t number, signed_number(option.value, 2'147'483'647));
+  put_priority(draft, option, number);
   return {};
 }
 

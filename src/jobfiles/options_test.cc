@@ -200,6 +200,8 @@ TEST(Options, RangesEndWithAWarning) {
   Place place{"job.sh", 3, 9};
   ASSERT_TRUE(apply_sbatch_option(draft, "nice", "2000000000", place).ok());
   EXPECT_EQ(draft.submission.spec.priority, -1'000'000);
+  ASSERT_TRUE(apply_sbatch_option(draft, "priority", "-3", place).ok());
+  EXPECT_EQ(draft.submission.spec.priority, -3);
   ASSERT_TRUE(apply_sbatch_option(draft, "time", "9999999", place).ok());
   EXPECT_EQ(draft.submission.spec.time_limit, seconds(3650LL * 24 * 3600));
   EXPECT_EQ(draft.warnings.size(), 2u);
