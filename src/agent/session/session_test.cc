@@ -170,12 +170,13 @@ TEST_F(SessionTest, AnOrderOfAnOlderEpochIsRefused) {
 
 TEST_F(SessionTest, AnUnansweredReportIsSentAgain) {
   connect_agent();
-  controller_.answers_reports = false;
+  // That one alone: behind a heartbeat that is not answered, it would not come.
+  controller_.unanswered_event = "prepared";
   controller_.line(launch(7, 1, 1, true));
   ASSERT_TRUE(reported("prepared", 7));
   const std::size_t syncs = controller_.syncs.size();
   controller_.drop();
-  controller_.answers_reports = true;
+  controller_.unanswered_event.clear();
   ASSERT_TRUE(until([&] { return controller_.syncs.size() > syncs; }));
   EXPECT_EQ(controller_.syncs.back()["placements"][0]["stage"], "prepared");
   ASSERT_TRUE(until([&] { return controller_.last_event_session == "s2"; }));

@@ -76,6 +76,7 @@ class ScriptedController {
   int report_status = 200;
   std::string unavailable = "disk_full";  // the code of a 503
   bool answers_reports = true;
+  std::string unanswered_event;  // a report that has one of this kind is not answered
   bool resync = false;
   bool gives_tickets = false;
   bool holds_sync = false;
@@ -152,11 +153,13 @@ class ScriptedController {
                    const std::shared_ptr<wire::Responder>& responder) {
     const Json body = Json::parse(request.body);
     reports.push_back(body);
+    bool is_answered = answers_reports;
     for (const Json& each : body["events"]) {
       events.push_back(each);
       last_event_session = body["session"];
+      is_answered = is_answered && each["kind"] != unanswered_event;
     }
-    if (!answers_reports) {
+    if (!is_answered) {
       unanswered_.push_back(responder);
       return;
     }
