@@ -28,10 +28,11 @@ namespace {
 // The most jobs whose programs are read for one page of sessions.
 constexpr std::size_t kLookedAtForSessions = 1000;
 constexpr std::chrono::seconds kProgramsWait{5};
-// Of a list, in one turn of the loop: a few milliseconds.
+// A list's piece takes a turn of the loop for some 2 ms. A request passes several turns, and waits
+// for a piece in each.
 constexpr int kLookedAtInPiece = 20'000;
-constexpr std::int64_t kSummariesInPiece = 200;
-constexpr std::int64_t kWholeInPiece = 50;
+constexpr std::int64_t kSummariesInPiece = 60;
+constexpr std::int64_t kWholeInPiece = 15;
 
 using Json = nlohmann::json;
 
@@ -210,7 +211,7 @@ Result<JobPage> read_page(const Call& call, const core::State& state) {
     return invalid("bad_parameter", "order is oldest or newest", "order");
   }
   TRY_ASSIGN(const std::int64_t after, call.query_number("after", 0, 0, INT64_MAX));
-  JobPage page{.query = std::move(query), .list = ListText(state.head, limit)};
+  JobPage page{.query = std::move(query), .list = ListText("jobs", state.head, limit)};
   page.is_full = call.query_flag("full");
   page.is_of_sessions = call.query_flag("app");
   page.has_frameworks = call.query_flag("framework");
@@ -293,7 +294,7 @@ void list_sessions(Context& context, const CallPtr& call, std::vector<std::strin
   if (!page.ok()) return call->fail(page.error());
   while (take_piece(context, *call, *page, unread)) {
   }
-  if (unread.empty()) call->responder->send(page->list.answer("jobs", Json::object()));
+  if (unread.empty()) call->responder->send(page->list.answer(Json::object()));
 }
 
 }  // namespace
@@ -312,7 +313,7 @@ static void list_now(Context& context, const CallPtr& call) {
     return context.pieces.read([&context, call, page] {
       std::vector<std::string> none;
       if (take_piece(context, *call, *page, none)) return call->responder->peer_alive();
-      call->responder->send(page->list.answer("jobs", Json::object()));
+      call->responder->send(page->list.answer(Json::object()));
       return false;
     });
   }

@@ -1,8 +1,7 @@
 #include "server/lists/list_text.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/check.h"
 #include "codec/json.h"
@@ -19,12 +18,11 @@ void ListText::add(std::uint64_t cursor, const Json& entry) {
   last_ = cursor;
 }
 
-wire::Response ListText::answer(const char* member, Json more) const {
+wire::Response ListText::answer(Json more) {
   more["next"] = has_next_ ? Json(last_) : Json(nullptr);
   more["log_head"] = head_.value;
-  return {200,
-          {{"Content-Type", "application/json"}},
-          fmt::format("{{\"{}\":[{}],{}\n", member, text_, codec::dump_json(more).substr(1))};
+  text_ += "]," + codec::dump_json(more).substr(1) + "\n";
+  return {200, {{"Content-Type", "application/json"}}, std::move(text_)};
 }
 
 }  // namespace dove::server

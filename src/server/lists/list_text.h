@@ -13,8 +13,9 @@ namespace dove::server {
 
 class ListText {
  public:
-  // At most `limit` entries, of the state as of `head` or later.
-  ListText(Seq head, std::int64_t limit) : head_(head), limit_(limit) {}
+  // At most `limit` entries of `member`, of the state as of `head` or later.
+  ListText(const std::string& member, Seq head, std::int64_t limit)
+      : head_(head), limit_(limit), text_("{\"" + member + "\":[") {}
 
   bool is_full() const { return entries_ >= limit_; }
   std::int64_t entries() const { return entries_; }
@@ -25,7 +26,8 @@ class ListText {
   // There is an entry that this page has no room for.
   void has_next() { has_next_ = true; }
   // {member: [...], "next": where the next page begins or null, "log_head", and what `more` has}.
-  wire::Response answer(const char* member, nlohmann::json more) const;
+  // Once: the text goes with it, as a copy of a long one would be the longest piece of all.
+  wire::Response answer(nlohmann::json more);
 
  private:
   Seq head_;
