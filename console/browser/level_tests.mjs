@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { call } from './api.mjs';
 import { findings, newPage } from './chromium.mjs';
-import { signIn, visit } from './person.mjs';
-
-const row = (page, table, text) => page.getByRole('group', { name: table }).getByRole('row').filter({ hasText: text });
+import { row, signIn, visit } from './person.mjs';
 
 async function fill(page, fields) {
   for (const [label, text] of Object.entries(fields))

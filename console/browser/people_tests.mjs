@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { call, submit, until, untilState } from './api.mjs';
 import { findings, newPage } from './chromium.mjs';
-import { heading, signIn, visit } from './person.mjs';
-
-const row = (page, table, text) => page.getByRole('group', { name: table }).getByRole('row').filter({ hasText: text });
+import { heading, row, signIn, visit } from './person.mjs';
 
 // The public half of a new RSA key, as OpenSSH writes it.
 function rsaKey(bits, comment) {
@@ -229,7 +227,7 @@ export async function ownPageTests({ test, browser, ann }) {
 
 export async function roleTests({ test, page, ann }) {
   await test('a member is added to a project and taken out again: the binding is the membership', async () => {
-    await call('PUT', '/v1/objects/project/vision', {});
+    for (const object of ['user/bob', 'project/vision']) await call('PUT', `/v1/objects/${object}`, {});
     await call('PUT', '/v1/objects/binding/vision.members', { role: 'member', project: 'vision', users: ['bob'] });
     const tries = () =>
       call('POST', '/v1/jobs?dry_run=1', { name: 'in-vision', command: ['true'], project: 'vision' }, ann);

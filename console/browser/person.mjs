@@ -10,6 +10,10 @@ export async function signIn(page, path, token) {
 
 export const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
 
+// The row of a table that has that text.
+export const row = (page, table, text) =>
+  page.getByRole('group', { name: table }).getByRole('row').filter({ hasText: text });
+
 // Goes there as a person does, without loading the page again.
 export async function visit(page, path) {
   await page.evaluate((to) => {

@@ -1,11 +1,12 @@
 // Domains: the administrator declares them here, and takes them back.
 import { useState } from 'react';
-import { declare, takeBack } from '../api/declared';
+import { declare } from '../api/declared';
 import { useQuery } from '../api/query';
 import type { Declared } from '../api/types';
 import { Confirm, given } from '../elements/dialog';
 import { Empty, Listing, Panel } from '../elements/elements';
 import { useSession } from '../session/session';
+import { TakeBack } from './take_back';
 
 function NewDomain({ onClose }: { onClose: () => void }) {
   const act = (form: FormData) => {
@@ -31,7 +32,6 @@ export function Domains() {
   const { me } = useSession();
   const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=domain&limit=10000', ['objects']);
   const [making, make] = useState(false);
-  const [going, remove] = useState<Declared>();
   return (
     <Panel title="Domains" actions={me.admin && <button onClick={() => make(true)}>New domain</button>}>
       <Listing
@@ -48,30 +48,15 @@ export function Domains() {
             <td>{String(domain.title ?? '') || '–'}</td>
             <td className="row-actions">
               {me.admin && (
-                <button
-                  className="danger small"
-                  aria-label={`Take back the domain ${domain.name}`}
-                  onClick={() => remove(domain)}
-                >
-                  Take back
-                </button>
+                <TakeBack kind="domain" name={domain.name}>
+                  It is refused while a project is in it.
+                </TakeBack>
               )}
             </td>
           </tr>
         )}
       </Listing>
       {making && <NewDomain onClose={() => make(false)} />}
-      {going && (
-        <Confirm
-          title={`Take back the domain ${going.name}`}
-          verb="Take it back"
-          danger
-          act={() => takeBack('domain', going.name)}
-          onClose={() => remove(undefined)}
-        >
-          <p>It is refused while a project is in it.</p>
-        </Confirm>
-      )}
     </Panel>
   );
 }

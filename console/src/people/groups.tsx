@@ -1,6 +1,6 @@
 // Groups: whoever may, declares them here, and says who is in them.
 import { useState } from 'react';
-import { declare, takeBack } from '../api/declared';
+import { declare } from '../api/declared';
 import { useQuery } from '../api/query';
 import type { Declared } from '../api/types';
 import { Confirm, given } from '../elements/dialog';
@@ -8,6 +8,7 @@ import { Empty, Listing, Panel } from '../elements/elements';
 import { mayRunDomain, runsADomain } from '../session/may';
 import { useSession } from '../session/session';
 import { list, namesIn } from './grants';
+import { TakeBack } from './take_back';
 
 const domainOf = (group: Declared) => String(group.domain ?? '');
 
@@ -58,18 +59,12 @@ function GroupForm({ group, onClose }: { group?: Declared; onClose: () => void }
   );
 }
 
-type Asked = { group?: Declared; about: 'members' | 'end' };
-
 export function Groups() {
   const { me } = useSession();
   const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=group&limit=10000', ['objects']);
-  const [asked, ask] = useState<Asked>();
-  const close = () => ask(undefined);
+  const [asked, ask] = useState<{ group?: Declared }>();
   return (
-    <Panel
-      title="Groups"
-      actions={runsADomain(me) && <button onClick={() => ask({ about: 'members' })}>New group</button>}
-    >
+    <Panel title="Groups" actions={runsADomain(me) && <button onClick={() => ask({})}>New group</button>}>
       <Listing
         label="Groups"
         columns={['Name', 'Domain', 'Users', 'Groups']}
@@ -90,35 +85,20 @@ export function Groups() {
                   <button
                     className="small"
                     aria-label={`Change the members of ${group.name}`}
-                    onClick={() => ask({ group, about: 'members' })}
+                    onClick={() => ask({ group })}
                   >
                     Members
                   </button>
-                  <button
-                    className="danger small"
-                    aria-label={`Take back the group ${group.name}`}
-                    onClick={() => ask({ group, about: 'end' })}
-                  >
-                    Take back
-                  </button>
+                  <TakeBack kind="group" name={group.name}>
+                    Roles that name it give its members nothing any more.
+                  </TakeBack>
                 </>
               )}
             </td>
           </tr>
         )}
       </Listing>
-      {asked?.about === 'members' && <GroupForm group={asked.group} onClose={close} />}
-      {asked?.about === 'end' && asked.group && (
-        <Confirm
-          title={`Take back the group ${asked.group.name}`}
-          verb="Take it back"
-          danger
-          act={() => takeBack('group', asked.group!.name)}
-          onClose={close}
-        >
-          <p>Roles that name it give its members nothing any more.</p>
-        </Confirm>
-      )}
+      {asked && <GroupForm group={asked.group} onClose={() => ask(undefined)} />}
     </Panel>
   );
 }

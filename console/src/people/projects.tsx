@@ -1,12 +1,13 @@
 // Projects: whoever may, declares them here, and takes them back.
 import { useState } from 'react';
-import { declare, takeBack } from '../api/declared';
+import { declare } from '../api/declared';
 import { useQuery } from '../api/query';
 import type { Declared } from '../api/types';
 import { Confirm, given } from '../elements/dialog';
 import { Empty, Listing, Panel } from '../elements/elements';
 import { runsADomain } from '../session/may';
 import { useSession } from '../session/session';
+import { TakeBack } from './take_back';
 
 function NewProject({ onClose }: { onClose: () => void }) {
   const act = (form: FormData) => {
@@ -32,7 +33,6 @@ export function Projects() {
   const { me } = useSession();
   const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=project&limit=10000', ['objects']);
   const [making, make] = useState(false);
-  const [going, remove] = useState<Declared>();
   const may = runsADomain(me);
   return (
     <Panel title="Projects" actions={may && <button onClick={() => make(true)}>New project</button>}>
@@ -50,30 +50,15 @@ export function Projects() {
             <td>{String(project.domain ?? '') || '–'}</td>
             <td className="row-actions">
               {may && (
-                <button
-                  className="danger small"
-                  aria-label={`Take back the project ${project.name}`}
-                  onClick={() => remove(project)}
-                >
-                  Take back
-                </button>
+                <TakeBack kind="project" name={project.name}>
+                  Nothing is submitted to it any more. Its jobs go on.
+                </TakeBack>
               )}
             </td>
           </tr>
         )}
       </Listing>
       {making && <NewProject onClose={() => make(false)} />}
-      {going && (
-        <Confirm
-          title={`Take back the project ${going.name}`}
-          verb="Take it back"
-          danger
-          act={() => takeBack('project', going.name)}
-          onClose={() => remove(undefined)}
-        >
-          <p>Nothing is submitted to it any more. Its jobs go on.</p>
-        </Confirm>
-      )}
     </Panel>
   );
 }
