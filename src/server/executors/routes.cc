@@ -20,13 +20,16 @@ Error bad(const std::string& message, std::string field) {
 }
 
 Result<Route> read_route(const std::string& name, const nlohmann::json& given) {
-  Route route{name, kWhole, {}, {}};
+  Route route;
+  route.executor = name;
   const nlohmann::json object = given.is_object() ? given : nlohmann::json{{"percent", given}};
   codec::Failure failure;
   codec::JsonFields fields(object, "executor." + name, failure);
   fields.integer("percent", route.percent, 0, kWhole);
   fields.texts("users", route.users, kNameRule, kNamesMax);
+  fields.texts("projects", route.projects, kNameRule, kNamesMax);
   fields.texts("queues", route.queues, kNameRule, kNamesMax);
+  fields.texts("pools", route.pools, kNameRule, kNamesMax);
   fields.done();
   if (failure.any()) return failure.error();
   return route;
@@ -47,6 +50,15 @@ std::uint64_t mixed(std::uint64_t turn) {
 
 }  // namespace
 
+bool Route::is_for_all() const {
+  return users.empty() && projects.empty() && queues.empty() && pools.empty();
+}
+
+bool Route::is_for(const JobSpec& spec) const {
+  return holds(users, spec.user) && holds(projects, spec.project) && holds(queues, spec.queue) &&
+         holds(pools, spec.pool);
+}
+
 Result<std::vector<Route>> read_routes(const nlohmann::json& given) {
   if (given.empty() || given.size() > kRoutesMax) {
     return bad(fmt::format("give 1 to {} executors, such as {{\"slurm\": 30}}, which sends 30 of "
@@ -61,7 +73,7 @@ Result<std::vector<Route>> read_routes(const nlohmann::json& given) {
   }
   int for_all = 0;
   for (const Route& route : routes) {
-    if (route.users.empty() && route.queues.empty()) for_all += route.percent;
+    if (route.is_for_all()) for_all += route.percent;
   }
   if (for_all > kWhole) {
     return bad(fmt::format("the shares of all jobs are {} percent together: give 100 at most, and "
@@ -75,7 +87,7 @@ Result<std::vector<Route>> read_routes(const nlohmann::json& given) {
 std::string route(const std::vector<Route>& routes, const JobSpec& spec, std::uint64_t turn) {
   int drawn = static_cast<int>(mixed(turn) % kWhole);
   for (const Route& route : routes) {
-    if (!holds(route.users, spec.user) || !holds(route.queues, spec.queue)) continue;
+    if (!route.is_for(spec)) continue;
     if (drawn < route.percent) return route.executor;
     drawn -= route.percent;
   }

@@ -2,8 +2,8 @@
 // (docs/operate/settings.md).
 //
 // In settings the field `executor` may be an object: {"slurm": 30} sends 30 of 100 jobs to Slurm,
-// and {"slurm": {"percent": 100, "users": ["ada"], "queues": ["night"]}} those of ada in that
-// queue. All others are run by our agents. Pure; any thread.
+// and {"slurm": {"percent": 100, "users": ["ada"], "pools": ["a100"]}} those of ada in that pool.
+// All others are run by our agents. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,15 @@ namespace dove::server {
 
 struct Route {
   std::string executor;
-  int percent = 100;                // of the jobs that it is for
-  std::vector<std::string> users;   // empty: of all users
-  std::vector<std::string> queues;  // empty: in all queues
+  int percent = 100;  // of the jobs that it is for
+  // Each: an empty list leaves nobody out.
+  std::vector<std::string> users;
+  std::vector<std::string> projects;
+  std::vector<std::string> queues;
+  std::vector<std::string> pools;
+
+  bool is_for_all() const;
+  bool is_for(const JobSpec& spec) const;
 };
 
 // Errors: kInvalid bad_route at `executor`. REQUIRES: `given` is an object.

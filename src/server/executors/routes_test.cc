@@ -39,6 +39,17 @@ TEST(Routes, SharesAreKeptWhateverTheRhythmOfTheJobs) {
   EXPECT_EQ(counts(routes({{"slurm", 100}}), job("ada")).at("slurm"), 1000);
 }
 
+TEST(Routes, AreForProjectsAndPools) {
+  const auto some = routes({{"slurm", {{"projects", {"vision"}}, {"pools", {"a100", "h200"}}}}});
+  JobSpec spec = job("ada");
+  spec.pool = "h200";
+  EXPECT_EQ(route(some, spec, 1), "");
+  spec.project = "vision";
+  EXPECT_EQ(route(some, spec, 1), "slurm");
+  spec.pool = "default";
+  EXPECT_EQ(route(some, spec, 1), "");
+}
+
 TEST(Routes, AreForUsersAndQueues) {
   const auto some = routes({{"slurm", {{"users", {"ada"}}, {"queues", {"night", "day"}}}}});
   EXPECT_EQ(route(some, job("ada", "day"), 1), "slurm");
