@@ -4,6 +4,7 @@
 #include "core/state/books.h"
 #include "core/state/cores.h"
 #include "server/context.h"
+#include "server/executors/executor_metrics.h"
 #include "server/handlers.h"
 #include "telemetry/exposition.h"
 #include "telemetry/metrics.h"
@@ -171,6 +172,7 @@ void get_metrics(Context& context, CallPtr call) {
       "queue", state.usage_by_queue, [](const std::string&) { return true; }, out);
   add_usage("project", state.usage_by_project, shows_project, out);
   add_countables(state, out);
+  add_executors(state, out);
   if (!context.elsewhere) {
     context.desk.projection.goodput().add_to(out, state, shows_user);
     context.nodes.observed.add_to(out, shows_user);

@@ -136,6 +136,26 @@ TEST_F(ExecutorsTest, WhatItRunsIsShownAndTaken) {
   EXPECT_EQ(node().at("gpus_free"), 2);
 }
 
+TEST_F(ExecutorsTest, MetricsCountWhatItRunsAndHolds) {
+  Json all = {{"allocations", {running("7")}}};
+  sync(said(all));
+  live.submit(small_job_body());
+  agent.wait_line("launch");
+  const auto text = [&] { return live.call("GET", "/metrics").response.body; };
+  EXPECT_NE(text().find("dove_executor_answers{executor=\"slurm\"} 1\n"), std::string::npos);
+  EXPECT_NE(text().find("dove_executor_nodes{executor=\"slurm\",state=\"up\"} 1\n"),
+            std::string::npos);
+  EXPECT_NE(text().find("dove_executor_placeholders{executor=\"slurm\",stage=\"wanted\"} 1\n"),
+            std::string::npos);
+  EXPECT_NE(text().find("dove_executor_foreign_devices{executor=\"slurm\"} 1\n"),
+            std::string::npos);
+  EXPECT_NE(text().find("dove_executor_foreign_cores{executor=\"slurm\"} 2\n"), std::string::npos)
+      << text();
+  all["complete"] = false;
+  sync(said(all));
+  EXPECT_NE(text().find("dove_executor_answers{executor=\"slurm\"} 0\n"), std::string::npos);
+}
+
 TEST_F(ExecutorsTest, MemoryThatTwoHoldIsNotLessThanNone) {
   Json more = running("1299");
   more["memory_bytes"] = std::int64_t{1} << 50;
