@@ -2,9 +2,12 @@
 // that have room now.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/cycle/kept_nodes.h"
@@ -67,6 +70,25 @@ class NotKept final : public FreeNodes {
   const std::vector<NodeId>& kept_;
 };
 
+// What promises_behind says, kept while nothing is launched or promised: a cycle that launches
+// little asks for every class that it refuses, and classes differ by queue and priority at most.
+// For one pass, as priorities change between them.
+class PromisesBehind {
+ public:
+  // Stays until the next call.
+  const std::set<JobId>& of(const Cycle& cycle, const Job& job) {
+    if (books_ != cycle.indexes.books) known_.clear();
+    books_ = cycle.indexes.books;
+    const auto [at, is_new] = known_.try_emplace({job.spec->queue, job.priority, comes_first(job)});
+    if (is_new) at->second = promises_behind(cycle.state, job);
+    return at->second;
+  }
+
+ private:
+  Generation books_;
+  std::map<std::tuple<std::string, std::int32_t, bool>, std::set<JobId>> known_;
+};
+
 // On the node that scores best, if the job is of a kind that is scored. The board remembers what is
 // open: nodes that are kept from this job are left to Candidates::free.
 std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const EquivalenceClass& it,
@@ -118,7 +140,7 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClas
 constexpr std::uint64_t kLooks_paid = 64;
 
 // Launches the first job of the class, or says why none of it can be.
-Verdict try_place(Cycle& cycle, std::uint64_t id) {
+Verdict try_place(Cycle& cycle, std::uint64_t id, PromisesBehind& behind) {
   const State& state = cycle.state;
   EquivalenceClass& it = cycle.indexes.classes.at(id);
   const JobSpec& spec = *it.spec;
@@ -131,7 +153,7 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   // kept for it alone.
   if (launch_promised(cycle, id)) return Verdict::kOpen;
   const Job& job = *state.find_job(it.jobs.begin()->job);
-  const std::set<JobId> ignored = promises_behind(state, job);
+  const std::set<JobId>& ignored = behind.of(cycle, job);
   const std::vector<NodeId> kept = nodes_kept_from(state, cycle.indexes.kept_nodes, job);
   bool found = false;
   const auto find = [&](std::span<const NodeId> avoided) {
@@ -178,6 +200,7 @@ Back place(Cycle& cycle) {
   Indexes& indexes = cycle.indexes;
   // Past use has decayed since the last cycle, and with it the order of users and queues.
   indexes.tree.time_passed();
+  PromisesBehind behind;
   std::uint64_t refused = 0;  // classes, each in its turn, since all were looked at
   // A launch may help those whose search can miss: another round, as long as there are launches.
   for (bool launched = true; launched;) {
@@ -198,7 +221,7 @@ Back place(Cycle& cycle) {
       if (indexes.tree.tied() && !std::exchange(had_tie, true) && reopen_all(indexes, tried)) {
         continue;
       }
-      const Verdict verdict = try_place(cycle, *id);
+      const Verdict verdict = try_place(cycle, *id, behind);
       if (verdict == Verdict::kOpen) {
         launched = true;
         if (has_started(cycle)) renew_kept(cycle);
