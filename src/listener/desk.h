@@ -51,6 +51,13 @@ class Desk {
        store::LogStore& log, Identity identity, core::State folded);
 
   const core::State& state() const { return projection.state(); }
+  // Why a waiting job of the state, or one that it could have, is not started now.
+  std::vector<Reason> explain(const core::Job& job) {
+    return projection.explanations().explain(controller.policies(), job);
+  }
+  core::OtherSets other_sets(const core::Job& job) {
+    return projection.explanations().other_sets(controller.policies(), job);
+  }
 
   // Submits and comes back on the loop, once everything was folded into the projection.
   void submit(controller::Input input, Done done);

@@ -67,6 +67,7 @@ const RecentBatch& Projection::apply(std::shared_ptr<const controller::Committed
     goodput_.decided(state_, decision);
     ends.count(decision);
   }
+  explanations_.forget_much();
   records_ += batch.events.size() + batch.decisions.size();
   recent.committed = std::move(committed);
   recent_.push_back(std::move(recent));

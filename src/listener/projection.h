@@ -2,7 +2,7 @@
 // for streams of events.
 //
 // It never decides and is never behind an answer: batches arrive before the completions of what is
-// in them. Loop thread only.
+// in them. Explanations follow it. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "controller/controller.h"
+#include "core/explain/explanations.h"
 #include "core/state/state.h"
 #include "listener/goodput.h"
 
@@ -30,6 +31,7 @@ class Projection {
 
   const RecentBatch& apply(std::shared_ptr<const controller::CommittedBatch> committed);
   const core::State& state() const { return state_; }
+  core::Explanations& explanations() { return explanations_; }
   const Goodput& goodput() const { return goodput_; }
   // See Goodput::restore; before the first batch.
   bool restore_goodput(const std::string& kept) { return goodput_.restore(state_, kept); }
@@ -39,6 +41,7 @@ class Projection {
 
  private:
   core::State state_;
+  core::Explanations explanations_{state_};
   Goodput goodput_;
   std::deque<RecentBatch> recent_;
   std::size_t records_ = 0;

@@ -8,7 +8,6 @@
 #include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/words.h"
-#include "core/explain/explain.h"
 #include "core/explain/other_sets.h"
 #include "core/state/executors/placeholders.h"
 #include "server/context.h"
@@ -412,13 +411,12 @@ void why_job(Context& context, CallPtr call) {
   const bool is_observed = (*job)->phase == JobPhase::kActive;
   if (is_observed && context.elsewhere) return call->fail(context.elsewhere());
   Json reasons = views::reasons_json(
-      state, **job, core::explain(state, context.desk.controller.policies(), (*job)->id),
+      state, **job, context.desk.explain(**job),
       [&](const core::Job& other) { return may_see(state, call->caller, other); });
   Json body = views::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
   if (call->query_flag("others")) {
-    body["others"] =
-        other_sets_json(core::other_sets(state, context.desk.controller.policies(), **job));
+    body["others"] = other_sets_json(context.desk.other_sets(**job));
   }
   const std::string trouble = context.nodes.observed.trouble((*job)->id);
   const std::string missing = missing_placeholders(state, **job);

@@ -10,7 +10,6 @@
 #include "codec/json.h"
 #include "codec/json_fields.h"
 #include "core/admit/admit.h"
-#include "core/explain/explain.h"
 #include "core/state/apply.h"
 #include "server/context.h"
 #include "server/executors/executor_jobs.h"
@@ -208,7 +207,7 @@ void try_job(Context& context, const CallPtr& call, JobSpec spec,
   warnings->insert(warnings->end(), more.begin(), more.end());
   const core::State& state = context.state();
   const core::Job job = core::job_of(state, std::make_shared<const JobSpec>(std::move(spec)));
-  const std::vector<Reason> reasons = core::explain(state, context.desk.controller.policies(), job);
+  const std::vector<Reason> reasons = context.desk.explain(job);
   const auto may_name = [&](const core::Job& other) { return may_see(state, call->caller, other); };
   call->reply(200, Json{{"warnings", std::move(warnings).value()},
                         {"starts_at_once", reasons.empty()},

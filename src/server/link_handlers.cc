@@ -7,7 +7,6 @@
 #include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/words.h"
-#include "core/explain/explain.h"
 #include "server/context.h"
 #include "server/executors/executor_jobs.h"
 #include "server/handlers.h"
@@ -25,9 +24,8 @@ constexpr std::size_t kSocketPathMax = 512;
 std::string why_not(const Context& context, const core::Job& job) {
   if (job.phase == JobPhase::kEnded) return "";
   const core::State& state = context.state();
-  const nlohmann::json reasons = views::reasons_json(
-      state, job, core::explain(state, context.desk.controller.policies(), job.id),
-      views::names_of_own(job));
+  const nlohmann::json reasons =
+      views::reasons_json(state, job, context.desk.explain(job), views::names_of_own(job));
   return reasons.empty() ? "" : reasons.front().value("text", "");
 }
 

@@ -9,6 +9,7 @@
 #include "core/nodes/contact.h"
 #include "core/nodes/maintenance.h"
 #include "core/preempt/victims.h"
+#include "core/queue/total.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
 #include "core/state/holders/month_use.h"
@@ -223,25 +224,10 @@ void build(State& state, Indexes& indexes, const Policies& policies, bool by_ord
   for (const auto& [id, job] : state.jobs) state.changes.touch(id);
 }
 
-// What the node adds to the cluster's total while it is available.
-Total total_of(const Node& node) {
-  Total total;
-  for (const NumaNode& numa : node.inventory->numa) {
-    total.cores += static_cast<std::int64_t>(numa.cores.size());
-  }
-  // Reserved cores are not there for jobs, so they are no part of what shares are shares of.
-  total.cores = std::max<std::int64_t>(total.cores - node.declared.cores_reserved, 0);
-  total.gpus_milli = static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
-  total.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
-  return total;
-}
-
 void count_total(Indexes& indexes, IndexedNode& entry, const Total& now) {
   // The tree divides by the total, and works every share out again when it changes.
   if (entry.total == now) return;
-  indexes.total.cores += now.cores - entry.total.cores;
-  indexes.total.gpus_milli += now.gpus_milli - entry.total.gpus_milli;
-  indexes.total.memory_bytes += now.memory_bytes - entry.total.memory_bytes;
+  exchange(indexes.total, entry.total, now);
   entry.total = now;
   indexes.tree.set_total(indexes.total);
 }

@@ -8,6 +8,7 @@
 #include "core/explain/explain_ahead.h"
 #include "core/explain/explain_executor.h"
 #include "core/explain/explain_foreign.h"
+#include "core/explain/explain_index.h"
 #include "core/explain/explain_places.h"
 #include "core/explain/explain_plan.h"
 #include "core/place/limits.h"
@@ -105,6 +106,12 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
 }
 
 std::vector<Reason> explain(const State& state, const Policies& policies, const Job& job) {
+  ExplainIndex index(state, policies);
+  return explain(index, job);
+}
+
+std::vector<Reason> explain(ExplainIndex& index, const Job& job) {
+  const State& state = index.state();
   std::vector<Reason> out;
   if (job.phase != JobPhase::kWaiting) return out;
   const JobSpec& spec = *job.spec;
@@ -132,10 +139,7 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
   auto limits = broken_limits(state, spec, least_amount(spec), false);
   std::vector<Reason> places;
   const Pool* pool = pool_of(state, spec);
-  const PoolNodes nodes =
-      pool == nullptr ? PoolNodes{} : nodes_of(state, *policies.placement, *pool);
-  const WhatIf as_is(state, *policies.placement, nodes);
-  if (pool != nullptr) add_places(state, policies, as_is, job, limits, places);
+  if (pool != nullptr) add_places(index, *pool, job, limits, places);
   add_foreign(state, job, places);
   // An executor that takes nothing outweighs what its nodes have free.
   if (const auto closed = executor_reason(state, job)) places.assign(1, *closed);
@@ -147,17 +151,18 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
     if (more != &limits) continue;
     for (Reason& one : declared_obstacles(state, spec)) out.push_back(std::move(one));
   }
-  add_ahead(state, policies, job, has_no_place, out);
+  add_ahead(index, job, has_no_place, out);
   if (pool == nullptr) return out;
-  const WhatIf available(as_is, WhatIf::Nodes::kAvailable);
+  const WhatIf& available = index.books(*pool).available();
   // Nobody is stopped for a job that only waits for an instant or for another job.
-  if (has_no_place || over_limit) {
-    if (auto preemption = explain_victims(state, policies, available.ranked(), job)) {
+  if ((has_no_place || over_limit) && !index.running().preemptible.empty()) {
+    if (auto preemption =
+            explain_victims(state, index.policies(), index.running(), available.ranked(), job)) {
       out.push_back(*preemption);
     }
   }
   // Last: it reads what was found, to tell "no place" from "a place that is promised to others".
-  explain_plan(state, policies, as_is, available, job, out);
+  explain_plan(index, available, job, out);
   return out;
 }
 

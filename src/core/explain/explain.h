@@ -1,5 +1,5 @@
 // explain: why a waiting job is not started now. Pure; asks the State alone, so it may be asked of
-// a projection that never decides.
+// a projection that never decides (core/explain/explanations.h answers many such questions).
 #pragma once
 
 #include <vector>
@@ -10,11 +10,14 @@
 
 namespace dove::core {
 
+class ExplainIndex;
+
 // All causes why a waiting job is not started now, each verified: removing the others leaves it.
 // Empty for a job that is not waiting. REQUIRES: the job exists.
 std::vector<Reason> explain(const State& state, const Policies& policies, JobId job);
 
 // The same for a job that the state need not hold.
 std::vector<Reason> explain(const State& state, const Policies& policies, const Job& job);
+std::vector<Reason> explain(ExplainIndex& index, const Job& job);
 
 }  // namespace dove::core

@@ -54,15 +54,15 @@ const std::string kNoQueue;
 
 class Ahead {
  public:
-  Ahead(const State& state, const Policies& policies, const Job& job)
-      : state_(state),
-        policies_(policies),
+  Ahead(ExplainIndex& index, const Job& job)
+      : state_(index.state()),
+        policies_(index.policies()),
         job_(job),
-        own_(order_of(state, policies, job.spec->queue)),
-        common_(order_of(state, policies, kNoQueue)),
-        path_(queue_path(state, job.spec->queue)),
-        pool_(pool_of(state, *job.spec)),
-        total_(total()) {
+        own_(order_of(state_, policies_, job.spec->queue)),
+        common_(order_of(state_, policies_, kNoQueue)),
+        path_(queue_path(state_, job.spec->queue)),
+        pool_(pool_of(state_, *job.spec)),
+        total_(index.total()) {
     std::reverse(path_.begin(), path_.end());
     Standing own;
     own.order = &own_;
@@ -78,8 +78,8 @@ class Ahead {
   std::optional<Reason> reason() const;
 
  private:
-  Total total() const;
   void look(const Job& other, bool own_queue_only);
+  const UserQueue& user_queue_of(const Job& other);
   const UserQueue& user_queue_of(const JobSpec& spec);
   UserQueue find_user_queue(const JobSpec& spec, bool* of_user);
   Standing find_standing(const JobSpec& spec, bool* of_user) const;
@@ -100,8 +100,9 @@ class Ahead {
   const OrderPolicy& common_;
   std::vector<const Queue*> path_;  // from above
   const Pool* pool_;
-  Total total_;
+  const Total& total_;
   std::map<std::string, UserQueues> user_queues_;
+  std::vector<const UserQueue*> by_account_;  // of jobs that have one; null: not looked for yet
   std::vector<std::pair<std::string, bool>> branches_;  // whether counted
   std::array<QueueKey, 2> mine_;                        // by Standing::ranks_compare
   std::int64_t count_ = 0;
@@ -110,24 +111,6 @@ class Ahead {
   QueueKey next_key_;
   const Standing* next_standing_ = nullptr;
 };
-
-// As sync counts it for the tree (core/cycle/indexes.cc): an explanation must not divide by another
-// total than the scheduler.
-Total Ahead::total() const {
-  Total sum;
-  for (const Node& node : state_.nodes) {
-    if (!is_available(node)) continue;
-    std::int64_t cores = -node.declared.cores_reserved;
-    for (const NumaNode& numa : node.inventory->numa) {
-      cores += static_cast<std::int64_t>(numa.cores.size());
-    }
-    sum.cores += std::max<std::int64_t>(cores, 0);
-    sum.gpus_milli +=
-        static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
-    sum.memory_bytes += node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
-  }
-  return sum;
-}
 
 ShareView Ahead::view_of(const OrderPolicy& order, const Queue* queue,
                          const std::string& user) const {
@@ -246,6 +229,15 @@ UserQueue Ahead::find_user_queue(const JobSpec& spec, bool* of_user) {
   return made;
 }
 
+const UserQueue& Ahead::user_queue_of(const Job& other) {
+  if (other.account == 0) return user_queue_of(*other.spec);
+  // One account, one queue and user: a number instead of two names for each of thousands of jobs.
+  if (by_account_.size() <= other.account) by_account_.resize(other.account + 1);
+  const UserQueue*& known = by_account_[other.account];
+  if (known == nullptr) known = &user_queue_of(*other.spec);
+  return *known;
+}
+
 const UserQueue& Ahead::user_queue_of(const JobSpec& spec) {
   UserQueues& queue = user_queues_[spec.queue];
   // Jobs of a queue stand alike unless its users compete: one look-up by name instead of the
@@ -293,7 +285,7 @@ void Ahead::count(const Job& other, const UserQueue& user_queue, const QueueKey&
 
 void Ahead::look(const Job& other, bool own_queue_only) {
   const JobSpec& spec = *other.spec;
-  const UserQueue& user_queue = user_queue_of(spec);
+  const UserQueue& user_queue = user_queue_of(other);
   const Standing& standing = user_queue.standing;
   // The cheap questions first; most waiting jobs of a busy cluster are behind.
   if (standing.side == Standing::Side::kBehind) return;
@@ -398,9 +390,8 @@ std::optional<Reason> Ahead::reason() const {
 
 }  // namespace
 
-void add_ahead(const State& state, const Policies& policies, const Job& job, bool blocked,
-               std::vector<Reason>& out) {
-  Ahead ahead(state, policies, job);
+void add_ahead(ExplainIndex& index, const Job& job, bool blocked, std::vector<Reason>& out) {
+  Ahead ahead(index, job);
   // What is not blocked is next in turn, unless its order is strict.
   if (!blocked && !ahead.strict()) return;
   ahead.look_at_all(!blocked);

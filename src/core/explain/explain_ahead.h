@@ -10,15 +10,13 @@
 
 #include <vector>
 
-#include "core/queue/policy.h"
-#include "core/state/state.h"
+#include "core/explain/explain_index.h"
 #include "model/reason.h"
 
 namespace dove::core {
 
 // Adds a reason when somebody is. `blocked`: something else than the order keeps the job waiting;
 // without, only those count whom nothing may pass.
-void add_ahead(const State& state, const Policies& policies, const Job& job, bool blocked,
-               std::vector<Reason>& out);
+void add_ahead(ExplainIndex& index, const Job& job, bool blocked, std::vector<Reason>& out);
 
 }  // namespace dove::core

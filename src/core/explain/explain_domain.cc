@@ -48,6 +48,12 @@ class Measure {
     return count;
   }
 
+  // Whether it has any free at all, by its sums.
+  bool may_have(NodeId node) const {
+    const NodeFree& sums = now_.free(node);
+    return in_gpus_ ? sums.gpus_milli >= kWholeDevice_milli : sums.cores > 0;
+  }
+
   // Of what the node has free, what tasks of the job could use.
   std::int64_t usable(const Node& node) const {
     const std::int64_t each = per_task(*group_, in_gpus_);
@@ -85,7 +91,7 @@ std::vector<UnitRoom> rooms_of(const WhatIf& now, const PlacementPolicy& policy,
     room.unit = unit.path;
     for (NodeId id : unit.nodes) {
       const Node& node = now.node(id);
-      if (!allows(spec, node)) continue;
+      if (!measure.may_have(id) || !allows(spec, node)) continue;
       room.free += measure.free(node.id);
       room.usable += measure.usable(node);
     }
@@ -147,18 +153,20 @@ void add_fragments(const WhatIf& now, const PlacementPolicy& policy, const JobSp
   made.resource = measure.resource();
   made.needs = measure.needs();
   std::vector<JobId> holders;
-  for (const Node* node : now.matching(spec)) {
-    const std::int64_t free = measure.free(node->id);
-    const std::int64_t usable = measure.usable(*node);
+  now.each([&](NodeId id) {
+    const Node& node = now.node(id);
+    if (!measure.may_have(id) || !allows(spec, node)) return;
+    const std::int64_t free = measure.free(id);
+    const std::int64_t usable = measure.usable(node);
     made.free += free;
     made.total += std::min(free, usable);
     // All of it can be used, so nobody on this node is in the way.
-    if (usable >= free) continue;
+    if (usable >= free) return;
     // All are counted, and the jobs of the first ones looked at: sorting the holders of a whole
     // cluster would cost more than the name of one is worth.
-    if (static_cast<std::size_t>(++made.count) > kFragments_max) continue;
-    holders.insert(holders.end(), node->jobs.begin(), node->jobs.end());
-  }
+    if (static_cast<std::size_t>(++made.count) > kFragments_max) return;
+    holders.insert(holders.end(), node.jobs.begin(), node.jobs.end());
+  });
   // Only where the sum would do and what can be used of it would not.
   if (made.needs == 0 || made.free < made.needs || made.total >= made.needs) return;
   const bool is_short = std::any_of(out.begin(), out.end(), [&](const Reason& each) {

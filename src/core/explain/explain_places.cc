@@ -13,13 +13,13 @@ namespace {
 
 class Explainer {
  public:
-  Explainer(const State& state, const PlacementPolicy& policy, const WhatIf& as_is, const Job& job,
-            std::vector<Reason>& told, std::vector<Reason>& out)
-      : state_(state),
-        policy_(policy),
+  Explainer(ExplainIndex& index, const Pool& pool, const Job& job, std::vector<Reason>& told,
+            std::vector<Reason>& out)
+      : state_(index.state()),
+        policy_(*index.policies().placement),
         job_(job),
         spec_(*job.spec),
-        causes_(state, policy, as_is, job),
+        causes_(index, pool, job),
         told_(told),
         out_(out) {}
 
@@ -163,11 +163,22 @@ void Explainer::tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone) 
   }
   const WhatIf& nodes = causes_.nodes(nodes_gone);
   const WhatIf& empty = causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone);
-  // The most on one node, as a task cannot be spread.
-  for (const Node* node : nodes.matching(spec_)) {
-    made.free = std::max(made.free, each.free(nodes.view(node->id)));
-  }
-  for (const Node* node : empty.matching(spec_)) made.total += each.free(empty.view(node->id));
+  // The most on one node, as a task cannot be spread. By the sums most nodes are known to have no
+  // more than another one.
+  nodes.each([&](NodeId id) {
+    if (each.most(nodes.free(id)) <= made.free || !allows(spec_, nodes.node(id))) return;
+    made.free = std::max(made.free, each.free(nodes.view(id)));
+  });
+  // Empty nodes of a kind share their books, and come in runs.
+  const CoreSet* seen = nullptr;
+  std::int64_t here = 0;
+  empty.each([&](NodeId id) {
+    if (!allows(spec_, empty.node(id))) return;
+    const FreeView view = empty.view(id);
+    if (view.cores != seen) here = each.free(view);
+    seen = view.cores;
+    made.total += here;
+  });
   out_.push_back(std::move(made));
 }
 
@@ -213,9 +224,9 @@ void Explainer::tell_limits(Causes found) {
 
 }  // namespace
 
-void add_places(const State& state, const Policies& policies, const WhatIf& as_is, const Job& job,
-                std::vector<Reason>& told, std::vector<Reason>& out) {
-  Explainer(state, *policies.placement, as_is, job, told, out).run();
+void add_places(ExplainIndex& index, const Pool& pool, const Job& job, std::vector<Reason>& told,
+                std::vector<Reason>& out) {
+  Explainer(index, pool, job, told, out).run();
 }
 
 }  // namespace dove::core

@@ -18,17 +18,15 @@
 
 #include <vector>
 
-#include "core/explain/what_if.h"
-#include "core/queue/policy.h"
+#include "core/explain/explain_index.h"
 #include "core/state/state.h"
 #include "model/reason.h"
 
 namespace dove::core {
 
-// Adds them to `out`; nothing when it would find places. `as_is`: all nodes of its pool. `told`:
-// the limits that keep the job waiting wherever it would go; those about what never fits are taken
-// out.
-void add_places(const State& state, const Policies& policies, const WhatIf& as_is, const Job& job,
-                std::vector<Reason>& told, std::vector<Reason>& out);
+// Adds them to `out`; nothing when it would find places. `pool`: that of the job. `told`: the
+// limits that keep the job waiting wherever it would go; those about what never fits are taken out.
+void add_places(ExplainIndex& index, const Pool& pool, const Job& job, std::vector<Reason>& told,
+                std::vector<Reason>& out);
 
 }  // namespace dove::core

@@ -88,7 +88,8 @@ void add_promised(const State& state, const PoolNodes& nodes, const Job& job,
 }
 
 // A job that waits for places, and would have been promised some if there was an end in sight.
-void add_without_plan(const State& state, const Job& job, std::vector<Reason>& out) {
+void add_without_plan(ExplainIndex& index, const Job& job, std::vector<Reason>& out) {
+  const State& state = index.state();
   const bool waits = std::any_of(out.begin(), out.end(), [](const Reason& reason) {
     return reason.kind == ReasonKind::kResources;
   });
@@ -103,24 +104,21 @@ void add_without_plan(const State& state, const Job& job, std::vector<Reason>& o
   if (promises >= queue->second.promises) return;
   Reason reason;
   reason.kind = ReasonKind::kNoPlan;
-  const Pool* pool = pool_of(state, *job.spec);
-  for (JobId id : jobs_on_nodes(state)) {
-    const Job& other = *state.find_job(id);
-    if (pool_of(state, *other.spec) != pool) continue;
-    // Jobs without a time limit, behind which nothing can be planned.
-    reason.count += held_until(state, other) == kNever ? 1 : 0;
-  }
+  // Jobs without a time limit, behind which nothing can be planned.
+  reason.count = index.endless(*pool_of(state, *job.spec));
   if (reason.count > 0) out.push_back(std::move(reason));
 }
 
 // Nodes that are kept for a gang that has waited too long. REQUIRES: it fits on the available ones.
-void add_kept(const State& state, const Policies& policies, const WhatIf& as_is, const Job& job,
-              std::vector<Reason>& out) {
+void add_kept(ExplainIndex& index, const Job& job, std::vector<Reason>& out) {
+  const State& state = index.state();
+  const Policies& policies = index.policies();
   const KeptNodes kept = kept_nodes(state, policies);
   const std::vector<NodeId> nodes = nodes_kept_from(state, kept, job);
   if (nodes.empty()) return;
   WhatIf::Closed closed(state.nodes.size());
   for (const NodeId id : nodes) closed[id] = true;
+  const WhatIf& as_is = index.books(*pool_of(state, *job.spec)).all();
   const WhatIf others(as_is, WhatIf::Nodes::kAvailable, closed);
   Now without(state, *policies.placement, others, job, out);
   without.keep_promises();
@@ -138,18 +136,19 @@ void add_kept(const State& state, const Policies& policies, const WhatIf& as_is,
 
 }  // namespace
 
-void explain_plan(const State& state, const Policies& policies, const WhatIf& as_is,
-                  const WhatIf& available, const Job& job, std::vector<Reason>& out) {
+void explain_plan(ExplainIndex& index, const WhatIf& available, const Job& job,
+                  std::vector<Reason>& out) {
+  const State& state = index.state();
   // Before the searches: its reason stands beside "no resources", and needs none.
-  add_without_plan(state, job, out);
+  add_without_plan(index, job, out);
   if (state.promises.empty() && !may_keep_nodes(state)) return;
-  Now now(state, *policies.placement, available, job, out);
+  Now now(state, *index.policies().placement, available, job, out);
   const bool fits = now.fits();
   // Most jobs that wait: nothing is kept from them, as there is nothing.
   if (!fits && search_is_monotone(*job.spec)) return;
   now.keep_promises();
   // To say what is kept costs most, so it is asked last.
-  if (now.fits()) return add_kept(state, policies, as_is, job, out);
+  if (now.fits()) return add_kept(index, job, out);
   if (fits) add_promised(state, available.pool_nodes(), job, out);
 }
 

@@ -3,8 +3,7 @@
 
 #include <vector>
 
-#include "core/explain/what_if.h"
-#include "core/queue/policy.h"
+#include "core/explain/explain_index.h"
 #include "core/state/state.h"
 #include "model/reason.h"
 
@@ -12,8 +11,8 @@ namespace dove::core {
 
 // Adds to the causes why a waiting job is not started what promises have to do with it: that what
 // is free is kept, or that nothing can be promised to it.
-// `as_is`: all nodes of its pool; `available`: those of them that jobs can be started on.
-void explain_plan(const State& state, const Policies& policies, const WhatIf& as_is,
-                  const WhatIf& available, const Job& job, std::vector<Reason>& out);
+// `available`: the nodes of its pool that jobs can be started on.
+void explain_plan(ExplainIndex& index, const WhatIf& available, const Job& job,
+                  std::vector<Reason>& out);
 
 }  // namespace dove::core

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/explain/explain_index.h"
 #include "core/explain/place_causes.h"
 #include "core/explain/smallest_causes.h"
 #include "core/state/books.h"
@@ -87,11 +88,14 @@ class OtherSetsSearch {
 }  // namespace
 
 OtherSets other_sets(const State& state, const Policies& policies, const Job& job) {
-  const Pool* pool = pool_of(state, *job.spec);
+  ExplainIndex index(state, policies);
+  return other_sets(index, job);
+}
+
+OtherSets other_sets(ExplainIndex& index, const Job& job) {
+  const Pool* pool = pool_of(index.state(), *job.spec);
   if (pool == nullptr || job.phase != JobPhase::kWaiting) return {};
-  const PoolNodes nodes = nodes_of(state, *policies.placement, *pool);
-  const WhatIf as_is(state, *policies.placement, nodes);
-  const PlaceCauses causes(state, *policies.placement, as_is, job);
+  const PlaceCauses causes(index, *pool, job);
   // The same function that names the causes, so that the named set is the one that is left out
   // here.
   const Causes named = smallest_causes(causes, *job.spec);

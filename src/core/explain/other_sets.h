@@ -15,6 +15,8 @@
 
 namespace dove::core {
 
+class ExplainIndex;
+
 // As in explain_places.h; `resource` of kResources: "gpus", or "nodes" for all that runs on them.
 struct OtherCause {
   ReasonKind kind;
@@ -27,5 +29,6 @@ struct OtherSets {
 };
 
 OtherSets other_sets(const State& state, const Policies& policies, const Job& job);
+OtherSets other_sets(ExplainIndex& index, const Job& job);
 
 }  // namespace dove::core

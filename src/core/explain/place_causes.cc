@@ -106,6 +106,23 @@ std::int64_t Kind::free(const FreeView& view) const {
   return 0;
 }
 
+std::int64_t Kind::most(const NodeFree& sums) const {
+  switch (what) {
+    case What::kCores:
+      return sums.cores;
+    case What::kMemory:
+      return std::max<std::int64_t>(sums.memory_bytes, 0);
+    case What::kDevices:
+      if (devices.gpus > 0) return sums.gpus_milli / kWholeDevice_milli;
+      // Slices are counted by their slots, which sums do not tell of.
+      if (devices.slices == 0) return sums.gpus_milli;
+      break;
+    case What::kCountable:
+      break;
+  }
+  return std::numeric_limits<std::int64_t>::max();
+}
+
 void Kind::clear(Request& request) const {
   switch (what) {
     case What::kCores:
@@ -153,31 +170,27 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
   return kinds;
 }
 
-PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, const WhatIf& as_is,
-                         const Job& job)
-    : state_(state),
-      policy_(policy),
-      as_is_(as_is),
-      pool_nodes_(as_is.pool_nodes()),
+PlaceCauses::PlaceCauses(ExplainIndex& index, const Pool& pool, const Job& job)
+    : state_(index.state()),
+      books_(index.books(pool)),
+      pool_nodes_(books_.nodes()),
       spec_(*job.spec),
       restart_nodes_(guest_of(job).restart_nodes),
       kinds_(kinds_of(spec_)) {
   const JobSpec& spec = spec_;
-  for (const auto& [name, reservation] : state.reservations) {
+  for (const auto& [name, reservation] : state_.reservations) {
     // Causes that cannot apply are not tried: each one more doubles the sets that could be.
-    if (reservation.ends_at > state.now) reservations_.push_back(&reservation);
+    if (reservation.ends_at > state_.now) reservations_.push_back(&reservation);
   }
   if (!reservations_.empty()) applicable_ |= kReservedCause;
   // One that it cannot use is told of elsewhere.
-  const bool confined = !spec.reservation.empty() && reservation_obstacles(state, spec).empty();
+  const bool confined = !spec.reservation.empty() && reservation_obstacles(state_, spec).empty();
   if (confined) applicable_ |= kInsideCause;
   if (has_labels(spec)) applicable_ |= kLabelsCause;
   if (wants_unit(spec)) applicable_ |= kDomainCause;
   if (!spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) applicable_ |= kChoiceCause;
   // One node is enough to make it a possible cause.
-  const bool all_available = std::all_of(pool_nodes_.ids.begin(), pool_nodes_.ids.end(),
-                                         [&](NodeId id) { return pool_nodes_.are_available[id]; });
-  if (!all_available) applicable_ |= kUnavailableCause;
+  if (pool_nodes_.available < pool_nodes_.ids.size()) applicable_ |= kUnavailableCause;
 }
 
 Causes PlaceCauses::all_held() const {
@@ -258,16 +271,19 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
   // Which nodes and which books depends on these causes alone, so the many trials share a few of
   // them. Making one visits every node; a search over it does not.
   const Causes which = gone & (kNodeCauses | all_held());
-  if (which == kClosedCauses) return as_is_;
+  // What cannot be a cause leaves out no node.
+  const Causes closing = applicable_ & kClosedCauses & ~which;
+  if (closing == 0) return all_nodes(which);
+  if (const Freed freed = freed_by(which);
+      closing == kUnavailableCause && freed.countables.empty()) {
+    return books_.available(freed);
+  }
   for (const auto& [causes, nodes] : made_) {
     if (causes == which) return *nodes;
   }
   // Together here; which of them matter is asked by reservations_in.
   const bool none_reserved = (which & kReservedCause) != 0;
-  auto nodes =
-      (which & kClosedCauses) == kClosedCauses
-          ? make_all_nodes(which)
-          : make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
+  auto nodes = make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
   made_.emplace_back(which, std::move(nodes));
   return *made_.back().second;
 }
@@ -277,10 +293,22 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
 std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Closed& closed) const {
   const auto nodes_of =
       (which & kUnavailableCause) != 0 ? WhatIf::Nodes::kAll : WhatIf::Nodes::kAvailable;
-  return std::make_unique<WhatIf>(nodes(which | kClosedCauses), nodes_of, closed);
+  return std::make_unique<WhatIf>(all_nodes(which), nodes_of, closed);
 }
 
-std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
+const WhatIf& PlaceCauses::all_nodes(Causes which) const {
+  const Freed freed = freed_by(which);
+  if (freed.countables.empty()) return books_.all(freed);
+  // Of custom resources there are too many choices to keep.
+  which |= kClosedCauses;
+  for (const auto& [causes, nodes] : made_) {
+    if (causes == which) return *nodes;
+  }
+  made_.emplace_back(which, std::make_unique<WhatIf>(books_.all(), freed));
+  return *made_.back().second;
+}
+
+Freed PlaceCauses::freed_by(Causes which) const {
   Freed freed;
   freed.all = (which & kOccupiedCause) != 0;
   // Else only some resources are given back, to see which of them the job lacks.
@@ -292,7 +320,7 @@ std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
     freed.devices = freed.devices || what == Kind::What::kDevices;
     if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
   }
-  return std::make_unique<WhatIf>(as_is_, freed);
+  return freed;
 }
 
 bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/explain/what_if.h"
+#include "core/explain/explain_index.h"
 #include "core/place/reservation.h"
 #include "core/queue/policy.h"
 #include "core/state/state.h"
@@ -26,6 +26,8 @@ struct Kind {
 
   std::int64_t asked(const Request& request) const;
   std::int64_t free(const FreeView& view) const;
+  // Nothing with these sums has more of it free.
+  std::int64_t most(const NodeFree& sums) const;
   void clear(Request& request) const;  // asks for none of it
 };
 
@@ -50,9 +52,8 @@ constexpr Causes scarce_cause(std::size_t kind) { return Causes{1} << (8 + kKind
 
 class PlaceCauses {
  public:
-  // `as_is`: all nodes of the job's pool, with their books. They and the job must stay.
-  PlaceCauses(const State& state, const PlacementPolicy& policy, const WhatIf& as_is,
-              const Job& job);
+  // `pool`: that of the job. The index and the job must stay as they are.
+  PlaceCauses(ExplainIndex& index, const Pool& pool, const Job& job);
 
   const std::vector<Kind>& kinds() const { return kinds_; }
   // Those that could matter to this job in this pool, kinds of resources left out.
@@ -75,13 +76,13 @@ class PlaceCauses {
   // Those that a reservation closes to the job, these left aside.
   WhatIf::Closed closed_nodes(Causes gone, const Ignored& ignored) const;
   std::unique_ptr<WhatIf> make_nodes(Causes which, const WhatIf::Closed& closed) const;
-  std::unique_ptr<WhatIf> make_all_nodes(Causes which) const;
+  const WhatIf& all_nodes(Causes which) const;
+  Freed freed_by(Causes which) const;
   bool fits(Causes gone, const JobSpec& spec) const;
   JobSpec lighten(JobSpec spec, Causes gone) const;
 
   const State& state_;
-  const PlacementPolicy& policy_;
-  const WhatIf& as_is_;
+  PoolBooks& books_;
   const PoolNodes& pool_nodes_;
   const JobSpec& spec_;
   const std::int32_t restart_nodes_;

@@ -1,26 +1,26 @@
-// PoolNodes: the nodes of a pool, found and ranked once for all that an explanation asks about
-// them.
+// PoolNodes: which nodes are in a pool, which of them are available, and what is reserved there.
 #pragma once
 
 #include <vector>
 
-#include "core/place/domain.h"
 #include "core/place/reservation.h"
-#include "core/queue/policy.h"
 #include "core/state/state.h"
 
 namespace dove::core {
 
-// Without the removed ones, and those of which nothing is known.
+// Without the removed nodes, and those of which nothing is known.
 struct PoolNodes {
   std::vector<NodeId> ids;           // ascending
-  ById<NodeId, bool> are_available;  // of all nodes of the state
-  // All of them, ascending by the policy's rank of what they have free now.
-  std::vector<NodeEntry> ranked;
-  // By node of the state; empty when nothing is reserved.
+  ById<NodeId, bool> are_members;    // of all nodes of the state; so are the next
+  ById<NodeId, bool> are_available;  // members alone
+  std::size_t available = 0;         // so many of them are
+  // Empty when nothing is reserved.
   ById<NodeId, std::vector<Window>> windows;
 };
 
-PoolNodes nodes_of(const State& state, const PlacementPolicy& policy, const Pool& pool);
+PoolNodes nodes_of(const State& state, const Pool& pool);
+
+// The node has changed. REQUIRES: it was there when nodes_of was called.
+void update(PoolNodes& nodes, const Pool& pool, const Node& node);
 
 }  // namespace dove::core

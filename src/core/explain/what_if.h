@@ -1,10 +1,11 @@
 // WhatIf: whether a job would fit if nodes were empty, or had all of some resource free, or all
-// were available. For explanations and admission; changes nothing, so it may be asked of any State.
-// Must not outlive it.
+// were available. For explanations; changes nothing, so it may be asked of any State. Must not
+// outlive it.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,18 +39,31 @@ class WhatIf {
   WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes);
   // The same with other books. `as_is` stays alive.
   WhatIf(const WhatIf& as_is, const Freed& freed);
-  // Some of the nodes of `base`, with its books. `base` stays alive.
+  // Some of the nodes of `base`, with its books, as they are now. `base` stays alive.
   WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed = {});
   WhatIf(const WhatIf&) = delete;
   WhatIf& operator=(const WhatIf&) = delete;
 
+  // A node has changed: after the PoolNodes, and after what this was made from. REQUIRES: no node
+  // was closed, no countable is free, and the node was there when this was made.
+  void update(NodeId node);
+  // Nodes have become others so often that it is better made anew.
+  bool is_worn() const { return kinds_.size() > 2 * nodes_.ids.size() + 64; }
+
   const PoolNodes& pool_nodes() const { return nodes_; }
-  const RankedNodes& ranked() const { return ranked_; }  // nodes to choose from
-  std::size_t size() const { return ranked_.size(); }
+  const RankedNodes& ranked() const;  // nodes to choose from; a part makes the list when asked
+  std::size_t size() const { return base_ == nullptr ? ranked_->size() : part_size_; }
   bool fits(const JobSpec& spec) const;
   // Where it would go.
   std::optional<std::vector<Placement>> places(const JobSpec& spec,
                                                std::span<const NodeId> avoided) const;
+  // Calls visit(node) for each of these, in the policy's order.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const NodeEntry& entry : all_ranked()) {
+      if (base_ == nullptr || are_in_[entry.node]) visit(entry.node);
+    }
+  }
   // Nodes that the job's features and choice of nodes allow.
   std::vector<const Node*> matching(const JobSpec& spec) const;
   // Of those, the ones with room for a task.
@@ -59,25 +73,58 @@ class WhatIf {
   const Node& node(NodeId id) const { return state_.nodes[id]; }
   // What the node has free here.
   FreeView view(NodeId node) const;
-  NodeFree free(NodeId node) const { return free_of(view(node)); }
+  // The same in sums, which are kept: no node is looked at.
+  const NodeFree& free(NodeId node) const {
+    return base_ == nullptr ? free_[node] : base_->free_[node];
+  }
   // The units that the nodes are in.
   const Domains& domains() const;
 
  private:
+  // What nodes have free when nothing runs there, if all this is equal.
+  struct Kind {
+    explicit Kind(const Node& node);
+    bool operator==(const Kind&) const = default;
+
+    std::shared_ptr<const Inventory> inventory;
+    std::int32_t cores_reserved;
+    std::int64_t memory_reserved_bytes;
+    std::vector<Countable> countables;
+    std::vector<std::int32_t> devices_closed;  // by findings
+  };
+  struct EmptyBooks {
+    Kind kind;
+    FreeBooks books;
+  };
+
+  // Whether the node is one of these, as the PoolNodes say now.
+  bool includes(NodeId id) const {
+    return only_available_ ? nodes_.are_available[id] : nodes_.are_members[id];
+  }
+  const RankedNodes& all_ranked() const { return base_ == nullptr ? *ranked_ : *base_->ranked_; }
+  void update_part(NodeId id);
+  void rank_all();
   const FreeBooks& empty_books(const Node& node);
-  FreeView freed_view(const Node& node, const Freed& freed);
+  FreeView freed_view(const Node& node);
   const ById<NodeId, FreeView>& views() const { return base_ == nullptr ? views_ : base_->views_; }
 
   const State& state_;
   const PlacementPolicy& policy_;
   const PoolNodes& nodes_;
+  const std::optional<Freed> freed_;  // none: as the nodes say
   const bool empty_;
-  std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
-  std::deque<std::vector<Countable>> countables_;        // that views_ look at
-  ById<NodeId, FreeView> views_;                         // empty: as the nodes say
+  const bool only_available_ = false;
+  std::deque<EmptyBooks> kinds_;
+  ById<NodeId, const EmptyBooks*> kind_of_;        // null: not looked for yet
+  std::deque<std::vector<Countable>> countables_;  // that views_ look at
+  ById<NodeId, FreeView> views_;                   // empty: as the nodes say
+  ById<NodeId, NodeFree> free_;                    // of all nodes; empty: it is a part
+  ById<NodeId, NodeRank> ranks_;                   // of those in ranked_; empty: it is a part
+  ById<NodeId, bool> are_in_;                      // of a part: whether it has the node
+  std::size_t part_size_ = 0;
   const WhatIf* as_is_ = nullptr;  // has the same nodes with other books; may be null
   const WhatIf* base_ = nullptr;   // has more nodes, with these books; may be null
-  RankedNodes ranked_;
+  mutable std::optional<RankedNodes> ranked_;
   mutable std::optional<Domains> domains_;  // made when it is first asked for
 };
 

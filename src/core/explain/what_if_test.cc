@@ -12,7 +12,7 @@ class WhatIfTest : public testing::Test {
  protected:
   WhatIfTest() { cluster.submit_and_start({.cores = 8, .gpus = 1}, {1}); }
   const PoolNodes& pool() {
-    nodes = nodes_of(cluster.state, first_fit, cluster.state.pools.at("default"));
+    nodes = nodes_of(cluster.state, cluster.state.pools.at("default"));
     return nodes;
   }
 
@@ -33,6 +33,15 @@ TEST_F(WhatIfTest, EmptyNodesHaveAll) {
   const WhatIf empty(now, Freed{.all = true});
   EXPECT_TRUE(empty.fits(spec_of({.gpus = 1, .tasks = 4})));
   EXPECT_FALSE(empty.fits(spec_of({.gpus = 1, .tasks = 5})));
+}
+
+TEST_F(WhatIfTest, AFaultOfOneNodeIsNoFaultOfAnother) {
+  cluster.state.nodes[NodeId(2)].inventory = cluster.node(1).inventory;  // of one kind
+  cluster.tell(FindingReported{NodeId(1), {"xid", Severity::kFault, Remedy::kNone, 1, "seen"}});
+  const WhatIf now(cluster.state, first_fit, pool());
+  const WhatIf empty(now, Freed{.all = true});
+  EXPECT_TRUE(empty.fits(spec_of({.gpus = 2})));
+  EXPECT_FALSE(empty.fits(spec_of({.gpus = 1, .tasks = 4})));
 }
 
 TEST_F(WhatIfTest, OneResourceMayBeFreedAlone) {

@@ -36,6 +36,15 @@ class Search {
     Shares shares = spread_freely(group);
     return has_wanted(shares) ? shares : Shares{};
   }
+  // Whether spread would find nodes.
+  bool has_nodes(const TaskGroup& group) const {
+    // Where any number of nodes will do, room adds up: enough of it ends the search, and no node is
+    // compared with the others.
+    const bool adds_up = group.nodes_min <= 1 && group.nodes_max == 0 &&
+                         group.tasks_per_node == 0 && spec_.spread != Spread::kSpread &&
+                         !wants_some_;
+    return adds_up ? room(group) == group.tasks : !spread(group).empty();
+  }
   // Tasks of the group that there is room for, node by node.
   std::int64_t room(const TaskGroup& group) const;
 
@@ -72,6 +81,7 @@ class Search {
   }
 
   bool usable(NodeId id) const {
+    if (candidates_.only != nullptr && !(*candidates_.only)[id]) return false;
     const Node& it = node(id);
     // Planned books know who is on the node all through the job's stay, also who comes later;
     // without them, who is there now decides.
@@ -405,9 +415,12 @@ std::optional<std::vector<Placement>> place_groups(Search search, const JobSpec&
                                                    bool only_whether) {
   for (std::size_t k = 0; k < spec.groups.size(); ++k) {
     const std::size_t i = order.empty() ? k : order[k];
+    if (only_whether && k + 1 == spec.groups.size()) {
+      if (!search.has_nodes(spec.groups[i])) return std::nullopt;
+      return std::vector<Placement>{};
+    }
     Shares shares = search.spread(spec.groups[i]);
     if (shares.empty()) return std::nullopt;
-    if (only_whether && k + 1 == spec.groups.size()) return std::vector<Placement>{};
     search.allocate(spec.groups[i], static_cast<std::int32_t>(i), first_rank(spec, i),
                     std::move(shares));
   }

@@ -205,6 +205,7 @@ Places Choice::in_fewest(const std::vector<std::int32_t>& units) const {
 Domains domains_of(const Candidates& candidates) {
   Domains domains;
   for (const NodeEntry& entry : *candidates.ranked) {
+    if (candidates.only != nullptr && !(*candidates.only)[entry.node]) continue;
     const Node& node = (*candidates.nodes)[entry.node];
     domains.put(
         node, entry.rank,

@@ -10,34 +10,11 @@
 #include "core/state/books.h"
 
 namespace dove::core {
-namespace {
-
-struct Running {
-  std::vector<JobId> preemptible;
-  std::vector<JobId> stopping;
-};
-
-Running running_jobs(const State& state) {
-  Running found;
-  // From the state, in the order that the indexes have: an explanation has no indexes.
-  for (JobId id : jobs_on_nodes(state)) {
-    const Job& job = *state.find_job(id);
-    const bool stopping = job.attempts.back().stage == Stage::kStopping;
-    if (stopping) {
-      found.stopping.push_back(id);
-    } else if (is_preemptible(*job.spec)) {
-      found.preemptible.push_back(id);
-    }
-  }
-  return found;
-}
-
-}  // namespace
 
 std::optional<Reason> explain_victims(const State& state, const Policies& policies,
-                                      const RankedNodes& available, const Job& job) {
+                                      const RunningJobs& running, const RankedNodes& available,
+                                      const Job& job) {
   if (!state.settings.preemption) return {};
-  const Running running = running_jobs(state);
   if (running.preemptible.empty()) return {};
   VictimRules rules;
   // Also what can be done once slices and pauses are over: what keeps the job waiting is then told

@@ -1,9 +1,9 @@
 // Changes: what the fold has touched since the indexes over the State were last brought up to date.
 //
-// A plain record: apply writes it, the Scheduler (core/cycle/scheduler.h) takes it, and nothing
-// else reads it. It is noted only while somebody follows the State, so a projection that never
-// decides does not grow. A copy of a State is followed by nobody; so is one in which something was
-// declared, because then the indexes are built anew.
+// A plain record: apply writes it, and one reader takes it, the Scheduler of the State or, of a
+// projection, its Explanations. It is noted only while somebody follows the State, so one that
+// nobody asks does not grow. A copy of a State is followed by nobody; so is one in which something
+// was declared, because then the indexes are built anew.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/explain/explain.h"
 #include "server/context.h"
 #include "server/executors/waiting_job.h"
 #include "server/handlers.h"
@@ -137,8 +136,7 @@ const core::Job* job_of(const core::State& state, const Round& round, const Pres
 
 std::string why_of(Context& context, const core::Job& job) {
   const core::State& state = context.state();
-  const std::vector<Reason> reasons =
-      core::explain(state, context.desk.controller.policies(), job.id);
+  const std::vector<Reason> reasons = context.desk.explain(job);
   const Json words = views::reasons_json(state, job, reasons, views::names_of_own(job));
   return words.empty() ? "" : words.front().value("text", "");
 }

@@ -9,7 +9,6 @@
 #include "codec/json_fields.h"
 #include "codec/json_parts.h"
 #include "codec/words.h"
-#include "core/explain/explain.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/sessions/session_app.h"
@@ -44,9 +43,8 @@ constexpr TextRule kSecretRule{128, TextRule::Kind::kName};
 std::string why_not(const Context& context, const core::Job& job) {
   if (job.phase == JobPhase::kEnded) return "";
   const core::State& state = context.state();
-  const Json reasons = views::reasons_json(
-      state, job, core::explain(state, context.desk.controller.policies(), job.id),
-      views::names_of_own(job));
+  const Json reasons =
+      views::reasons_json(state, job, context.desk.explain(job), views::names_of_own(job));
   return reasons.empty() ? "" : reasons.front().value("text", "");
 }
 

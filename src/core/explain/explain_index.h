@@ -1,0 +1,62 @@
+// ExplainIndex: what explanations of one State look up again and again: the books of its pools, the
+// jobs that hold places, what all available nodes have.
+//
+// Each part is made when it is first asked for; update then brings all up to date with what the
+// fold noted. Answers are the same whether it was kept or has just been made. Must not outlive the
+// State. Used from one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/explain/pool_books.h"
+#include "core/preempt/running_jobs.h"
+#include "core/queue/policy.h"
+#include "core/state/changes.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+class ExplainIndex {
+ public:
+  ExplainIndex(const State& state, const Policies& policies);
+  ExplainIndex(const ExplainIndex&) = delete;
+  ExplainIndex& operator=(const ExplainIndex&) = delete;
+
+  const State& state() const { return state_; }
+  const Policies& policies() const { return policies_; }
+
+  // REQUIRES: the pool is the state's.
+  PoolBooks& books(const Pool& pool);
+  const RunningJobs& running();
+  // So many of the pool's jobs hold places, and nobody knows until when.
+  std::int64_t endless(const Pool& pool);
+  // Of all available nodes, as the queue tree counts it.
+  const Total& total();
+
+  // What was noted since this was made, or updated last. False: it cannot be brought up to date,
+  // and another has to be made; so has one when something was declared.
+  bool update(const Changes& changes);
+
+ private:
+  void update_node(NodeId node);
+  void renew_endless(std::vector<JobId>& list, const Pool& pool, std::span<const JobId> touched);
+  void update_jobs(std::span<const JobId> touched);
+
+  const State& state_;
+  const Policies policies_;
+  const std::size_t nodes_;  // so many there were: views point at them
+  std::map<std::string, std::unique_ptr<PoolBooks>> books_;
+  Instant windows_until_;  // then a reservation ends
+  std::optional<RunningJobs> running_;
+  std::map<std::string, std::vector<JobId>> endless_;  // by pool, ascending
+  std::optional<Total> total_;
+  ById<NodeId, Total> counted_;  // of each node, in total_
+};
+
+}  // namespace dove::core
