@@ -103,7 +103,7 @@ class Examples(unittest.TestCase):
 
     @unittest.skipUnless(HAS_NUMPY, "no numpy for /usr/bin/python3 here")
     def test_a_training_goes_on_where_it_saved(self):
-        said = self.train("train.py", "--steps", "6000", "--every", "50")
+        said = self.train("train.py", "--steps", "20000", "--every", "50")
         self.assertLess(float(re.search(r"loss ([0-9.]+)", said)[1]), 0.5)
 
     def test_a_training_with_torch(self):
