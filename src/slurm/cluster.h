@@ -46,6 +46,9 @@ class SlurmCluster {
   virtual Result<Observed> observe() = 0;
   // The jobs alone, more cheaply. `nodes`: of a look just before.
   virtual Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) = 0;
+  // Says of the nodes that are in reservations which of them are reserved as a whole: Slurm gives
+  // nothing of those to placeholders.
+  virtual Result<void> add_reservations(std::vector<NodeSeen>&) { return {}; }
   // Its id. It runs when this returns, else it is in no queue: kConflict says why Slurm has nothing
   // for it now, another error what went wrong.
   virtual Result<std::int64_t> ask(const Ask& ask) = 0;

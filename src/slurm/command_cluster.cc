@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "slurm/reservations.h"
 #include "slurm/slurm_json.h"
 
 namespace dove::slurm {
@@ -90,8 +91,20 @@ Result<Observed> CommandCluster::observe() {
              run_({.words = {"sinfo", "--json"}, .output_max = kJsonBytesMax}));
   if (nodes.code != 0) return refused(nodes, "sinfo");
   TRY_ASSIGN(seen.nodes, read_nodes(nodes.output));
+  TRY(add_reservations(seen.nodes));
   TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));
   return seen;
+}
+
+Result<void> CommandCluster::add_reservations(std::vector<NodeSeen>& nodes) {
+  const bool any = std::any_of(nodes.begin(), nodes.end(),
+                               [](const NodeSeen& node) { return node.is_in_reservation; });
+  if (!any) return {};
+  TRY_ASSIGN(const CommandEnd end, run_({.words = {"scontrol", "show", "reservation", "--oneliner"},
+                                         .output_max = kJsonBytesMax}));
+  if (end.code != 0) return refused(end, "scontrol");
+  note_reservations(end.output, nodes);
+  return {};
 }
 
 Result<std::vector<JobSeen>> CommandCluster::observe_jobs(const std::vector<NodeSeen>& nodes) {

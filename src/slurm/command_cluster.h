@@ -21,6 +21,7 @@ class CommandCluster : public SlurmCluster {
   explicit CommandCluster(Run run = {});
 
   Result<Observed> observe() override;
+  Result<void> add_reservations(std::vector<NodeSeen>& nodes) override;
   Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;

@@ -22,6 +22,8 @@ struct NodeSeen {
   // device is of which type, and may count one as taken for good when its job ends (22.05).
   bool registered = true;
   std::string reason;                     // why it is drained or down, in Slurm's words
+  bool is_in_reservation = false;         // now, all of it or a part
+  std::string reserved;                   // by what all of it is, for people; "": it is not
   std::vector<std::string> device_types;  // GRES type by index of the device; "": untyped
   bool devices_bound =
       false;  // to sockets: which one Slurm gives depends on the cores that it gives

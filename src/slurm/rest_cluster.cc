@@ -58,8 +58,13 @@ Result<Observed> RestCluster::observe() {
   Observed seen;
   TRY_ASSIGN(const std::string nodes, get("nodes"));
   TRY_ASSIGN(seen.nodes, read_nodes(nodes));
+  TRY(add_reservations(seen.nodes));
   TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));
   return seen;
+}
+
+Result<void> RestCluster::add_reservations(std::vector<NodeSeen>& nodes) {
+  return commands_.add_reservations(nodes);
 }
 
 Result<std::vector<JobSeen>> RestCluster::observe_jobs(const std::vector<NodeSeen>& nodes) {

@@ -35,6 +35,7 @@ class RestCluster : public SlurmCluster {
   RestCluster(SlurmCluster& commands, Get get);
 
   Result<Observed> observe() override;
+  Result<void> add_reservations(std::vector<NodeSeen>& nodes) override;
   Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;

@@ -137,6 +137,7 @@ Result<NodeSeen> read_node(const json& object) {
   node.settles =
       !has_word(words, "DOWN") && (has_word(words, "UNKNOWN") || has_word(words, "NOT_RESPONDING"));
   node.registered = number_of(object, "slurmd_start_time") != 0;
+  node.is_in_reservation = has_word(words, "RESERVED");
   if (node.state != NodeSeen::State::kUp) {
     node.reason = text_of(object, "reason");
     if (node.reason.empty()) node.reason = fmt::format("{}", fmt::join(words, " "));

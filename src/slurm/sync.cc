@@ -66,8 +66,12 @@ void add_allocations(const JobSeen& job, json& list) {
 }
 
 json node_json(const NodeSeen& node, bool has_agent) {
-  json object{
-      {"name", node.name}, {"state", node_word(node.state)}, {"reason", line_of(node.reason)}};
+  // To us one that is reserved for others is as good as drained, with what runs there.
+  const bool is_reserved = node.state == NodeSeen::State::kUp && !node.reserved.empty();
+  const NodeSeen::State state = is_reserved ? NodeSeen::State::kDrained : node.state;
+  json object{{"name", node.name},
+              {"state", node_word(state)},
+              {"reason", line_of(is_reserved ? node.reserved : node.reason)}};
   if (!has_agent) object["inventory"] = inventory_json(node);
   return object;
 }

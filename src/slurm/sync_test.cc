@@ -50,6 +50,17 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
     "works": []})"));
 }
 
+TEST(Sync, ANodeThatIsReservedIsAsGoodAsDrained) {
+  SyncRequest request;
+  NodeSeen node;
+  node.name = "n1";
+  node.reserved = "reserved in Slurm: course until noon";
+  request.nodes = {node};
+  const json said = json::parse(write_request(request)).at("nodes").at(0);
+  EXPECT_EQ(said.at("state"), "drained");
+  EXPECT_EQ(said.at("reason"), node.reserved);
+}
+
 TEST(Sync, AnInventoryIsToldWhereNoAgentRuns) {
   SyncRequest request;
   request.agentless = {"n[2-9]"};

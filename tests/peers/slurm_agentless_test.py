@@ -106,6 +106,18 @@ class Agentless(SharedNodes):
             self.lab.run("scontrol update nodename=n1 state=resume")
         self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
 
+    def test_a_node_that_is_reserved_in_slurm_takes_nothing_until_that_is_over(self):
+        self.lab.run("scontrol create reservation ReservationName=course starttime=now duration=60 users=root nodes=n1")
+        try:
+            until(lambda: self.node()["executors"][0]["state"] == "drained", 30, "the reservation to be known")
+            job = self.run_there("true", gpus=1)
+            self.assertIn("reserved in Slurm: course until", self.cluster.run("nodes", "-o", "json").stdout)
+            self.assertEqual(self.cluster.job(job)["state"], "waiting")
+            self.assertEqual(self.lab.run("squeue -h -w n1"), "", "no placeholder is asked for there")
+        finally:
+            self.lab.run("scontrol delete ReservationName=course")
+        self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
+
 
 class AtTheGate(slurm_gate_test.Gate):
     """Slurm's own jobs, held until the ledger has a place for them."""
