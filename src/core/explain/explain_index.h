@@ -36,7 +36,7 @@ class ExplainIndex {
   const RunningJobs& running();
   // So many of the pool's jobs hold places, and nobody knows until when.
   std::int64_t endless(const Pool& pool);
-  // Of all available nodes, as the queue tree counts it.
+  // What all available nodes have, as the queue tree counts it.
   const Total& total();
 
   // What was noted since this was made, or updated last. False: it cannot be brought up to date,

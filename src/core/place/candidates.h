@@ -32,7 +32,7 @@ struct Candidates {
   const ById<NodeId, Node>* nodes = nullptr;
   // The domains of these nodes; null: they are made when the job names a level.
   const Domains* domains = nullptr;
-  // Of the ranked nodes, and of those in the domains, only these. Null: all of them.
+  // Restricts the search to these of the ranked nodes and domains. Null: no restriction.
   const ById<NodeId, bool>* only = nullptr;
   // The jobs that the nodes name, for their labels. Null: there is nobody on the nodes.
   const IdMap<JobId, Job>* jobs = nullptr;
