@@ -27,6 +27,22 @@ GPUS = "driver 550.54.15\ngpus 2 NVIDIA H100 80GB HBM3\ngpu 0 util 93\ngpu 1 xid
 # What there is only after something happened, or on other hardware or settings.
 SELDOM = {"dove_cgroup_memory_bytes", "dove_cgroup_cpu_seconds_total", "dove_project_gpus_milli"}
 
+EXECUTOR = """\
+kind: User
+name: slurm-1
+---
+kind: Executor
+name: slurm
+service_account: slurm-1
+nodes: ["n[0-1]"]
+"""
+STEPS = """
+for step in $(seq 1 600); do
+  echo "step=$step seconds=0.5" > $DOVE_PROGRESS
+  sleep 0.5
+done
+"""
+
 
 def free_port():
     with socket.socket() as listener:
@@ -48,12 +64,6 @@ def expressions():
             for target in panel["targets"]:
                 yield (f"{os.path.basename(path)}: {panel['title']}",
                        target["expr"].replace("$node", ".*").replace("$user", ".*"))
-STEPS = """
-for step in $(seq 1 600); do
-  echo "step=$step seconds=0.5" > $DOVE_PROGRESS
-  sleep 0.5
-done
-"""
 
 
 class Prometheus(unittest.TestCase):
@@ -73,6 +83,8 @@ class Prometheus(unittest.TestCase):
         cls.jobs = [cls.cluster.submit({"name": "half", "command": ["sh", "-c", STEPS], "share_milli": share}) for share in (500, 250)]
         for job in cls.jobs:
             cls.cluster.wait_state(job, "running")
+        # No adapter speaks for it, so its series say that nothing is heard of it.
+        cls.cluster.run("apply", "-f", "-", input=EXECUTOR)
         cls.prometheus = cls.start_prometheus()
 
     @classmethod
@@ -143,6 +155,7 @@ class Prometheus(unittest.TestCase):
         self.wait_for("dove_host_load1", "the agent's series")
         self.wait_for('dove_goodput_gpu_seconds_total{cause="useful"}', "the controller's series")
         self.wait_for("dove_task_busy_seconds", "the series of what tasks tell")
+        self.wait_for("dove_executor_answers == 0", "the executor that nothing is heard of")
         names = set(json.loads(fetch(f"http://127.0.0.1:{self.port}/api/v1/label/__name__/values"))["data"])
         names |= SELDOM
         asked = list(expressions())
