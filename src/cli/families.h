@@ -18,13 +18,14 @@ std::vector<Command> exec_commands();        // exec
 std::vector<Command> forward_commands();     // port-forward
 std::vector<Command> ssh_commands();         // ssh, ssh-key add, list, remove, gateway
 std::vector<Command> app_commands();         // notebook, code, tensorboard, desktop, open
-std::vector<Command> declared_app_commands();      // app list, app start
-std::vector<Command> session_action_commands();    // stop, start, restart
-std::vector<Command> run_commands();               // run
-std::vector<Command> attach_commands();            // attach
-std::vector<Command> event_commands();             // events, audit, top
-std::vector<Command> node_commands();              // nodes, drain, undrain
-std::vector<Command> controller_commands();        // controller list, hand-over, accept-clock
+std::vector<Command> declared_app_commands();    // app list, app start
+std::vector<Command> session_action_commands();  // stop, start, restart
+std::vector<Command> run_commands();             // run
+std::vector<Command> attach_commands();          // attach
+std::vector<Command> event_commands();           // events, audit, top
+std::vector<Command> node_commands();            // nodes, drain, undrain
+std::vector<Command>
+controller_commands();  // controller list, hand-over, accept-clock, upgrade finish
 std::vector<Command> node_maintenance_commands();  // upgrade, node drain, reboot, upgrade, resume
 std::vector<Command> declared_commands();          // apply, diff, get, delete
 std::vector<Command> key_commands();               // key create, key list, key revoke

@@ -4,7 +4,8 @@
 // ByteWriter it appends them, with a ByteReader it fills them. A noun that will change opens with
 // `auto layout = ar.layout(N, "Noun")`: the number N is written before its fields, and a field that
 // came with layout 3 is `ar.since(3, value.field)`, which leaves the field's default when older
-// bytes are read. Newer layouts than the program knows are refused.
+// bytes are read. Newer layouts than the program knows are refused. A writer may be told to write
+// the layouts of a former level (codec/layouts.h).
 //
 // Integers are LEB128 varints (zig-zag when signed), strings and lists are counted. The reader
 // never reads past the end, bounds every count by the bytes left, and keeps its first error: ask
@@ -22,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "codec/layouts.h"
 #include "model/by_id.h"
 #include "model/core_set.h"
 #include "model/ids.h"
@@ -34,6 +36,21 @@ namespace dove::codec {
 template <class E>
 constexpr E last_of();
 
+// While it lives, `since` counts from that layout.
+class LayoutScope {
+ public:
+  LayoutScope(std::uint64_t& current, std::uint64_t layout) : current_(current), old_(current) {
+    current_ = layout;
+  }
+  LayoutScope(const LayoutScope&) = delete;
+  LayoutScope& operator=(const LayoutScope&) = delete;
+  ~LayoutScope() { current_ = old_; }
+
+ private:
+  std::uint64_t& current_;
+  std::uint64_t old_;
+};
+
 class ByteWriter {
  public:
   // Values are only read: `fields(ar, Ar::Of<T>&)`.
@@ -42,26 +59,27 @@ class ByteWriter {
   static constexpr bool kReads = false;
 
   // Appends to `out`, which must outlive the writer.
-  explicit ByteWriter(std::string& out) : out_(out) {}
+  explicit ByteWriter(std::string& out, std::int32_t level = kNewestLevel)
+      : out_(out), level_(level) {}
 
-  struct LayoutScope {
-    ~LayoutScope() {}  // not trivial, so that an unused variable of this type is no warning
-  };
-  LayoutScope layout(std::uint64_t number, std::string_view /*noun*/) {
+  using LayoutScope = codec::LayoutScope;
+  LayoutScope layout(std::uint64_t newest, std::string_view noun) {
+    const std::uint64_t number = layout_at(level_, noun, newest);
     varint(number);
-    return {};
+    return LayoutScope(layout_, number);
   }
   // A layout whose number was written before, such as the version of a record.
-  LayoutScope layout_given(std::uint64_t /*number*/) { return {}; }
+  LayoutScope layout_given(std::uint64_t number) { return LayoutScope(layout_, number); }
 
   template <class... T>
   void operator()(const T&... values) {
     (one(values), ...);
   }
   template <class T>
-  void since(std::uint64_t /*layout*/, const T& value) {
-    one(value);
+  void since(std::uint64_t layout, const T& value) {
+    if (layout_ >= layout) one(value);
   }
+  std::int32_t level() const { return level_; }
   bool failed() const { return false; }
 
   void varint(std::uint64_t value) {
@@ -131,6 +149,8 @@ class ByteWriter {
   }
 
   std::string& out_;
+  std::int32_t level_;
+  std::uint64_t layout_ = 0;
 };
 
 class ByteReader {
@@ -143,19 +163,7 @@ class ByteReader {
   explicit ByteReader(std::string_view bytes)
       : at_(bytes.data()), end_(bytes.data() + bytes.size()), begin_(bytes.data()) {}
 
-  class LayoutScope {
-   public:
-    LayoutScope(std::uint64_t& current, std::uint64_t layout) : current_(current), old_(current) {
-      current_ = layout;
-    }
-    LayoutScope(const LayoutScope&) = delete;
-    LayoutScope& operator=(const LayoutScope&) = delete;
-    ~LayoutScope() { current_ = old_; }
-
-   private:
-    std::uint64_t& current_;
-    std::uint64_t old_;
-  };
+  using LayoutScope = codec::LayoutScope;
   // Reads the layout number of `noun`; fails when it is 0 or larger than `newest`.
   LayoutScope layout(std::uint64_t newest, std::string_view noun) {
     const std::uint64_t found = varint();

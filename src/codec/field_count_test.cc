@@ -92,7 +92,7 @@ TEST(FieldCount, OfDeclaredObjects) {
 
 TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<Cause>(), 8u);
-  EXPECT_EQ(field_count<ControllerStarted>(), 2u);
+  EXPECT_EQ(field_count<ControllerStarted>(), 3u);
   EXPECT_EQ(field_count<TimeReached>(), 0u);
   EXPECT_EQ(field_count<JobSubmitted>(), 1u);
   EXPECT_EQ(field_count<JobCancelRequested>(), 1u);
@@ -131,7 +131,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<ForeignAllocationEnded>(), 3u);
   EXPECT_EQ(field_count<PlaceholderMoved>(), 7u);
   EXPECT_EQ(field_count<ExecutorContactChanged>(), 3u);
-  EXPECT_EQ(field_count<ExecutorNodeObserved>(), 4u);
+  EXPECT_EQ(field_count<ExecutorNodeObserved>(), 5u);
   EXPECT_EQ(field_count<IdleObserved>(), 6u);
   EXPECT_EQ(field_count<IdleEnded>(), 2u);
   EXPECT_EQ(field_count<JobKept>(), 2u);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -42,16 +43,16 @@ std::string bytes_of(const std::string& hex) {
   return bytes;
 }
 
-std::vector<std::string> current_lines() {
+std::vector<std::string> lines_at(std::int32_t level) {
   std::vector<std::string> lines;
   for (const StampedEvent& event : sample_events()) {
     std::string bytes;
-    encode(event, bytes);
+    encode(event, bytes, level);
     lines.push_back(fmt::format("event {} {}", kind_name(event.event), hex_of(bytes)));
   }
   for (const Decision& decision : sample_decisions()) {
     std::string bytes;
-    encode(decision, bytes);
+    encode(decision, bytes, level);
     lines.push_back(fmt::format("decision {} {}", kind_name(decision), hex_of(bytes)));
   }
   return lines;
@@ -96,14 +97,54 @@ std::vector<std::string> lines_of(int version) {
 }
 
 TEST(GoldenLog, TheNewestIsWhatIsWrittenToday) {
-  const auto today = current_lines();
+  const auto today = lines_at(kNewestLevel);
   if (std::getenv("DOVE_BLESS") != nullptr && lines_of(newest_version()) != today) {
     std::ofstream file(golden_path(newest_version() + 1));
     for (const std::string& line : today) file << line << "\n";
   }
   EXPECT_TRUE(lines_of(newest_version()) == today)
       << "the format of the log changed: raise the version of the kind or the layout of the noun, "
-         "keep reading the old one, then run with DOVE_BLESS=1, which writes the next golden log";
+         "keep reading the old one, name it in codec/layouts.h, then run with DOVE_BLESS=1, which "
+         "writes the next golden log";
+}
+
+// The golden log of each level but the newest: what the last version of that level wrote.
+constexpr std::array kGoldenOfLevel{24};
+
+TEST(GoldenLog, AtAFormerLevelItIsWrittenAsTheFormerVersionDid) {
+  static_assert(kGoldenOfLevel.size() == kNewestLevel - 1);
+  for (std::int32_t level = kFirstLevel; level < kNewestLevel; ++level) {
+    const auto former = lines_of(kGoldenOfLevel[static_cast<std::size_t>(level) - 1]);
+    std::set<std::string> kinds;
+    const auto kind = [](const std::string& line) { return line.substr(0, line.rfind(' ')); };
+    for (const std::string& line : former) kinds.insert(kind(line));
+    std::vector<std::string> now = lines_at(level);
+    std::erase_if(now, [&](const std::string& line) { return !kinds.contains(kind(line)); });
+    ASSERT_EQ(now.size(), former.size());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      EXPECT_EQ(now[i], former[i]) << "level " << level << ": name the change in codec/layouts.h";
+    }
+  }
+}
+
+// What was decided is folded whole, not as it is read back.
+TEST(GoldenLog, DecisionsAreTheSameAtEachLevel) {
+  for (const Decision& decision : sample_decisions()) {
+    std::string newest;
+    encode(decision, newest);
+    for (std::int32_t level = kFirstLevel; level < kNewestLevel; ++level) {
+      std::string bytes;
+      encode(decision, bytes, level);
+      EXPECT_EQ(bytes, newest) << kind_name(decision);
+    }
+  }
+}
+
+TEST(GoldenLog, WhatALevelCannotHoldIsLeftOut) {
+  const StampedEvent said{
+      ExecutorNodeObserved{"slurm", NodeId{1}, ExecutorNodeState::kUp, "", {"ib"}}, {}};
+  EXPECT_EQ(at_level(said, kNewestLevel).event, said.event);
+  EXPECT_TRUE(std::get<ExecutorNodeObserved>(at_level(said, 1).event).features.empty());
 }
 
 }  // namespace

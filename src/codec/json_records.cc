@@ -12,7 +12,7 @@ Json placement_key(JobId job, AttemptNumber attempt, NodeId node) {
 }
 
 Json write(const ControllerStarted& v) {
-  return {{"build", v.build}, {"policy_digest", v.policy_digest}};
+  return {{"build", v.build}, {"policy_digest", v.policy_digest}, {"level", v.level}};
 }
 Json write(const TimeReached&) { return Json::object(); }
 Json write(const JobSubmitted& v) { return {{"spec", spec_json(*v.spec)}}; }
@@ -156,8 +156,11 @@ Json write(const ExecutorContactChanged& v) {
   return {{"executor", v.executor}, {"contact", word(v.contact)}, {"why", v.why}};
 }
 Json write(const ExecutorNodeObserved& v) {
-  return {
-      {"executor", v.executor}, {"node", v.node.value}, {"state", word(v.state)}, {"why", v.why}};
+  return {{"executor", v.executor},
+          {"node", v.node.value},
+          {"state", word(v.state)},
+          {"why", v.why},
+          {"features", v.features}};
 }
 
 Json write(const IdleObserved& v) {
@@ -177,6 +180,7 @@ Json write(const JobKept& v) {
 }
 Json write(const ClockLeapt& v) { return {{"ahead_us", v.ahead.us}, {"slewed", v.slewed}}; }
 Json write(const ClockAccepted&) { return Json::object(); }
+Json write(const LevelRaised& v) { return {{"level", v.level}}; }
 Json write(const ClusterRestored& v) { return {{"incarnation", v.incarnation}, {"why", v.why}}; }
 Json write(const JobShared& v) { return {{"job", v.job.value}, {"users", v.users}}; }
 

@@ -58,7 +58,7 @@ void write_kind(ByteWriter& ar, const Variant& v) {
   std::visit(
       [&]<class Payload>(const Payload&) {
         ar.varint(kind_of<Payload>().number);
-        ar.varint(kind_of<Payload>().version);
+        ar.varint(version_at<Payload>(ar.level()));
       },
       v);
 }
@@ -80,15 +80,15 @@ Result<void> finish(ByteReader& ar) {
 
 }  // namespace
 
-void encode(const StampedEvent& event, std::string& out) {
-  ByteWriter ar(out);
+void encode(const StampedEvent& event, std::string& out, std::int32_t level) {
+  ByteWriter ar(out, level);
   write_kind(ar, event.event);
   write_cause(ar, event.cause);
   std::visit([&](const auto& payload) { write_payload(ar, payload); }, event.event);
 }
 
-void encode(const Decision& decision, std::string& out) {
-  ByteWriter ar(out);
+void encode(const Decision& decision, std::string& out, std::int32_t level) {
+  ByteWriter ar(out, level);
   write_kind(ar, decision);
   std::visit([&](const auto& payload) { write_payload(ar, payload); }, decision);
 }
@@ -114,12 +114,20 @@ Result<Decision> decode_decision(std::string_view bytes) {
   return decision;
 }
 
-std::uint64_t digest_decisions(std::span<const Decision> decisions) {
+StampedEvent at_level(const StampedEvent& event, std::int32_t level) {
+  std::string bytes;
+  encode(event, bytes, level);
+  Result<StampedEvent> read = decode_event(bytes);
+  CHECK(read.ok(), "what is written at any level is read back");
+  return std::move(read).value();
+}
+
+std::uint64_t digest_decisions(std::span<const Decision> decisions, std::int32_t level) {
   Digest digest;
   std::string bytes;
   for (const Decision& decision : decisions) {
     bytes.clear();
-    encode(decision, bytes);
+    encode(decision, bytes, level);
     digest.add(bytes);
   }
   return digest.value();

@@ -14,11 +14,15 @@
 
 #include "base/result.h"
 #include "model/event.h"
+#include "model/level.h"
 
 namespace dove::codec {
 
-void encode(const StampedEvent& event, std::string& out);
-void encode(const Decision& decision, std::string& out);
+// In the layouts of `level` (codec/layouts.h).
+void encode(const StampedEvent& event, std::string& out, std::int32_t level = kNewestLevel);
+void encode(const Decision& decision, std::string& out, std::int32_t level = kNewestLevel);
+// What is left of the event once it was written at that level.
+StampedEvent at_level(const StampedEvent& event, std::int32_t level);
 
 // Accepts exactly one record that fills `bytes`. Fails with kCorrupt: `record_newer` when a newer
 // program wrote it, else `record_damaged`.
@@ -26,7 +30,8 @@ Result<StampedEvent> decode_event(std::string_view bytes);
 Result<Decision> decode_decision(std::string_view bytes);
 
 // Digest over the encoded decisions, in order: what Batch::decisions_digest holds.
-std::uint64_t digest_decisions(std::span<const Decision> decisions);
+std::uint64_t digest_decisions(std::span<const Decision> decisions,
+                               std::int32_t level = kNewestLevel);
 
 // "JobSubmitted", "Launch": stable names, as in SQL columns, `dove events` and the API.
 std::string_view kind_name(const Event& event);

@@ -28,7 +28,7 @@ constexpr KindInfo kind_of();
     return KindInfo{(NUMBER), (VERSION), #TYPE}; \
   }
 
-DOVE_RECORD_KIND(ControllerStarted, 1, 1)
+DOVE_RECORD_KIND(ControllerStarted, 1, 2)
 DOVE_RECORD_KIND(TimeReached, 2, 1)
 DOVE_RECORD_KIND(JobSubmitted, 3, 1)
 DOVE_RECORD_KIND(JobCancelRequested, 4, 1)
@@ -67,7 +67,7 @@ DOVE_RECORD_KIND(ForeignAllocationObserved, 36, 1)
 DOVE_RECORD_KIND(ForeignAllocationEnded, 37, 1)
 DOVE_RECORD_KIND(PlaceholderMoved, 38, 1)
 DOVE_RECORD_KIND(ExecutorContactChanged, 39, 1)
-DOVE_RECORD_KIND(ExecutorNodeObserved, 40, 1)
+DOVE_RECORD_KIND(ExecutorNodeObserved, 40, 2)
 DOVE_RECORD_KIND(IdleObserved, 41, 1)
 DOVE_RECORD_KIND(IdleEnded, 42, 1)
 DOVE_RECORD_KIND(JobKept, 43, 1)
@@ -76,6 +76,7 @@ DOVE_RECORD_KIND(ClusterRestored, 45, 1)
 DOVE_RECORD_KIND(LinkBlamed, 46, 1)
 DOVE_RECORD_KIND(ClockLeapt, 47, 1)
 DOVE_RECORD_KIND(ClockAccepted, 48, 1)
+DOVE_RECORD_KIND(LevelRaised, 49, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -94,6 +95,7 @@ DOVE_RECORD_KIND(MoveNode, 110, 1)
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ControllerStarted>& v) {
   ar(v.build, v.policy_digest);
+  ar.since(2, v.level);
 }
 template <class Ar>
 void fields(Ar&, typename Ar::template Of<TimeReached>&) {}
@@ -262,6 +264,7 @@ void fields(Ar& ar, typename Ar::template Of<ExecutorContactChanged>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ExecutorNodeObserved>& v) {
   ar(v.executor, v.node, v.state, v.why);
+  ar.since(2, v.features);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<IdleObserved>& v) {
@@ -285,6 +288,10 @@ void fields(Ar& ar, typename Ar::template Of<ClockLeapt>& v) {
 }
 template <class Ar>
 void fields(Ar&, typename Ar::template Of<ClockAccepted>&) {}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<LevelRaised>& v) {
+  ar(v.level);
+}
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterRestored>& v) {
   ar(v.incarnation, v.why);

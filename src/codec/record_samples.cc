@@ -163,7 +163,8 @@ std::vector<StampedEvent> session_events(const Cause& full) {
           {JobShared{JobId{8}, {"bob", "eve"}}, full},
           {ClusterRestored{3, "the controller's disk failed"}, full},
           {ClockLeapt{seconds(-86'400), false}, full},
-          {ClockAccepted{}, full}};
+          {ClockAccepted{}, full},
+          {LevelRaised{2}, full}};
 }
 
 // The kinds that came after the first ones.
@@ -274,7 +275,7 @@ std::vector<StampedEvent> sample_events() {
                             std::string(32, 'd'),
                             "boot-0"};
   std::vector<StampedEvent> events = {
-      {ControllerStarted{"build-1", "policy-1"}, {}},
+      {ControllerStarted{"build-1", "policy-1", 2}, {}},
       {TimeReached{}, {}},
       {JobSubmitted{std::make_shared<const JobSpec>(sample_spec())}, full},
       {JobCancelRequested{JobId{8}}, full},
@@ -325,7 +326,7 @@ std::vector<StampedEvent> sample_events() {
                         "Resources"},
        full},
       {ExecutorContactChanged{"slurm", ExecutorContact::kMute, "slurmctld is down"}, full},
-      {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan"}, full},
+      {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan", {"ib"}}, full},
   };
   for (StampedEvent& event : session_events(full)) events.push_back(std::move(event));
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});

@@ -11,8 +11,13 @@
 namespace dove::codec {
 
 template <class Payload>
+constexpr std::uint64_t version_at(std::int32_t level) {
+  return layout_at(level, kind_of<Payload>().name, kind_of<Payload>().version);
+}
+
+template <class Payload>
 void write_payload(ByteWriter& ar, const Payload& payload) {
-  auto layout = ar.layout_given(kind_of<Payload>().version);
+  auto layout = ar.layout_given(version_at<Payload>(ar.level()));
   fields(ar, payload);
 }
 

@@ -74,6 +74,28 @@ Result<void> BatchMaker::admit_all(const Input& input, Committed& answer) const 
   return {};
 }
 
+// Only what a record can hold at the cluster's level is folded, so that the state is that of the
+// log. What somebody asked for is refused rather than shortened.
+Result<void> BatchMaker::write_at_level(Input& input) const {
+  const std::int32_t level = ledger_.state().level;
+  if (level >= kNewestLevel) return {};
+  const bool happened = input.kind == InputKind::kReport || input.kind == InputKind::kFact;
+  for (StampedEvent& event : input.events) {
+    StampedEvent left = codec::at_level(event, level);
+    if (left.event == event.event) continue;
+    if (!happened) {
+      return Error{ErrorKind::kConflict, "level_needed",
+                   fmt::format("it says something that controllers of the former version cannot "
+                               "read: the cluster is at level {} until an administrator runs `dove "
+                               "upgrade finish`, and this needs level {}",
+                               level, kNewestLevel),
+                   ""};
+    }
+    event = std::move(left);
+  }
+  return {};
+}
+
 Result<Committed> BatchMaker::add(Input& input) {
   Committed answer;
   for (const StampedEvent& event : input.events) {
@@ -96,6 +118,7 @@ Result<Committed> BatchMaker::add(Input& input) {
     answer.replayed = true;
     return answer;
   }
+  TRY(write_at_level(input));
   // Without skips_refused all events are admitted before any is applied, so none needs undoing.
   if (!input.skips_refused) TRY(admit_all(input, answer));
   for (StampedEvent& event : input.events) {
@@ -134,12 +157,13 @@ void BatchMaker::begin_after_full() {
 store::Batch BatchMaker::finish() {
   CHECK(!empty(), "a batch has an event");
   batch_.decisions = ledger_.decide();
-  batch_.decisions_digest = codec::digest_decisions(batch_.decisions);
+  batch_.level = ledger_.state().level;
+  batch_.decisions_digest = codec::digest_decisions(batch_.decisions, batch_.level);
   // More rarely the more jobs there are, so that the cost per batch does not grow with them.
   std::uint64_t every = options_.hash_every_batches;
   while (every > 1 && every < ledger_.state().jobs.size()) every *= 2;
   if (batch_.number.value % every == 0) {
-    batch_.state_hash = core::state_hash(ledger_.state());
+    batch_.state_hash = core::state_hash(ledger_.state(), core::hash_level_of(batch_.level));
   }
   return std::move(batch_);
 }

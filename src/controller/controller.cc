@@ -144,7 +144,8 @@ Result<void> Controller::open() {
   BatchMaker maker(self.ledger, self.options, self.epoch);
   maker.begin(self.now_us());
   const bool is_new = self.ledger.last_batch() == BatchNumber{};
-  maker.add(ControllerStarted{self.options.build, self.options.policy_digest}, cause);
+  const std::int32_t level = is_new ? self.options.first_level : self.ledger.state().level;
+  maker.add(ControllerStarted{self.options.build, self.options.policy_digest, level}, cause);
   if (is_new && self.options.new_cluster.has_value()) {
     maker.add(ObjectApplied{Declared(*self.options.new_cluster)}, cause);
   }

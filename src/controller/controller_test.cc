@@ -86,6 +86,57 @@ TEST(Controller, OnlyANewLogBeginsWithTheSettingsOfANewCluster) {
   EXPECT_EQ(running.controller.state().settings, ClusterSettings{});
 }
 
+// Controllers of two versions take turns: what the newer one learns must be what the older reads.
+TEST(Controller, AtAFormerLevelOnlyWhatItCanHoldIsFolded) {
+  store::MemoryStore store;
+  ControllerOptions options = test_options(policies::standard_policies());
+  options.first_level = kFirstLevel;
+  Running running(store, std::move(options));
+  const auto say = [&](Event event, InputKind kind) {
+    Input input;
+    input.kind = kind;
+    input.events.push_back({std::move(event), {}});
+    return submit_and_wait(running.controller, std::move(input));
+  };
+  Executor slurm;
+  slurm.name = "slurm";
+  slurm.nodes = {"n1"};
+  NodeRegistered node;
+  node.name = "n1";
+  node.boot_id = "b";
+  node.inventory = std::make_shared<const Inventory>();
+  ASSERT_TRUE(say(ObjectApplied{Declared(slurm)}, InputKind::kRequest).ok());
+  ASSERT_TRUE(say(node, InputKind::kRequest).ok());
+  const ExecutorNodeObserved observed{
+      "slurm", NodeId(1), ExecutorNodeState::kDrained, "fan", {"ib"}};
+  const auto asked = say(observed, InputKind::kRequest);
+  ASSERT_FALSE(asked.ok());
+  EXPECT_EQ(asked.error().code, "level_needed");
+  ASSERT_TRUE(say(observed, InputKind::kFact).ok());
+  ASSERT_TRUE(say(LevelRaised{kNewestLevel}, InputKind::kRequest).ok());
+  ASSERT_TRUE(say(observed, InputKind::kFact).ok());
+  running.controller.stop();
+  const core::State& state = running.controller.state();
+  EXPECT_EQ(state.level, kNewestLevel);
+  EXPECT_EQ(state.nodes[NodeId(1)].executors[0].features, std::vector<std::string>{"ib"});
+  std::vector<std::size_t> features;
+  std::vector<std::int32_t> levels;
+  ASSERT_TRUE(store
+                  .read(Seq(),
+                        [&](const store::Batch& batch) {
+                          for (const StampedEvent& event : batch.events) {
+                            const auto* one = std::get_if<ExecutorNodeObserved>(&event.event);
+                            if (one == nullptr) continue;
+                            features.push_back(one->features.size());
+                            levels.push_back(batch.level);
+                          }
+                          return true;
+                        })
+                  .ok());
+  EXPECT_EQ(features, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(levels, (std::vector<std::int32_t>{kFirstLevel, kNewestLevel}));
+}
+
 TEST(Controller, AnIdempotencyKeyGivesTheSameAnswerAlsoAfterARestart) {
   store::MemoryStore store;
   for (int life = 0; life < 3; ++life) {

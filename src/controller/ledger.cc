@@ -135,7 +135,7 @@ Ledger::PendingSnapshot Ledger::snapshot(const store::Head& head) {
 store::Snapshot Ledger::PendingSnapshot::finish() const {
   store::Snapshot made;
   made.head = head;
-  made.state_hash = core::state_hash(state);
+  made.state_hash = core::state_hash(state, core::hash_level_of(state.level));
   codec::ByteWriter ar(made.bytes);
   ar(codec::encode_snapshot(state), sides);
   return made;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "model/declared.h"
+#include "model/level.h"
 #include "model/time.h"
 
 namespace dove::core {
@@ -21,6 +22,7 @@ struct ControllerOptions {
   std::string policy_digest;                 // as logged: what replay must run with
   // Declared in the first batch of an empty log, and of no other; none: as ClusterSettings{}.
   std::optional<ClusterSettings> new_cluster;
+  std::int32_t first_level = kNewestLevel;   // of an empty log (model/level.h)
   std::string build;                         // as logged: version and digest of the program
   std::string holder;                        // who opens the log: "host:pid", for people
   std::function<std::int64_t()> clock;       // microseconds UTC; empty: the real one (instants.h)

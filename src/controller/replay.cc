@@ -69,7 +69,7 @@ class Replay {
     if (knows_policies_) {
       report_.verified_batches += 1;
       const std::vector<Decision> again = brain_.decide();
-      if (codec::digest_decisions(again) != batch.decisions_digest) {
+      if (codec::digest_decisions(again, brain_.state().level) != batch.decisions_digest) {
         report_.first_difference = difference(batch, again);
         return false;
       }

@@ -20,6 +20,7 @@
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/key.h"
+#include "model/level.h"
 #include "model/node.h"
 #include "model/placement.h"
 #include "model/time.h"
@@ -31,8 +32,9 @@ namespace dove {
 // A controller opened the log: every node gets a fresh grace, which is that of an outage until it
 // is heard of; orders of older epochs are void.
 struct ControllerStarted {
-  std::string build;          // digest of the program
-  std::string policy_digest;  // of the passes and policies in use
+  std::string build;                 // digest of the program
+  std::string policy_digest;         // of the passes and policies in use
+  std::int32_t level = kFirstLevel;  // of the cluster (model/level.h)
   bool operator==(const ControllerStarted&) const = default;
 };
 
@@ -338,7 +340,8 @@ struct ExecutorNodeObserved {
   std::string executor;
   NodeId node;
   ExecutorNodeState state = ExecutorNodeState::kUp;
-  std::string why;  // as its administrators say it
+  std::string why;                         // as its administrators say it
+  std::vector<std::string> features = {};  // that jobs may ask for there; ascending
   bool operator==(const ExecutorNodeObserved&) const = default;
 };
 
@@ -361,6 +364,11 @@ struct ClockLeapt {
 struct ClockAccepted {
   bool operator==(const ClockAccepted&) const = default;
 };
+// From this record on the log is written at that level (model/level.h).
+struct LevelRaised {
+  std::int32_t level = kFirstLevel;
+  bool operator==(const LevelRaised&) const = default;
+};
 
 struct EventKinds {
   using Variant = std::variant<
@@ -372,7 +380,7 @@ struct EventKinds {
       ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued,
       KeyRevoked, CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
       ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept, JobShared,
-      ClusterRestored, LinkBlamed, ClockLeapt, ClockAccepted>;
+      ClusterRestored, LinkBlamed, ClockLeapt, ClockAccepted, LevelRaised>;
 };
 extern template class Choice<EventKinds>;
 using Event = Choice<EventKinds>;

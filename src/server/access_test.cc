@@ -195,8 +195,8 @@ Rules rules_of_work() {
       {"takeRelayed", kAgents},     {"readStepInput", kAgents},   {"joinExec", kAgents},
       {"certifyNode", kAgents},     {"keepJob", kPeople},         {"listControllers", kAdmins},
       {"handOver", kAdmins},        {"acceptClock", kAdmins},     {"giveSecrets", kAgents},
-      {"listApps", kFree},          {"readLog", kAdmins},         {"readLogSnapshot", kAdmins},
-      {"readLogBlobs", kAdmins},
+      {"finishUpgrade", kAdmins},   {"listApps", kFree},          {"readLog", kAdmins},
+      {"readLogSnapshot", kAdmins}, {"readLogBlobs", kAdmins},
   };
 }
 

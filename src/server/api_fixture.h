@@ -40,17 +40,23 @@ inline std::string make_directory() {
   return name;
 }
 
+// What a LiveApi has other than most.
+struct LiveOptions {
+  std::string sessions_url = {};
+  bool local_passwords = false;
+  hook::Ask ask_hook = {};
+  ControllerPeers controllers = {};
+  std::int32_t first_level = kNewestLevel;
+};
+
 // A controller with its API, on a store that outlives it. `Store` is both LogStore and LogKeeper.
 class LiveApi {
  public:
   template <class Store>
-  LiveApi(Store& store, const core::Policies& policies, std::string sessions_url = "",
-          bool local_passwords = false, hook::Ask ask_hook = {})
+  LiveApi(Store& store, const core::Policies& policies, LiveOptions options = {})
       : directory_(make_directory()),
-        sessions_url_(std::move(sessions_url)),
-        local_passwords_(local_passwords),
-        ask_hook_(std::move(ask_hook)),
-        controller(store, store, backend_, controller::test_options(policies)) {
+        options_(std::move(options)),
+        controller(store, store, backend_, options_of_controller(policies)) {
     begin(store);
   }
   ~LiveApi() {
@@ -67,9 +73,10 @@ class LiveApi {
     options.data_dir = directory_;
     options.heartbeat_us = 50'000;
     options.report_burst = 2'000;
-    options.sessions_url = sessions_url_;
-    options.local_passwords = local_passwords_;
-    options.ask_hook = ask_hook_;
+    options.sessions_url = options_.sessions_url;
+    options.local_passwords = options_.local_passwords;
+    options.ask_hook = options_.ask_hook;
+    options.controllers = options_.controllers;
     options.on_fatal = [this](const Error& error) { fatal = error; };
     auto made = ApiServer::make(loop, options, controller, backend_, store);
     CHECK(made.ok(), "the server listens");
@@ -118,10 +125,14 @@ class LiveApi {
   }
 
  private:
+  controller::ControllerOptions options_of_controller(const core::Policies& policies) const {
+    controller::ControllerOptions options = controller::test_options(policies);
+    options.first_level = options_.first_level;
+    return options;
+  }
+
   std::string directory_;
-  std::string sessions_url_;
-  bool local_passwords_;
-  hook::Ask ask_hook_;
+  LiveOptions options_;
   backends::NativeBackend backend_;
 
  public:

@@ -109,6 +109,8 @@ void get_cluster(Context& context, CallPtr call) {
       200,
       Json{{"name", state.settings.name},
            {"version", context.version},
+           {"level", state.level},
+           {"level_newest", kNewestLevel},
            {"log_head", state.head.value},
            {"epoch", state.epoch.value},
            {"now_us", telemetry::now_us()},

@@ -44,6 +44,7 @@ void unshare_job(Context& context, CallPtr call);
 void list_controllers(Context& context, CallPtr call);
 void hand_over(Context& context, CallPtr call);
 void accept_clock(Context& context, CallPtr call);
+void finish_upgrade(Context& context, CallPtr call);
 
 // -- nodes
 void list_nodes(Context& context, CallPtr call);

@@ -10,6 +10,7 @@
 #include "codec/json_fields.h"
 #include "codec/json_health.h"
 #include "codec/words.h"
+#include "core/state/executors/foreign.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -101,10 +102,8 @@ bool is_wanted(const core::Node& node, const NodeQuery& query) {
   if (!query.states.empty() && query.states.count(std::string(views::state_word(node))) == 0) {
     return false;
   }
-  const std::vector<std::string>& has = node.declared.features;
-  return std::all_of(query.features.begin(), query.features.end(), [&](const std::string& wanted) {
-    return std::find(has.begin(), has.end(), wanted) != has.end();
-  });
+  return std::all_of(query.features.begin(), query.features.end(),
+                     [&](const std::string& wanted) { return core::has_feature(node, wanted); });
 }
 
 // A page of nodes, put together in pieces.

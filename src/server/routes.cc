@@ -74,6 +74,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"GET", "/v1/controllers", "listControllers"}, list_controllers},
     ApiRoute{{"POST", "/v1/controllers/hand-over", "handOver", 4 << 10}, hand_over},
     ApiRoute{{"POST", "/v1/controllers/accept-clock", "acceptClock", 4 << 10}, accept_clock},
+    ApiRoute{{"POST", "/v1/controllers/finish-upgrade", "finishUpgrade", 4 << 10}, finish_upgrade},
     ApiRoute{{"GET", "/v1/nodes", "listNodes"}, once_changed<ListOf::kNodes, list_nodes>},
     ApiRoute{{"GET", "/v1/nodes/{name}", "getNode"}, get_node},
     ApiRoute{{"DELETE", "/v1/nodes/{name}", "removeNode"}, remove_node},

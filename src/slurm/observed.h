@@ -32,6 +32,7 @@ struct NodeSeen {
   int threads_per_core = 1;
   std::int64_t memory_bytes = 0;
   std::vector<std::string> partitions;
+  std::vector<std::string> features;  // that are active now; ascending
 };
 
 enum class JobPhase {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "codec/json.h"
 #include "slurm/gate/mark.h"
@@ -110,6 +111,26 @@ Result<json> list_of(std::string_view text, const char* name, std::size_t most) 
   return std::move(*list);
 }
 
+// A node's: a list with commas, or (since 23.02) of texts. In 22.05 those that are active stand
+// beside all that it may have.
+std::vector<std::string> features_of(const json& object) {
+  std::set<std::string> features;
+  const char* name = object.contains("active_features") ? "active_features" : "features";
+  if (const auto list = object.find(name); list != object.end() && list->is_array()) {
+    for (const json& one : *list) {
+      if (one.is_string()) features.insert(one.get<std::string>());
+    }
+  }
+  const std::string text = text_of(object, name);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    features.insert(text.substr(at, end - at));
+    at = end + 1;
+  }
+  features.erase("");
+  return {features.begin(), features.end()};
+}
+
 NodeSeen::State node_state(const std::vector<std::string>& words) {
   constexpr std::array<std::string_view, 9> kDown{"DOWN",          "ERROR",          "UNKNOWN",
                                                   "FUTURE",        "NOT_RESPONDING", "POWERED_DOWN",
@@ -161,6 +182,7 @@ Result<NodeSeen> read_node(const json& object) {
       if (name.is_string()) node.partitions.push_back(name.get<std::string>());
     }
   }
+  node.features = features_of(object);
   return node;
 }
 

@@ -97,6 +97,20 @@ TEST(SlurmJson, CoresAreCountedThroughTheSockets) {
   EXPECT_EQ(jobs->front().held[0].cores, (std::vector<int>{0, 1, 4, 5, 6}));
 }
 
+TEST(SlurmJson, TheFeaturesOfANodeAreThoseThatAreActive) {
+  const auto features = [](const std::string& said) {
+    const auto nodes =
+        read_nodes(R"({"nodes": [{"name": "n", "cores": 1, "state": "idle", )" + said + "}]}");
+    return nodes.ok() ? nodes->front().features : std::vector<std::string>{nodes.error().message};
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(features(R"("features": "nvlink,ib,old", "active_features": "nvlink,ib")"),
+            (Names{"ib", "nvlink"}));
+  EXPECT_EQ(features(R"("features": "", "active_features": "")"), Names{});
+  EXPECT_EQ(features(R"("features": ["b", "a"], "active_features": ["a"])"), Names{"a"});
+  EXPECT_EQ(features(R"("features": "a")"), Names{"a"});
+}
+
 TEST(SlurmJson, StatesOfNodes) {
   const auto state = [](const char* word, const char* flag) {
     return read_nodes(std::string(R"({"nodes": [{"name": "n", "cores": 1, "state": ")") + word +

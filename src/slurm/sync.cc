@@ -22,6 +22,9 @@ constexpr std::size_t kDrainsMax = 200'000;
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
 constexpr std::int64_t kCoresMax = 65'536;
 constexpr std::size_t kLineBytesMax = 256;
+// Of a node's features, as the controller takes them.
+constexpr std::size_t kFeaturesMax = 64;
+constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
 
 json time_json(std::int64_t at_s) {
   if (at_s <= 0) return nullptr;
@@ -65,13 +68,24 @@ void add_allocations(const JobSeen& job, json& list) {
   }
 }
 
+// One that no job can name here would keep the whole report from being taken.
+json features_json(const std::vector<std::string>& features) {
+  json list = json::array();
+  for (const std::string& feature : features) {
+    const bool can_be_named = !codec::check_text(feature, kFeatureRule).has_value();
+    if (can_be_named && list.size() < kFeaturesMax) list.push_back(feature);
+  }
+  return list;
+}
+
 json node_json(const NodeSeen& node, bool has_agent) {
   // To us one that is reserved for others is as good as drained, with what runs there.
   const bool is_reserved = node.state == NodeSeen::State::kUp && !node.reserved.empty();
   const NodeSeen::State state = is_reserved ? NodeSeen::State::kDrained : node.state;
   json object{{"name", node.name},
               {"state", node_word(state)},
-              {"reason", line_of(is_reserved ? node.reserved : node.reason)}};
+              {"reason", line_of(is_reserved ? node.reserved : node.reason)},
+              {"features", features_json(node.features)}};
   if (!has_agent) object["inventory"] = inventory_json(node);
   return object;
 }

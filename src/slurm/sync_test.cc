@@ -46,7 +46,7 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
        "devices": [3]},
       {"job": 18, "attempt": 1, "node": "n1", "id": "", "state": "refused", "why": "busy",
        "devices": []}],
-    "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan"}],
+    "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan", "features": []}],
     "works": []})"));
 }
 
@@ -59,6 +59,15 @@ TEST(Sync, ANodeThatIsReservedIsAsGoodAsDrained) {
   const json said = json::parse(write_request(request)).at("nodes").at(0);
   EXPECT_EQ(said.at("state"), "drained");
   EXPECT_EQ(said.at("reason"), node.reserved);
+}
+
+TEST(Sync, FeaturesThatNoJobCanNameAreLeftOut) {
+  SyncRequest request;
+  request.nodes.resize(1);
+  request.nodes[0].name = "n1";
+  request.nodes[0].features = {"ib", std::string(65, 'x'), "a\nb"};
+  const json said = json::parse(write_request(request)).at("nodes").at(0);
+  EXPECT_EQ(said.at("features"), json({"ib"}));
 }
 
 TEST(Sync, AnInventoryIsToldWhereNoAgentRuns) {

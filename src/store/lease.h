@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "model/ids.h"
+#include "model/level.h"
 
 namespace dove::store {
 
@@ -30,6 +31,7 @@ struct ControllerSeen {
   std::string version;
   Seq folded;
   std::int64_t ago_us;
+  std::int32_t level = kFirstLevel;  // the newest that it reads (model/level.h)
 };
 
 class Lease {
@@ -51,7 +53,7 @@ class Standbys {
   virtual ~Standbys() = default;
   // This controller stands by, and has folded the log up to there.
   virtual Result<void> stands_by(Seq folded) = 0;
-  // The others that said so in the last minute, the most recent first.
+  // The others that said so in the last day, the most recent first.
   virtual Result<std::vector<ControllerSeen>> standbys() = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/level.h"
 #include "model/time.h"
 
 namespace dove::store {
@@ -27,7 +28,8 @@ struct Batch {
   Seq first_seq;  // of the first event; decisions follow the events without a gap
   std::vector<StampedEvent> events;
   std::vector<Decision> decisions;
-  std::uint64_t decisions_digest = 0;                      // over the encoded decisions
+  std::int32_t level = kNewestLevel;   // at which its records are written; read() does not say it
+  std::uint64_t decisions_digest = 0;  // over the encoded decisions
   std::optional<std::uint64_t> state_hash;                 // after the batch; on some batches only
   std::vector<std::pair<std::string, std::string>> blobs;  // (SHA-256 hex, bytes), new ones only
 };                                                         // as read() gives it, `blobs` is empty

@@ -98,6 +98,7 @@ Json executors_json(const core::Node& node) {
                          {"contact", word(executor.contact)},
                          {"state", word(executor.state)},
                          {"why", executor.why},
+                         {"features", executor.features},
                          {"closes", core::closes_node(executor)},
                          {"foreign", std::move(foreign)}});
   }
@@ -154,7 +155,7 @@ Json node_json(const core::State& state, const core::Node& node) {
               {"removed", node.removed},
               {"drained", node.declared.drained},
               {"drain_reason", node.declared.drain_reason},
-              {"features", node.declared.features},
+              {"features", core::features_of(node)},
               {"topology", codec::topology_json(node.declared.topology)}};
   put_instant(object, "contact_since", node.contact_since);
   const Instant lost = core::lost_at(state, node);

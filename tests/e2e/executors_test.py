@@ -12,7 +12,7 @@ class FakeAdapter:
 
     def __init__(self, cluster, token):
         self.cluster, self.token = cluster, token
-        self.allocations, self.refuses, self.gives = [], False, True
+        self.allocations, self.nodes, self.refuses, self.gives = [], [], False, True
         self.held, self.ends = {}, False
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
@@ -22,7 +22,8 @@ class FakeAdapter:
         while not self.ends:
             number += 1
             said = {"incarnation": incarnation, "number": number, "seen": seen, "wait_s": 1,
-                    "allocations": list(self.allocations), "placeholders": list(self.held.values())}
+                    "allocations": list(self.allocations), "placeholders": list(self.held.values()),
+                    "nodes": self.nodes}
             try:
                 api = Api(self.cluster.url, self.token, ca_file=self.cluster.ca_file())
                 answer = api.call("POST", "/v1/executors/slurm/sync", said)

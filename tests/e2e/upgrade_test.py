@@ -1,79 +1,100 @@
 #!/usr/bin/env python3
-"""Agents are upgraded under running tasks, some at a time: none is restarted, and every node is back."""
+"""An upgrade of the controllers: until an administrator finishes it, the log is written as the former version did, and
+goes without what that one could not read. DOVE_FORMER=PROGRAM: that version, which then leads before and in between."""
 import json
 import os
-import stat
+import subprocess
 import sys
+import unittest
 
-from cluster import Cluster, until
+from cluster import DOVE, Cluster, until
+from executors_test import FakeAdapter
 
-NODES = int(os.environ.get("NODES", "20"))
-FENCE_S = os.environ.get("FENCE_S", "5")  # how long a restart may take; the default of dove server
-AT_ONCE = 5
-
-
-def pid_of(cluster, job):
-    return cluster.logs(job).split()
+FORMER = os.environ.get("DOVE_FORMER")
 
 
-def main():
-    with Cluster(nodes=0, cores=1, server_options=["--fence-s", FENCE_S]) as cluster:
-        hooks, asked = os.path.join(cluster.folder, "hooks"), os.path.join(cluster.folder, "asked")
-        os.mkdir(hooks)
-        os.mkdir(asked)
-        with open(hooks + "/agent", "w") as file:
-            file.write(f"#!/bin/sh\nsleep 1\ntouch {asked}/$1\n")
-        os.chmod(hooks + "/agent", stat.S_IRWXU)
-        cluster.agent_options = ["--hooks", hooks]
-        cluster.names = [f"node{i + 1}" for i in range(NODES)]
-        for name in cluster.names:
-            cluster.start_agent(name)
-        cluster.wait_connected(90)
-        cluster.api.call("PUT", "/v1/objects/cluster/cluster",
-                         {"kind": "Cluster", "name": "cluster", "max_unavailable": AT_ONCE})
-        script = "echo $$; exec sleep 600"
-        jobs = [cluster.submit({"name": "long", "command": ["sh", "-c", script], "cores": 1}) for _ in cluster.names]
-        for job in jobs:
-            cluster.wait_state(job, "running", 90)
-        pids = {job: until(lambda: pid_of(cluster, job), 20, "its pid") for job in jobs}
+class Turns(Cluster):
+    """Its server is of the former version, or of this one."""
+    program = FORMER
 
-        head = cluster.api.call("GET", "/v1/cluster")["log_head"]
-        plan = json.loads(cluster.run("upgrade", "--dry-run", "--each", "1s", "-o", "json").stdout)
-        assert cluster.api.call("GET", "/v1/cluster")["log_head"] == head, "a plan changes nothing"
-        assert sorted(job for node in plan["nodes"] for job in node["go_on"]) == sorted(jobs), plan
-        assert plan["expected_s"] == -(-NODES // AT_ONCE), plan["expected_s"]
-
-        cluster.run("upgrade", "--reason", "new version")
-        upgraded = set()
-        order = []
-        most = 0
-
-        def step():
-            nonlocal most
-            states = {node["name"]: node["state"] for node in cluster.nodes()}
-            most = max(most, sum(state == "repair" for state in states.values()))
-            for name in sorted(set(os.listdir(asked)) - upgraded, key=lambda name: os.stat(f"{asked}/{name}").st_mtime):
-                upgraded.add(name)
-                order.append(name)
-                agent = cluster.agents[name]
-                agent.kill()
-                agent.wait()
-                cluster.start_agent(name)
-            return len(upgraded) == NODES and all(state == "ready" for state in states.values())
-
-        until(step, 180, "all agents to be upgraded")
-        assert 1 <= most <= AT_ONCE, most
-        for job in jobs:
-            found = cluster.job(job)
-            assert found["state"] == "running" and len(found["attempts"]) == 1, found
-            # An agent that is back may not take questions for a moment.
-            until(lambda: pid_of(cluster, job) == pids[job], 10, f"the output of job {job}")
-            os.kill(int(pids[job][0]), 0)
-        planned = [node["node"] for node in plan["nodes"]]
-        for name in order:  # a node is taken no earlier than the plan says, but for those that share a turn
-            assert abs(order.index(name) - planned.index(name)) < 2 * AT_ONCE, (order, planned)
-        print(f"{NODES} agents upgraded as planned, at most {most} at once, {len(jobs)} tasks went on")
+    def spawn(self, *arguments, program=DOVE, **more):
+        return super().spawn(*arguments, program=self.program if arguments[0] == "server" else program, **more)
 
 
-main()
-sys.exit(0)
+class Upgrade(unittest.TestCase):
+    def restart(self, cluster):
+        cluster.server.terminate()
+        cluster.server.wait(20)
+        cluster.start_server()
+        cluster.wait_connected()
+
+    def verify(self, cluster, program=DOVE):
+        """Also that there is no record which the program cannot read."""
+        done = subprocess.run([program, "replay", "--verify", cluster.data], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def level(self, cluster):
+        return cluster.api.call("GET", "/v1/cluster")["level"]
+
+    def test_what_is_new_waits_for_its_end(self):
+        with Cluster(nodes=1, gpus=2, server_options=["--first-level", "1"]) as cluster:
+            token = cluster.api.call("POST", "/v1/users/slurm-1/token?create=1")["token"]
+            cluster.run("apply", "-f", "-", input="kind: Executor\nname: slurm\nservice_account: slurm-1\nnodes: [node1]\n")
+            node = lambda: cluster.api.call("GET", "/v1/nodes/node1")  # noqa: E731
+            adapter = FakeAdapter(cluster, token)
+            adapter.nodes = [{"name": "node1", "state": "up", "features": ["ib"]}]
+            try:
+                until(lambda: node()["state"] == "ready", 20, "the node to take jobs")
+                head = cluster.api.call("GET", "/v1/cluster")["log_head"]
+                self.assertEqual(cluster.wait(cluster.submit({"name": "a", "command": ["true"]}))["state"], "completed")
+                self.restart(cluster)
+                self.assertEqual(self.level(cluster), 1)
+                self.assertEqual(node()["features"], [])
+                self.assertLess(cluster.api.call("GET", "/v1/cluster")["log_head"], head + 60, "the same is no news twice")
+                checks = json.loads(cluster.run("doctor", "-o", "json", "cluster", check=False).stdout)["checks"]
+                said = [check for check in checks if check["subject"] == "level"]
+                self.assertEqual([(check["verdict"], check["remedy"].split(",")[0]) for check in said],
+                                 [("warning", "dove upgrade finish")])
+                self.assertIn("level 2", cluster.run("upgrade", "finish").stdout)
+                until(lambda: node()["features"] == ["ib"], 20, "what is new")
+                again = cluster.run("upgrade", "finish", check=False)
+                self.assertNotEqual(again.returncode, 0)
+                self.assertIn("nothing to finish", again.stderr)
+            finally:
+                adapter.end()
+            self.restart(cluster)
+            self.assertEqual((self.level(cluster), node()["features"]), (2, ["ib"]))
+            self.assertIn("LevelRaised", cluster.run("audit").stdout)
+            self.verify(cluster)
+
+    @unittest.skipUnless(FORMER, "DOVE_FORMER names no program")
+    def test_the_former_version_leads_again_until_then(self):
+        with Turns(nodes=1) as cluster:
+            ends = lambda: self.assertEqual(  # noqa: E731
+                cluster.wait(cluster.submit({"name": "a", "command": ["true"]}))["state"], "completed")
+            ends()
+            long = cluster.submit({"name": "long", "command": ["sh", "-c", f"while [ ! -e {cluster.folder}/end ]; do sleep .1; done"]})
+            cluster.wait_state(long, "running")
+            for program in (DOVE, FORMER, DOVE):
+                cluster.program = program
+                self.restart(cluster)
+                ends()
+                self.assertEqual(cluster.job(long)["state"], "running")
+                self.verify(cluster, FORMER)
+            self.assertEqual(self.level(cluster), 1)
+            cluster.run("upgrade", "finish")
+            open(f"{cluster.folder}/end", "w").close()
+            self.assertEqual(cluster.wait(long)["state"], "completed")
+            ends()
+            self.assertEqual(len(cluster.job(long)["attempts"]), 1)
+            self.verify(cluster)
+            cluster.server.terminate()
+            cluster.server.wait(20)
+            done = subprocess.run([FORMER, "server", "--data", cluster.data, "--port", "0"], capture_output=True, text=True,
+                                  timeout=30)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("newer version of dove", done.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

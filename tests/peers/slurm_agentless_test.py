@@ -96,6 +96,21 @@ class Agentless(SharedNodes):
         self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
         self.assertEqual(len(self.cluster.job(job)["attempts"]), 1)
 
+    def test_a_job_asks_for_a_feature_that_slurm_says_of_the_node(self):
+        set_to = lambda names: self.lab.run(f"scontrol update nodename=n1 availablefeatures={names} activefeatures={names}")
+        set_to("ib,nvlink")
+        try:
+            until(lambda: self.node()["features"] == ["ib", "nvlink"], 20, "the features to be known")
+            job = self.run_there("true", features=["ib"], nodes_wanted=[])
+            self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
+            self.assertEqual(self.cluster.job(job)["attempts"][0]["placements"][0]["node"], self.node()["id"])
+        finally:
+            set_to("")
+        until(lambda: self.node()["features"] == [], 20, "the features to be gone")
+        job = self.run_there("true", features=["ib"], nodes_wanted=[])
+        self.assertIn("has the feature ib", self.cluster.run("why", str(job)).stdout)
+        self.cluster.run("cancel", str(job))
+
     def test_a_node_that_is_down_in_slurm_takes_nothing_new(self):
         self.lab.run("scontrol update nodename=n1 state=drain reason=fan")
         try:

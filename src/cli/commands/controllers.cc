@@ -1,4 +1,5 @@
-// dove controller list, hand-over, accept-clock: the controllers of a cluster and their clock.
+// dove controller list, hand-over, accept-clock, and dove upgrade finish: the controllers of a
+// cluster, their clock, and the level at which they write.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -16,6 +17,11 @@ namespace {
 
 using nlohmann::json;
 
+std::string seen_text(std::int64_t ms_ago) {
+  return ms_ago < 10'000 ? fmt::format("{} ms ago", ms_ago)
+                         : fmt::format("{} ago", span_text(ms_ago * 1000));
+}
+
 Result<int> run_list(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -24,7 +30,8 @@ Result<int> run_list(const Invocation& invocation) {
     print_value(answer, format);
     return kExitOk;
   }
-  Table table({{"NAME"}, {"TURN"}, {"VERSION"}, {"LOG", true}, {"SEEN", true}, {"URL"}});
+  Table table(
+      {{"NAME"}, {"TURN"}, {"VERSION"}, {"LEVEL", true}, {"LOG", true}, {"SEEN", true}, {"URL"}});
   for (const json& one : list_of(answer, "controllers")) {
     const std::string name = text_of(one, "name");
     if (format == Format::kName) {
@@ -35,11 +42,14 @@ Result<int> run_list(const Invocation& invocation) {
     table.add({{name, ""},
                {leads ? "leads" : "stands by", ""},
                {text_of(one, "version"), ""},
+               {std::to_string(number_of(one, "level")), ""},
                {std::to_string(number_of(one, "folded")), ""},
-               {leads ? "now" : fmt::format("{} ms ago", number_of(one, "seen_ms_ago")), ""},
+               {leads ? "now" : seen_text(number_of(one, "seen_ms_ago")), ""},
                {text_of(one, "url"), ""}});
   }
-  if (format != Format::kName) print(table.text(colours_on()));
+  if (format == Format::kName) return kExitOk;
+  print(table.text(colours_on()));
+  print(fmt::format("the log is written at level {}\n", number_of(answer, "level")));
   return kExitOk;
 }
 
@@ -56,6 +66,16 @@ Result<int> run_accept_clock(const Invocation& invocation) {
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY(api.send("POST", "/v1/controllers/accept-clock", json::object()));
   print("the machine's clock is accepted: `dove top` shows how far the log's times are from it\n");
+  return kExitOk;
+}
+
+Result<int> run_finish(const Invocation& invocation) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json answer, api.send("POST", "/v1/controllers/finish-upgrade", json::object()));
+  print(
+      fmt::format("the cluster is at level {}: controllers of the former version can read its log "
+                  "no more\n",
+                  number_of(answer, "level")));
   return kExitOk;
 }
 
@@ -90,7 +110,17 @@ std::vector<Command> controller_commands() {
       "end.\n"
       "Times never go back, so towards a clock that is behind they run a tenth slower until they\n"
       "are there.";
+  CommandSpec finish;
+  finish.name = "upgrade finish";
+  finish.summary = "Give up the way back to the former version of the controllers";
+  finish.group = "Nodes";
+  finish.description =
+      "After an upgrade the log is written as the former version wrote it, so that its "
+      "controllers\n"
+      "can lead again, and what they could not read is refused (level_needed). Once all\n"
+      "controllers are upgraded and you want what is new, finish it; this cannot be undone.";
   return {{list, guarded("controller list", run_list)},
+          {finish, guarded("upgrade finish", run_finish)},
           {over, guarded("controller hand-over", run_hand_over)},
           {clock, guarded("controller accept-clock", run_accept_clock)}};
 }

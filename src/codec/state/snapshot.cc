@@ -13,7 +13,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 12;
+constexpr std::uint64_t kLayout = 13;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -98,8 +98,9 @@ void fields(Ar& ar, typename Ar::template Of<core::Agreed>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::NodeExecutor>& v) {
-  auto layout = ar.layout(1, "NodeExecutor");
+  auto layout = ar.layout(2, "NodeExecutor");
   ar(v.name, v.state, v.why, v.foreign, v.placeholders, v.contact);
+  ar.since(2, v.features);
 }
 
 template <class Ar>
@@ -279,12 +280,13 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(11, v.incarnation);
   ar.since(11, v.restored_at);
   ar.since(12, v.forgotten);
+  ar.since(13, v.level);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {
   SpecTable table;
   std::string jobs;
-  ByteWriter jobs_ar(jobs);
+  ByteWriter jobs_ar(jobs, ar.level());
   for (const auto& [id, job] : state.jobs) {
     jobs_ar.varint(table.number_of(job.spec));
     jobs_ar(job);
@@ -338,10 +340,10 @@ Error damaged(std::string_view what, bool newer) {
 
 std::string encode_snapshot(const core::State& state) {
   std::string bytes(kMagic);
-  ByteWriter ar(bytes);
+  ByteWriter ar(bytes, state.level);
   auto layout = ar.layout(kLayout, "the snapshot");
-  ar.varint(core::state_hash(state));
-  ar.since(5, core::kHashLevel);
+  ar.varint(core::state_hash(state, core::hash_level_of(state.level)));
+  ar.since(5, core::hash_level_of(state.level));
   state_fields(ar, state);
   write_jobs(ar, state);
   return bytes;

@@ -9,6 +9,7 @@
 
 namespace dove::codec {
 
+// At the level of the state (model/level.h).
 std::string encode_snapshot(const core::State& state);
 // The decoded state has the same state_hash as the encoded one, or this fails with kCorrupt.
 Result<core::State> decode_snapshot(std::string_view bytes);

@@ -86,6 +86,16 @@ TEST(GoldenSnapshot, TheNewestIsWhatIsWrittenToday) {
          "reading the old ones, then run with DOVE_BLESS=1, which writes the next golden snapshot";
 }
 
+TEST(GoldenSnapshot, AtTheFirstLevelItIsWrittenAsTheFormerVersionDid) {
+  core::State state = sample_state();
+  state.level = kFirstLevel;
+  for (core::NodeExecutor& executor : state.nodes[NodeId{1}].executors) executor.features.clear();
+  EXPECT_TRUE(encode_snapshot(state) == golden_bytes(16)) << "name the change in codec/layouts.h";
+  const auto decoded = decode_snapshot(encode_snapshot(state));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(decoded->level, kFirstLevel);
+}
+
 TEST(Snapshot, DamageIsFound) {
   const std::string bytes = encode_snapshot(sample_state());
   for (std::size_t size = 0; size < bytes.size(); size += 7) {

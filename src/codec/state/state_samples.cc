@@ -142,7 +142,8 @@ core::State sample_state() {
                      "fan",
                      {sample_allocation()},
                      false,
-                     ExecutorContact::kMute}};
+                     ExecutorContact::kMute,
+                     {"ib"}}};
   state.nodes.push_back(std::move(node));
   const auto spec = std::make_shared<const JobSpec>(sample_spec());
   core::Job running = running_job(spec);
@@ -154,6 +155,7 @@ core::State sample_state() {
   ended.exit_code = 143;
   ended.ended_at = Instant{30};
   for (core::Job* job : {&running, &held, &ended}) state.jobs.emplace(job->id, std::move(*job));
+  state.level = kNewestLevel;
   declare_samples(state);
   state.join_tokens["t"] = {"gpu-009", Instant{40}};
   state.usage_by_user["ada"] = {1, 2, 3, 4, 5, {{"rdma", 1}}};

@@ -18,6 +18,7 @@ namespace {
 // Of 53 bits, which every reader of JSON keeps exactly: those of the epoch above those of the list.
 constexpr int kListBits = 32;
 constexpr std::uint64_t kEpochMask = (std::uint64_t{1} << 21) - 1;
+constexpr std::int32_t kFeaturesLevel = 2;  // from which on the log holds an executor's features
 
 // A placement of the job's current attempt that has not ended; null attempt: there is none.
 struct Living {
@@ -96,8 +97,12 @@ class News {
     const NodeExecutor& known = *find_executor(*node, name_);
     // Only differences become events: an adapter says everything every few seconds, and the log
     // must not grow by it.
-    if (known.state == said.state && known.why == said.why) return;
-    events_.push_back(ExecutorNodeObserved{name_, node->id, said.state, said.why});
+    // What the log cannot hold yet would be news for ever.
+    const bool keeps_features = state_.level >= kFeaturesLevel;
+    const std::vector<std::string> features =
+        keeps_features ? said.features : std::vector<std::string>{};
+    if (known.state == said.state && known.why == said.why && known.features == features) return;
+    events_.push_back(ExecutorNodeObserved{name_, node->id, said.state, said.why, features});
   }
 
   void add_allocations() {

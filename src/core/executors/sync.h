@@ -35,6 +35,7 @@ struct SaidNode {
   std::string name;
   ExecutorNodeState state = ExecutorNodeState::kUp;
   std::string why;
+  std::vector<std::string> features = {};  // ascending
   // What it has, of one where no agent of ours runs; null: one may.
   std::shared_ptr<const Inventory> inventory = {};
 };

@@ -93,6 +93,19 @@ TEST_F(Sync, OtherNodesAreNotItsOwn) {
   EXPECT_EQ(tell(said), 0u);
 }
 
+TEST_F(Sync, FeaturesAreNewsOnce) {
+  Observation said;
+  said.nodes = {{"n1", ExecutorNodeState::kUp, "", {"ib"}}};
+  EXPECT_EQ(tell(said), 0u) << "the log of a former level cannot hold them";
+  cluster.tell(LevelRaised{kNewestLevel});
+  EXPECT_EQ(tell(said), 1u);
+  EXPECT_EQ(tell(said), 0u);
+  EXPECT_TRUE(has_feature(cluster.node(1), "ib"));
+  said.nodes[0].features = {};
+  EXPECT_EQ(tell(said), 1u);
+  EXPECT_FALSE(has_feature(cluster.node(1), "ib"));
+}
+
 TEST_F(Sync, WhatIsClosedHereIsToGetNothingNewThere) {
   const auto drains = [&] { return wanted(cluster.state, "slurm").drains; };
   const std::uint64_t open = version_now();

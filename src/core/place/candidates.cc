@@ -50,7 +50,7 @@ bool allows(const JobSpec& spec, const Node& node) {
 
 bool has_wished(const JobSpec& spec, const Node& node) {
   for (const std::string& feature : spec.features) {
-    if (!holds(node.declared.features, feature)) return false;
+    if (!has_feature(node, feature)) return false;
   }
   // Names are compared last: the questions before are cheaper, and this runs for every node of a
   // search.

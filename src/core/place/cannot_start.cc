@@ -11,6 +11,7 @@
 #include "core/place/device_fit.h"
 #include "core/state/amount.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
 #include "model/huge_pages.h"
 #include "text/hostlist.h"
 
@@ -119,9 +120,9 @@ bool is_evident(const State& state, const JobSpec& spec) {
     if (node.removed || node.inventory == nullptr || node.declared.drained) continue;
     if (holds(spec.nodes_excluded, node.name) || !text::any_hostlist_holds(pool.nodes, node.name))
       continue;
-    const bool has_all = std::all_of(
-        spec.features.begin(), spec.features.end(),
-        [&](const std::string& feature) { return holds(node.declared.features, feature); });
+    const bool has_all =
+        std::all_of(spec.features.begin(), spec.features.end(),
+                    [&](const std::string& feature) { return has_feature(node, feature); });
     if (!has_all) continue;
     bool all = true;
     for (std::size_t i = 0; i < spec.groups.size(); ++i) {
@@ -175,9 +176,8 @@ std::string Finder::choose(Nodes& chosen) const {
     if (!known) return fmt::format("asks for node {}, which {} does not have", wanted, name_);
   }
   for (const std::string& feature : spec_.features) {
-    const bool known = std::any_of(all_.begin(), all_.end(), [&](const Node* n) {
-      return holds(n->declared.features, feature);
-    });
+    const bool known = std::any_of(all_.begin(), all_.end(),
+                                   [&](const Node* n) { return has_feature(*n, feature); });
     if (!known) return fmt::format("no node of {} has the feature {}", name_, feature);
   }
   std::int64_t left = 0;
@@ -187,9 +187,9 @@ std::string Finder::choose(Nodes& chosen) const {
     if (only_wanted && !holds(spec_.nodes_wanted, node->name)) continue;
     if (holds(spec_.nodes_excluded, node->name)) continue;
     ++left;
-    const bool has_all = std::all_of(
-        spec_.features.begin(), spec_.features.end(),
-        [&](const std::string& feature) { return holds(node->declared.features, feature); });
+    const bool has_all =
+        std::all_of(spec_.features.begin(), spec_.features.end(),
+                    [&](const std::string& feature) { return has_feature(*node, feature); });
     if (has_all) chosen.push_back(node);
   }
   if (left == 0 && !all_.empty()) {

@@ -52,6 +52,14 @@ TEST_F(Lent, OneThatDoesNotAnswerTakesNothing) {
   EXPECT_TRUE(allows(job(), cluster.node(2)));
 }
 
+TEST_F(Lent, AJobMayAskForAFeatureThatTheExecutorSays) {
+  JobSpec wishing = job();
+  wishing.features = {"ib"};
+  EXPECT_FALSE(allows(wishing, cluster.node(1)));
+  cluster.tell(ExecutorNodeObserved{"slurm", NodeId(1), ExecutorNodeState::kUp, "", {"ib"}});
+  EXPECT_TRUE(allows(wishing, cluster.node(1)));
+}
+
 TEST_F(Lent, TheFirstEntryThatNamesTheNodeCounts) {
   slurm.lendable = {{{"n1"}, {1, 2}, 4, 500}, {{"n[1-2]"}, {0}, -1, -1}};
   declare();

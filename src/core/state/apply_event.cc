@@ -25,7 +25,8 @@ class EventFold {
   EventFold(State& state, const Cause& cause) : state_(state), cause_(cause) {}
 
   // Silence starts anew for every node, and orders are sent anew: their deadlines too.
-  void operator()(const ControllerStarted&) {
+  void operator()(const ControllerStarted& event) {
+    state_.level = std::max(state_.level, event.level);
     for (Node& node : state_.nodes) {
       // What was lost stays lost: its placements have ended, and its tasks may run elsewhere.
       if (node.contact == Contact::kLost) continue;
@@ -279,6 +280,7 @@ class EventFold {
   // The instants of the batches say what became of the time.
   void operator()(const ClockLeapt&) {}
   void operator()(const ClockAccepted&) {}
+  void operator()(const LevelRaised& event) { state_.level = std::max(state_.level, event.level); }
 
   void operator()(const ObjectApplied& event) { fold_applied(state_, event.object); }
   void operator()(const ObjectDeleted& event) { fold_deleted(state_, event); }

@@ -168,6 +168,7 @@ class Hash {
   }
   void add(const NodeExecutor& e) {
     all(e.name, e.state, e.why, e.foreign, e.placeholders, e.contact);
+    since(12, e.features);
   }
   void add(const IdleRule& r) {
     all(r.name, r.users, r.projects, r.exempt, r.sessions_only, r.no_input_for, r.window,
@@ -313,6 +314,7 @@ std::uint64_t state_hash(const State& s, int level) {
   hash.since(9, s.apps, s.job_settings, s.secrets, s.month_by_user, s.month_by_project,
              s.month_by_domain, s.month_by_queue, s.usage_by_domain, s.asked_by_domain,
              s.incarnation, s.restored_at);
+  hash.since(12, s.level);
   if (!s.round_robin.empty()) hash.add(s.round_robin);
   if (s.forgotten.jobs > 0) hash.add(s.forgotten);
   if (!s.keys.empty()) hash.add(s.keys);

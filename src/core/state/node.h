@@ -37,6 +37,7 @@ struct NodeExecutor {
   // Copied from the executor, so that a node tells by itself whether it takes work.
   bool placeholders = false;
   ExecutorContact contact = ExecutorContact::kSilent;
+  std::vector<std::string> features = {};  // that it says the node has; ascending
 };
 
 // What a node's agent was last told, and counts on until it is told something else. 0: nothing yet.

@@ -192,6 +192,7 @@ struct State {
   Instant now;  // of the last batch
   Seq head;     // last record folded
   Epoch epoch;
+  std::int32_t level = kFirstLevel;  // at which the log is written (model/level.h)
   std::uint64_t next_job = 1;
   IdMap<JobId, Job> jobs;
   NodeTable nodes;

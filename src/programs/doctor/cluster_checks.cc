@@ -9,6 +9,7 @@
 
 #include "cli/client/pages.h"
 #include "files/text_file.h"
+#include "model/level.h"
 #include "programs/commands.h"
 #include "programs/doctor/checks.h"
 #include "store/sqlite/sqlite_store.h"
@@ -42,6 +43,19 @@ Check check_controller(const json& cluster) {
     check.remedy = "docs/operate/recovery.md";
   }
   return check;
+}
+
+// Until the upgrade is finished the cluster goes without what is new.
+Check check_level(const json& cluster) {
+  const auto level = cluster.value("level", kNewestLevel);
+  const auto newest = cluster.value("level_newest", level);
+  const bool is_done = level >= newest;
+  return {"cluster", "level", is_done ? Verdict::kGood : Verdict::kWarning,
+          is_done ? fmt::format("its log is written at level {}", level)
+                  : fmt::format("its log is written at level {}, so that the former version can "
+                                "lead again, and not at {}",
+                                level, newest),
+          is_done ? "" : "dove upgrade finish, once no controller is to go back"};
 }
 
 Check check_skew(const json& cluster, std::int64_t now_s) {
@@ -171,6 +185,7 @@ std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options) {
     return out;
   }
   out.push_back(check_controller(*cluster));
+  out.push_back(check_level(*cluster));
   out.push_back(check_skew(*cluster, options.now_s));
   check_lag(api, options, out);
   check_tokens(api, options.now_s, out);

@@ -36,6 +36,8 @@ cli::CommandSpec spec() {
       {"data", 0, "DIR", "directory of the log (~/.local/state/dove)", false},
       {"store", 0, "URL", "PostgreSQL with the log of several controllers (postgres://...)", false},
       {"advertise", 0, "URL", "by which others reach this one of several controllers", false},
+      {"first-level", 0, "N",
+       "a new log's level; 1: controllers of the former version read it, too", false},
       {"lease-ms", 0, "MS", "how long its term lasts once it is cut off (1500)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
@@ -65,6 +67,9 @@ Result<void> read_store(const Settings& given, ServerSettings& settings) {
   TRY_ASSIGN(const std::int64_t lease_ms,
              given.integer("lease-ms", settings.lease_us / 1000, 500, 60'000));
   settings.lease_us = lease_ms * 1000;
+  TRY_ASSIGN(const std::int64_t level,
+             given.integer("first-level", kNewestLevel, kFirstLevel, kNewestLevel));
+  settings.first_level = static_cast<std::int32_t>(level);
   const auto bad = [](const char* why, const char* option) {
     return Error{ErrorKind::kInvalid, "bad_setting", why, option};
   };

@@ -141,6 +141,7 @@ controller::ControllerOptions controller_options(const ServerSettings& settings,
   options.policies = &policies;
   options.policy_digest = policies::policy_digest(policies);
   options.new_cluster = new_cluster_settings();
+  options.first_level = settings.first_level;
   options.build = version();
   options.holder = fmt::format("pid {}", getpid());
   options.records_kept = settings.log_kept.records;
@@ -252,7 +253,7 @@ server::ApiOptions ServerRuntime::Impl::api_options() {
 server::ControllerPeers ServerRuntime::Impl::peers() {
   const auto line_of = [](const store::ControllerSeen& seen) {
     return server::ControllerPeer{seen.name,       seen.url,          seen.version,
-                                  /*leads=*/false, seen.folded.value, seen.ago_us};
+                                  /*leads=*/false, seen.folded.value, seen.ago_us,  seen.level};
   };
   server::ControllerPeers made;
   made.all = [this, line_of] {

@@ -1,6 +1,7 @@
 // What the adapter of an executor says, and what it is told to hold.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "codec/json_fields.h"
 #include "codec/words.h"
 #include "core/executors/sync.h"
+#include "model/job_fields.h"
 #include "server/context.h"
 #include "server/handlers.h"
 
@@ -76,6 +78,9 @@ void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
 void read_node(JsonFields& fields, core::SaidNode& said) {
   fields.text("name", said.name, kNameRule);
   fields.text("reason", said.why);
+  fields.texts("features", said.features, kFeatureRule, kFeaturesMax);
+  std::sort(said.features.begin(), said.features.end());
+  said.features.erase(std::unique(said.features.begin(), said.features.end()), said.features.end());
   if (const nlohmann::json* inventory = fields.find("inventory")) {
     const Result<Inventory> read = codec::read_inventory(*inventory);
     if (!read.ok()) return fields.fail("inventory", read.error().code, read.error().message);

@@ -12,7 +12,6 @@ namespace {
 
 constexpr TextRule kIdRule{128, TextRule::Kind::kName};
 constexpr TextRule kUserRule{255, TextRule::Kind::kName};
-constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
 constexpr std::size_t kNodesMax = 100'000;
 constexpr std::int32_t kNiceMax = 1'000'000;  // as priorities of submissions have it
 constexpr std::int64_t kSecondsMax = 10LL * 365 * 86'400;

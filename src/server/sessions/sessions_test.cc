@@ -46,7 +46,8 @@ class SessionsTest : public testing::Test {
   }
 
   store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies(), "https://*.apps.example.org"};
+  LiveApi live{
+      store, policies::standard_policies(), {.sessions_url = "https://*.apps.example.org"}};
   FakeAgent agent{live, "n1"};
   std::map<std::string, std::string> tokens;
 };

@@ -28,11 +28,12 @@ class WithHook : public testing::Test {
 
   std::atomic<int> asked = 0;
   store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies(), "", true,
-               [this](const hook::Question& question) {
-                 ++asked;
-                 return answer(question);
-               }};
+  LiveApi live{store,
+               policies::standard_policies(),
+               {.local_passwords = true, .ask_hook = [this](const hook::Question& question) {
+                  ++asked;
+                  return answer(question);
+                }}};
 };
 
 TEST_F(WithHook, OpensASessionForWhomItLetsIn) {

@@ -76,7 +76,7 @@ class LocalPasswords : public testing::Test {
   }
 
   store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies(), "", true};
+  LiveApi live{store, policies::standard_policies(), {.local_passwords = true}};
   std::string ada;
 };
 

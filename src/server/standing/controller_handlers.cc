@@ -1,5 +1,8 @@
 // The controllers of a cluster, and whose turn it is to lead.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "codec/json_fields.h"
 #include "server/context.h"
@@ -13,7 +16,8 @@ using Json = nlohmann::json;
 
 Json json_of(const ControllerPeer& peer) {
   return Json{{"name", peer.name},   {"url", peer.url},       {"version", peer.version},
-              {"leads", peer.leads}, {"folded", peer.folded}, {"seen_ms_ago", peer.ago_us / 1000}};
+              {"leads", peer.leads}, {"folded", peer.folded}, {"seen_ms_ago", peer.ago_us / 1000},
+              {"level", peer.level}};
 }
 
 Error one_controller() {
@@ -29,7 +33,7 @@ void list_controllers(Context& context, CallPtr call) {
   if (!context.controllers.all) return call->fail(one_controller());
   Json all = Json::array();
   for (const ControllerPeer& peer : context.controllers.all()) all.push_back(json_of(peer));
-  call->reply(200, Json{{"controllers", std::move(all)}});
+  call->reply(200, Json{{"controllers", std::move(all)}, {"level", context.state().level}});
 }
 
 void hand_over(Context& context, CallPtr call) {
@@ -58,6 +62,34 @@ void accept_clock(Context& context, CallPtr call) {
                         if (!committed.ok()) return call->fail(committed.error());
                         call->reply(200, Json{{"seq", committed->head.value}});
                       });
+}
+
+// A controller that cannot read what is written from then on could never lead again.
+void finish_upgrade(Context& context, CallPtr call) {
+  const std::int32_t level = context.state().level;
+  if (level >= kNewestLevel) {
+    return call->fail({ErrorKind::kConflict, "upgrade_finished",
+                       fmt::format("the cluster is at level {}, the newest that this version "
+                                   "writes: there is nothing to finish",
+                                   level),
+                       ""});
+  }
+  const auto all =
+      context.controllers.all ? context.controllers.all() : std::vector<ControllerPeer>{};
+  for (const ControllerPeer& peer : all) {
+    if (peer.level >= kNewestLevel) continue;
+    return call->fail({ErrorKind::kConflict, "controller_older",
+                       fmt::format("controller {} (dove {}) reads up to level {}, and was seen "
+                                   "within the last day: upgrade it first; one that is gone for "
+                                   "good is forgotten after a day",
+                                   peer.name, peer.version, peer.level),
+                       ""});
+  }
+  context.desk.submit(
+      *call, LevelRaised{kNewestLevel}, [call](const Result<controller::Committed>& committed) {
+        if (!committed.ok()) return call->fail(committed.error());
+        call->reply(200, Json{{"level", kNewestLevel}, {"seq", committed->head.value}});
+      });
 }
 
 }  // namespace dove::server

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/level.h"
 
 namespace dove::server {
 
@@ -20,6 +21,7 @@ struct ControllerPeer {
   bool leads = false;
   std::uint64_t folded = 0;  // the log up to here
   std::int64_t ago_us = 0;
+  std::int32_t level = kNewestLevel;  // the newest that it reads (model/level.h)
 };
 
 struct ControllerPeers {

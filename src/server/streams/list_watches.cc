@@ -26,7 +26,7 @@ bool is_one_of(const Record& record) {
 bool touches_nodes(const Event& event) {
   return !is_one_of<TimeReached, JobSubmitted, JobHeld, JobReleased, JobPriorityChanged, KeyIssued,
                     KeyRevoked, CheckpointTaken, ProgressReported, JobKept, JobShared, CallsRefused,
-                    JoinTokenIssued, ClockLeapt, ClockAccepted>(event);
+                    JoinTokenIssued, ClockLeapt, ClockAccepted, LevelRaised>(event);
 }
 
 bool touches_nodes(const Decision& decision) {

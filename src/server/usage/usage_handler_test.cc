@@ -1,4 +1,5 @@
 // GPU hours over a time, through the API.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "server/api_fixture.h"

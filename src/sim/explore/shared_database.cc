@@ -187,7 +187,8 @@ Result<std::vector<store::ControllerSeen>> SharedLog::standbys() {
   std::vector<store::ControllerSeen> all;
   for (const auto& [name, each] : database_.standbys_) {
     if (name == name_) continue;
-    all.push_back({name, each.url, "", each.folded, database_.agenda_.now_us() - each.seen_us});
+    all.push_back(
+        {name, each.url, "", each.folded, database_.agenda_.now_us() - each.seen_us, kNewestLevel});
   }
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.ago_us < b.ago_us; });

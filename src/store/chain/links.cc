@@ -22,7 +22,7 @@ Result<void> link_batch(Chain& hasher, Sha256& chain, const Batch& batch,
   std::string body;
   const auto add = [&](const auto& record, const RecordColumns& columns) -> Result<void> {
     body.clear();
-    codec::encode(record, body);
+    codec::encode(record, body, batch.level);
     chain = hasher.link(chain, linked.seq, linked.is_decision, body);
     linked.columns = columns;
     linked.body = body;

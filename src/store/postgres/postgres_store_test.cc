@@ -145,6 +145,11 @@ TEST(PostgresStore, ALeaseThatIsHandedOverIsForOneAlone) {
   EXPECT_EQ(standbys->front().name, "b");
   EXPECT_EQ(standbys->front().url, "http://b");
   EXPECT_EQ(standbys->front().folded, Seq{3});
+  EXPECT_EQ(standbys->front().version, "1");
+  EXPECT_EQ(standbys->front().level, kNewestLevel);
+  Connection former = line_to(url);  // it names no level
+  ASSERT_TRUE(former.execute("UPDATE controllers SET version = '1' WHERE name = 'b'").ok());
+  EXPECT_EQ(a->standbys()->front().level, kFirstLevel);
   a->release("b");
   EXPECT_EQ(c->begin_epoch("c").error().code, "lease_held");
   EXPECT_EQ(a->begin_epoch("a").error().code, "lease_held");

@@ -1,10 +1,39 @@
 // Whose turn it is to lead: the rows of leader, controllers and handed.
+#include <fmt/format.h>
+
+#include <charconv>
 #include <utility>
 
 #include "store/postgres/lines.h"
 #include "store/postgres/postgres_store.h"
 
 namespace dove::store {
+namespace {
+
+constexpr std::string_view kLevelWord = " level ";
+
+// The column `version`: "0.2.0 level 2". Versions that know of no level say the first part alone,
+// also of a row that a newer one of the same name has left.
+struct Said {
+  std::string version;
+  std::int32_t level = kFirstLevel;
+};
+
+std::string write_said(const std::string& version) {
+  return fmt::format("{}{}{}", version, kLevelWord, kNewestLevel);
+}
+
+Said read_said(std::string_view text) {
+  Said said;
+  const std::size_t at = text.rfind(kLevelWord);
+  said.version = text.substr(0, at);
+  if (at == std::string_view::npos) return said;
+  const std::string_view number = text.substr(at + kLevelWord.size());
+  std::from_chars(number.data(), number.data() + number.size(), said.level);
+  return said;
+}
+
+}  // namespace
 
 Result<LeaderSeen> leader_of(Connection& line, const std::string& own_name) {
   TRY_ASSIGN(
@@ -26,13 +55,13 @@ Result<std::vector<ControllerSeen>> standbys_of(Connection& line, const std::str
   TRY_ASSIGN(const Rows rows,
              line.run("SELECT name, url, version, folded, (extract(epoch FROM clock_timestamp() - "
                       "seen) * 1000000)::bigint FROM controllers WHERE name <> $1 AND seen > "
-                      "clock_timestamp() - interval '1 minute' ORDER BY seen DESC LIMIT 100",
+                      "clock_timestamp() - interval '1 day' ORDER BY seen DESC LIMIT 100",
                       Params().text(own_name)));
   std::vector<ControllerSeen> all;
   for (int row = 0; row < rows.size(); ++row) {
-    all.push_back({std::string(rows.bytes(row, 0)), std::string(rows.bytes(row, 1)),
-                   std::string(rows.bytes(row, 2)), Seq{rows.unsigned_integer(row, 3)},
-                   rows.integer(row, 4)});
+    const Said said = read_said(rows.bytes(row, 2));
+    all.push_back({std::string(rows.bytes(row, 0)), std::string(rows.bytes(row, 1)), said.version,
+                   Seq{rows.unsigned_integer(row, 3)}, rows.integer(row, 4), said.level});
   }
   return all;
 }
@@ -71,7 +100,7 @@ Result<void> PostgresStore::stands_by(Seq folded) {
                 Params()
                     .text(options_.name)
                     .text(options_.leads_at)
-                    .text(options_.version)
+                    .text(write_said(options_.version))
                     .add(folded.value)));
   return {};
 }

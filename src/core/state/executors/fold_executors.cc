@@ -168,6 +168,10 @@ void fold(State& state, const ExecutorNodeObserved& event) {
   if (executor == nullptr) return;
   executor->state = event.state;
   executor->why = event.why;
+  if (executor->features != event.features) {
+    executor->features = event.features;
+    state.changes.note_declared();  // jobs that asked for one may have a place now, or none
+  }
   state.changes.touch(event.node);
 }
 

@@ -107,6 +107,20 @@ TEST_F(Executors, OneThatIsDrainedThereClosesTheNodeUntilItIsNot) {
   EXPECT_TRUE(is_available(cluster.node(1)));
 }
 
+TEST_F(Executors, FeaturesAreThoseDeclaredAndThoseItSays) {
+  NodeDeclaration declared;
+  declared.name = "n1";
+  declared.features = {"nvlink", "local"};
+  cluster.declare(declared);
+  cluster.tell(
+      ExecutorNodeObserved{"slurm", NodeId(1), ExecutorNodeState::kUp, "", {"ib", "nvlink"}});
+  const Node& node = cluster.node(1);
+  EXPECT_EQ(features_of(node), (std::vector<std::string>{"nvlink", "local", "ib"}));
+  EXPECT_TRUE(has_feature(node, "ib"));
+  EXPECT_TRUE(has_feature(node, "local"));
+  EXPECT_FALSE(has_feature(cluster.node(2), "ib"));
+}
+
 TEST_F(Executors, NoWorkGoesWhereNoPlaceholderCanBeHad) {
   for (const auto contact : {ExecutorContact::kSilent, ExecutorContact::kMute}) {
     cluster.tell(ExecutorContactChanged{"slurm", contact, ""});

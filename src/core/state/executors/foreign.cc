@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "text/hostlist.h"
 
@@ -55,6 +56,26 @@ std::string closing_text(const NodeExecutor& executor) {
       break;
   }
   return fmt::format("{}: down there{}", executor.name, why);
+}
+
+bool has_feature(const Node& node, std::string_view feature) {
+  const auto names = [feature](const std::vector<std::string>& list) {
+    return std::find(list.begin(), list.end(), feature) != list.end();
+  };
+  return names(node.declared.features) ||
+         std::any_of(node.executors.begin(), node.executors.end(),
+                     [&](const NodeExecutor& executor) { return names(executor.features); });
+}
+
+std::vector<std::string> features_of(const Node& node) {
+  std::set<std::string> said;
+  for (const NodeExecutor& executor : node.executors) {
+    said.insert(executor.features.begin(), executor.features.end());
+  }
+  std::vector<std::string> all = node.declared.features;
+  for (const std::string& feature : all) said.erase(feature);
+  all.insert(all.end(), said.begin(), said.end());
+  return all;
 }
 
 bool has_foreign(const Node& node) {

@@ -45,6 +45,12 @@ const NodeExecutor* closing_executor(const Node& node);
 // Why it does, for people: "slurm: drained there (fan)".
 std::string closing_text(const NodeExecutor& executor);
 
+// Whether a job that asks for the feature may go to the node: its declaration or one of its
+// executors says so.
+bool has_feature(const Node& node, std::string_view feature);
+// All such: those declared in their order, then the others ascending.
+std::vector<std::string> features_of(const Node& node);
+
 // What executors run on the node for others.
 bool has_foreign(const Node& node);
 CoreSet foreign_cores(const Node& node);
