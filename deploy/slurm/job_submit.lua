@@ -135,7 +135,7 @@ end
 -- The ledger was told these, or they decide who holds the job.
 local FIXED_TEXTS = { "partition", "features", "req_nodes", "exc_nodes", "tres_per_node", "tres_per_job",
 	"tres_per_socket", "tres_per_task", "reservation", "licenses", "admin_comment", "qos", "account", "cluster_features",
-	"array_inx" }
+	"array_inx", "cpus_per_tres", "mem_per_tres" }
 local FIXED_NUMBERS = { "min_nodes", "max_nodes", "num_tasks", "min_cpus", "max_cpus", "cpus_per_task",
 	"ntasks_per_node", "pn_min_cpus", "pn_min_memory", "min_mem_per_node", "min_mem_per_cpu", "pn_min_tmp_disk",
 	"shared", "time_limit", "nice" }

@@ -296,16 +296,48 @@ std::optional<int> gpus_in(std::string_view request) {
   return gpus;
 }
 
-// Slurm makes cores and memory of these that the ledger does not hear of.
-void read_by_gpu(const json& object, const std::function<void(const char*)>& cannot) {
-  if (!text_of(object, "cpus_per_tres").empty()) cannot("CPUs by GPU (--cpus-per-gpu)");
-  if (!text_of(object, "memory_per_tres").empty()) cannot("memory by GPU (--mem-per-gpu)");
+// "gres:gpu:4" or "gpu=4" of --cpus-per-gpu and --mem-per-gpu: so much for each. None: it is not
+// understood.
+std::optional<std::int64_t> amount_by_gpu(std::string_view text) {
+  if (text.starts_with("gres:") || text.starts_with("gres/")) text.remove_prefix(5);
+  if (!text.starts_with("gpu:") && !text.starts_with("gpu=")) return std::nullopt;
+  text.remove_prefix(4);
+  std::int64_t amount = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), amount);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || amount < 0) {
+    return std::nullopt;
+  }
+  return amount;
+}
+
+// As Slurm 22.05 reckons it: a node has at least so many CPUs, and so much memory, for its GPUs.
+void read_by_gpu(const json& object, GateSeen& gate,
+                 const std::function<void(const char*)>& cannot) {
+  constexpr std::int64_t kCpusMax = 1 << 20;
+  if (const std::string text = text_of(object, "cpus_per_tres"); !text.empty()) {
+    const auto cpus = amount_by_gpu(text);
+    if (!cpus || *cpus > kCpusMax) return cannot("CPUs by GPU in a form that is not understood");
+    const std::int64_t all = *cpus * gate.gpus_per_node * gate.nodes;
+    gate.cpus = static_cast<int>(std::clamp<std::int64_t>(all, gate.cpus, 1 << 30));
+  }
+  if (const std::string text = text_of(object, "memory_per_tres"); !text.empty()) {
+    const auto memory = amount_by_gpu(text);
+    if (!memory) return cannot("memory by GPU in a form that is not understood");
+    gate.memory_per_node = std::min(*memory, kMemoryMax_mib) * gate.gpus_per_node;
+  }
   if (number_of(object, "threads_per_core").value_or(0) != 0) {
     cannot("a number of threads of a core (--threads-per-core, --hint)");
   }
-  for (const char* name : {"ntasks_per_tres", "tasks_per_tres"}) {
-    if (number_of(object, name).value_or(0) != 0) cannot("tasks by GPU (--ntasks-per-gpu)");
+}
+
+// In MiB; what is said by GPU counts before what is said by CPU, which may be Slurm's default.
+std::int64_t memory_of(const json& object, const GateSeen& gate) {
+  if (const auto memory = number_of(object, "memory_per_node").value_or(0); memory > 0) {
+    return memory;
   }
+  if (gate.memory_per_node > 0) return gate.memory_per_node;
+  const std::int64_t per_cpu = number_of(object, "memory_per_cpu").value_or(0);
+  return std::min(per_cpu, kMemoryMax_mib) * (gate.cpus / gate.nodes);
 }
 
 // What a node of the job has to give; gate.cannot says what we do not place.
@@ -345,11 +377,8 @@ void read_shape(const json& object, GateSeen& gate) {
   }
   gpus("tres_per_job", 1);
   if (!text_of(object, "tres_per_socket").empty()) cannot("GPUs by socket");
-  read_by_gpu(object, cannot);
-  std::int64_t memory = number_of(object, "memory_per_node").value_or(0);
-  const std::int64_t per_cpu = number_of(object, "memory_per_cpu").value_or(0);
-  if (memory == 0 && per_cpu > 0)
-    memory = std::min(per_cpu, kMemoryMax_mib) * (gate.cpus / gate.nodes);
+  read_by_gpu(object, gate, cannot);
+  const std::int64_t memory = memory_of(object, gate);
   if (memory == 0) cannot("all the memory of its nodes (give --mem)");
   gate.memory_per_node = std::min(memory, kMemoryMax_mib) * kMebibyte;
   const std::string shared = text_of(object, "shared");

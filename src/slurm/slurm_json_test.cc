@@ -182,10 +182,12 @@ TEST(SlurmJson, NumbersAndStatesAsNewerVersionsWriteThem) {
 
 // What the gate says of a job with these fields besides.
 GateSeen at_the_gate(const std::string& more) {
-  const auto jobs = read_jobs(R"({"jobs": [{"job_id": 1, "job_state": "PENDING",
-      "admin_comment": "dovetail-gate", "memory_per_node": 100, "cpus": 4)" +
-                                  more + "}]}",
-                              {});
+  std::string job = R"("job_id": 1, "job_state": "PENDING", "admin_comment": "dovetail-gate")";
+  for (const std::string field : {R"("memory_per_node": 100)", R"("cpus": 4)"}) {
+    const bool is_said = more.find(field.substr(0, field.find(' '))) != std::string::npos;
+    if (!is_said) job += ", " + field;
+  }
+  const auto jobs = read_jobs(R"({"jobs": [{)" + job + more + "}]}", {});
   EXPECT_TRUE(jobs.ok()) << jobs.error().message;
   return jobs.ok() ? *jobs->front().gate : GateSeen();
 }
@@ -200,14 +202,33 @@ TEST(SlurmJson, AJobHasNoMoreNodesThanTasks) {
   EXPECT_EQ(at_the_gate(R"(, "node_count": 2)").nodes, 2);
 }
 
+// As 22.05 says it of the waiting job, and what it then gave: sbatch --gres=gpu:2 --cpus-per-gpu=3
+// --mem-per-gpu=100, where DefMemPerCPU is 100.
+TEST(SlurmJson, CpusAndMemoryByGpu) {
+  const GateSeen both = at_the_gate(R"(, "tres_per_node": "gres:gpu:2", "memory_per_cpu": 100,
+      "cpus_per_tres": "gres:gpu:3", "memory_per_tres": "gres:gpu:100", "memory_per_node": null)");
+  EXPECT_EQ(both.cannot, "");
+  EXPECT_EQ(both.cpus, 6);
+  EXPECT_EQ(both.memory_per_node, std::int64_t{200} << 20);
+  const GateSeen by_cpu = at_the_gate(R"(, "tres_per_job": "gres:gpu:3", "memory_per_cpu": 100,
+      "cpus_per_tres": "gres:gpu:2", "memory_per_node": null)");
+  EXPECT_EQ(by_cpu.cpus, 6);
+  EXPECT_EQ(by_cpu.memory_per_node, std::int64_t{600} << 20);
+  const GateSeen tasks = at_the_gate(R"(, "tres_per_node": "gres:gpu:2", "cpus": 4, "tasks": 4,
+      "cpus_per_tres": "gres:gpu:1")");
+  EXPECT_EQ(tasks.cpus, 4) << "a CPU for each task is more";
+  const GateSeen nodes = at_the_gate(R"(, "node_count": 2, "tasks": 2, "cpus": 2,
+      "tres_per_node": "gres:gpu:2", "cpus_per_tres": "gres:gpu:2")");
+  EXPECT_EQ(nodes.cpus, 8);
+}
+
 TEST(SlurmJson, WhatTheGateCannotPlace) {
   EXPECT_EQ(at_the_gate("").cannot, "");
   EXPECT_EQ(at_the_gate(R"(, "tres_per_task": "gres:gpu:2", "tasks": 4)").gpus_per_node, 8);
   const std::pair<const char*, const char*> kBad[] = {
-      {R"(, "cpus_per_tres": "gres:gpu:4")", "CPUs by GPU"},
-      {R"(, "memory_per_tres": "gres:gpu:100")", "memory by GPU"},
+      {R"(, "cpus_per_tres": "gres:nic:4")", "CPUs by GPU"},
+      {R"(, "memory_per_tres": "gres:gpu:all")", "memory by GPU"},
       {R"(, "threads_per_core": 1)", "threads"},
-      {R"(, "ntasks_per_tres": 2)", "tasks by GPU"},
       {R"(, "tres_per_task": "gres:gpu:1000", "tasks": 1000000000)", "more GPUs"},
       {R"(, "tres_per_job": "gpu:64", "tasks": 2, "node_count": 2)", "several nodes"}};
   for (const auto& [more, said] : kBad) {

@@ -106,6 +106,14 @@ class Gate(SharedNodes):
         self.assertEqual((found["state"], found["exit_code"]), ("failed", 3))
         until(lambda: "dove-fence" not in self.lab.run("squeue -h -o %j"), 20, "no fence to be left")
 
+    def test_cpus_and_memory_by_gpu_are_those_that_slurm_gives(self):
+        job = int(self.lab.run(["sbatch", "--parsable", "-o", "/dev/null", "--gres=gpu:h200:2", "--cpus-per-gpu=2",
+                                "--mem-per-gpu=70", "--wrap", "sleep 300"]))
+        self.assertEqual(len(self.in_its_place(job)), 2)
+        placement = self.cluster.job(self.known_as(job))["attempts"][-1]["placements"][0]
+        self.assertEqual((len(placement["cores"]), placement["memory_bytes"]), (4, 140 << 20))
+        self.assertIn("cpu=4,mem=140M", self.lab.run(f"scontrol show job {job}"))
+
     def test_a_job_that_is_over_before_anybody_looks(self):
         job = self.gated("--gres=gpu:1", script="true")
         found = self.cluster.wait(self.known_as(job), 40)
