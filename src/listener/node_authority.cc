@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "wire/tls/psk.h"
+#include "wire/tls/sealed_box.h"
+
 namespace dove::listener {
 
 Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
@@ -11,7 +14,9 @@ Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
   grant.uri = uri_of(node);
   grant.now_s = now_s;
   grant.valid_s = valid_s_;
-  TRY_ASSIGN(std::string certificate, (next_ ? *next_ : authority_).issue(request_pem, grant));
+  const wire::Authority& signer = next_ ? *next_ : authority_;
+  TRY_ASSIGN(std::string certificate, signer.issue(request_pem, grant));
+  const wire::Psk psk = wire::PskIssuer(signer).issue(grant.uri, grant.now_s + grant.valid_s);
   std::string believed = authority_.credentials().chain_pem;
   if (next_) {
     believed += next_->credentials().chain_pem;
@@ -19,7 +24,8 @@ Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
   }
   return nlohmann::json{{"certificate", std::move(certificate)},
                         {"authority", std::move(believed)},
-                        {"agents_port", agents_port_}};
+                        {"agents_port", agents_port_},
+                        {"psk", {{"identity", psk.identity}, {"key", wire::base64(psk.key)}}}};
 }
 
 void NodeAuthority::follow(wire::Authority shown, std::optional<wire::Authority> next,

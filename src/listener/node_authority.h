@@ -42,8 +42,8 @@ class NodeAuthority {
   std::string join_token(const std::string& secret) const {
     return is_shown_ ? secret + '.' + authority_.digest() : secret;
   }
-  // What a node gets for its request: {"certificate", "authority", "agents_port"}. Error:
-  // bad_request.
+  // What a node gets for its request: {"certificate", "authority", "agents_port"}, and a "psk"
+  // (wire/tls/psk.h) for as long. Error: bad_request.
   Result<nlohmann::json> certify(const std::string& request_pem, const std::string& node,
                                  std::int64_t now_s) const;
 

@@ -71,14 +71,20 @@ std::string sha1_base64(std::string_view data) {
   return {reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(length)};
 }
 
-std::string hmac_sha256_hex(std::string_view key, std::string_view data) {
+std::string hmac_sha256(std::string_view key, std::string_view data) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
              reinterpret_cast<const unsigned char*>(data.data()), data.size(), digest.data(),
              &size) != nullptr,
         "OpenSSL has HMAC-SHA-256");
-  return hex(digest.data(), size);
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view data) {
+  const std::string digest = hmac_sha256(key, data);
+  return hex(reinterpret_cast<const unsigned char*>(digest.data()),
+             static_cast<unsigned>(digest.size()));
 }
 
 }  // namespace dove::wire

@@ -19,5 +19,7 @@ std::string sha256_hex(std::string_view data);
 // With padding; for the handshake of WebSocket alone.
 std::string sha1_base64(std::string_view data);
 std::string hmac_sha256_hex(std::string_view key, std::string_view data);
+// As 32 bytes.
+std::string hmac_sha256(std::string_view key, std::string_view data);
 
 }  // namespace dove::wire

@@ -9,6 +9,7 @@
 #include "codec/json.h"
 #include "files/text_file.h"
 #include "telemetry/log.h"
+#include "wire/tls/sealed_box.h"
 
 namespace dove::agent {
 namespace {
@@ -125,12 +126,27 @@ Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
   place.agents.port = number;
   place.is_known = true;
   TRY(show(certificate, text("authority")));
+  show_psk(answer.value("psk", Json()), facts.not_after_s);
   uri_ = facts.uri;
   from_s_ = now_s;
   until_s_ = facts.not_after_s;
   // Until the next renewal it would hold a connection of people's port for nothing.
   place.front = std::make_unique<wire::AsyncClient>(loop_, place.people);
   return {};
+}
+
+// A controller of a former version gives none.
+void Uplink::show_psk(const Json& given, std::int64_t until_s) {
+  const auto text = [&](const char* name) {
+    return given.is_object() && given.contains(name) && given[name].is_string()
+               ? given[name].get<std::string>()
+               : std::string();
+  };
+  wire::Psk psk{text("identity"), "", until_s};
+  Result<std::string> key = wire::from_base64(text("key"));
+  if (psk.identity.empty() || !key.ok() || key->empty()) return;
+  psk.key = std::move(*key);
+  tls_->show_psk(std::move(psk));
 }
 
 Result<void> Uplink::show(const std::string& certificate_pem, const std::string& authority_pem) {

@@ -119,6 +119,7 @@ class Uplink {
   std::string path(const char* name) const { return options_.data_dir + '/' + name; }
   Result<void> trust();
   Result<void> show(const std::string& certificate_pem, const std::string& authority_pem);
+  void show_psk(const nlohmann::json& given, std::int64_t until_s);
   Result<void> keep(const std::string& authority_pem);
 
   wire::Loop& loop_;

@@ -109,6 +109,7 @@ Result<std::unique_ptr<ServerTls>> ServerTls::open(wire::Loop& loop, const TlsSe
   self->made_s_ = now_s();
   options.client_authorities_pem = self->authorities_.believed_pem();
   TRY_ASSIGN(self->agents_, wire::Tls::for_server(options));
+  self->take_psks();
   options.client_authorities_pem.clear();
   options.allows_1_2 = settings.allows_1_2;
   if (!settings.certificate_path.empty()) {
@@ -155,6 +156,13 @@ void ServerTls::on_authorities(std::function<void(const server::ApiAuthorities&)
   tell_authorities();
 }
 
+// Those that were issued with a certificate which is believed.
+void ServerTls::take_psks() {
+  std::vector<wire::PskIssuer> issuers = {wire::PskIssuer(authorities_.shown)};
+  if (authorities_.next) issuers.emplace_back(*authorities_.next);
+  agents_->take_psks_of(std::move(issuers));
+}
+
 void ServerTls::tell_authorities() {
   server::ApiAuthorities all;
   all.shown = authorities_.shown.credentials();
@@ -190,6 +198,7 @@ void ServerTls::look_at_authorities() {
   if (!is_new && now->believed_pem() == authorities_.believed_pem()) return;
   authorities_ = std::move(now).value();
   (void)agents_->believe(authorities_.believed_pem());
+  take_psks();
   if (is_new) show_own();
   tell_authorities();
   telemetry::log(telemetry::Level::kInfo, "authorities_taken",

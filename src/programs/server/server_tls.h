@@ -57,6 +57,7 @@ class ServerTls {
   void keep_fresh();
   void show_own();
   void look_at_authorities();
+  void take_psks();
   void tell_authorities();
 
   wire::Loop& loop_;

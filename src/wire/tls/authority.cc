@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "wire/secret.h"
 #include "wire/tls/openssl.h"
 
 namespace dove::wire {
@@ -181,6 +183,14 @@ Result<Authority> Authority::open(Credentials credentials) {
 const Credentials& Authority::credentials() const { return state_->credentials; }
 
 const std::string& Authority::digest() const { return state_->digest; }
+
+// Not by the text of the key, which may be written in other ways.
+std::string Authority::derive(std::string_view purpose) const {
+  std::string key = pem_of(state_->key.get());
+  std::string made = hmac_sha256(key, purpose);
+  OPENSSL_cleanse(key.data(), key.size());
+  return made;
+}
 
 Result<std::string> Authority::issue(const std::string& request_pem, const Grant& grant) const {
   const BioPtr in = bio_of(request_pem);

@@ -66,6 +66,8 @@ class Authority {
   // connection, with the authority's own behind it. Errors: bad_request (also where the request's
   // signature is not by its key).
   Result<std::string> issue(const std::string& request_pem, const Grant& grant) const;
+  // 32 bytes that follow from its private key and the purpose: whoever has the key has them.
+  std::string derive(std::string_view purpose) const;
 
  private:
   struct State;

@@ -71,10 +71,57 @@ int note_refused(int good, X509_STORE_CTX* chain) {
   if (good == 1 || refused == nullptr) return good;
   const auto* ssl = static_cast<const SSL*>(
       X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  if (auto* facts = static_cast<CertificateFacts*>(SSL_get_app_data(ssl))) {
-    *facts = facts_of(*refused);
+  if (auto* shaking = static_cast<Shaking*>(SSL_get_app_data(ssl))) {
+    shaking->refused = facts_of(*refused);
   }
   return good;
+}
+
+// A session as a PSK stands for it: TLS 1.3 and the hash that both ends like best.
+SSL_SESSION* session_of(SSL* ssl, const std::string& key) {
+  constexpr unsigned char kAes256GcmSha384[] = {0x13, 0x02};
+  SSL_SESSION* session = SSL_SESSION_new();
+  CHECK(session != nullptr, "OpenSSL has memory");
+  const bool made =
+      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key.data()),
+                                  key.size()) == 1 &&
+      SSL_SESSION_set_cipher(session, SSL_CIPHER_find(ssl, kAes256GcmSha384)) == 1 &&
+      SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1;
+  CHECK(made, "OpenSSL has TLS_AES_256_GCM_SHA384");
+  return session;
+}
+
+// A PSK that is not known is as none: the handshake goes on with certificates.
+int find_psk(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
+  *session = nullptr;
+  const auto* state = static_cast<const Tls::State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  auto* shaking = static_cast<Shaking*>(SSL_get_app_data(ssl));
+  const std::string_view shown(reinterpret_cast<const char*>(identity), size);
+  for (const PskIssuer& issuer : state->issuers) {
+    auto found = issuer.find(shown, std::time(nullptr));
+    if (!found) continue;
+    *session = session_of(ssl, found->key);
+    shaking->psk_uri = std::move(found->uri);
+    break;
+  }
+  return 1;
+}
+
+int show_psk(SSL* ssl, const EVP_MD* hash, const unsigned char** identity, std::size_t* size,
+             SSL_SESSION** session) {
+  *session = nullptr;
+  *size = 0;
+  const auto* state = static_cast<const Tls::State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  auto* shaking = static_cast<Shaking*>(SSL_get_app_data(ssl));
+  const std::optional<Psk>& psk = state->psk;
+  if (!psk || psk->until_s <= std::time(nullptr)) return 1;
+  // The server has asked to begin anew, and chosen a cipher with another hash.
+  if (hash != nullptr && !EVP_MD_is_a(hash, "SHA2-384")) return 1;
+  *session = session_of(ssl, psk->key);
+  *identity = reinterpret_cast<const unsigned char*>(psk->identity.data());
+  *size = psk->identity.size();
+  shaking->psk_shown = true;
+  return 1;
 }
 
 // The authority is the one certificate of the chain that was shown whose key has the digest; what
@@ -135,6 +182,11 @@ Result<std::shared_ptr<Tls>> Tls::for_server(const TlsServerOptions& options) {
   state->is_server = true;
   state->context = new_context(TLS_server_method(), options.allows_1_2);
   SSL_CTX* context = state->context.get();
+  SSL_CTX_set_app_data(context, state.get());
+  SSL_CTX_set_psk_find_session_callback(context, find_psk);
+  // OpenSSL resumes no session without one where it verifies clients.
+  constexpr unsigned char kSessions[] = "dove";
+  SSL_CTX_set_session_id_context(context, kSessions, sizeof kSessions - 1);
   TRY(show_in(context, options.own));
   if (!options.client_authorities_pem.empty()) {
     TRY(wire::believe(context, options.client_authorities_pem));
@@ -150,6 +202,8 @@ Result<std::shared_ptr<Tls>> Tls::for_client(const TlsClientOptions& options) {
   state->client.own = {};
   state->context = new_context(TLS_client_method(), /*allows_1_2=*/true);
   SSL_CTX* context = state->context.get();
+  SSL_CTX_set_app_data(context, state.get());
+  SSL_CTX_set_psk_use_session_callback(context, wire::show_psk);
   if (!options.own.chain_pem.empty()) TRY(show_in(context, options.own));
   SSL_CTX_set_purpose(context, X509_PURPOSE_SSL_SERVER);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, note_refused);
@@ -164,6 +218,13 @@ Result<std::shared_ptr<Tls>> Tls::for_client(const TlsClientOptions& options) {
 }
 
 Result<void> Tls::show(const Credentials& own) { return show_in(state_->context.get(), own); }
+
+void Tls::take_psks_of(std::vector<PskIssuer> issuers) { state_->issuers = std::move(issuers); }
+
+void Tls::show_psk(Psk psk) {
+  CHECK(state_->client.server_uri.empty(), "a PSK proves no URI of the server");
+  state_->psk = std::move(psk);
+}
 
 Result<void> Tls::believe(const std::string& authorities_pem) {
   return wire::believe(state_->context.get(), authorities_pem);

@@ -1,15 +1,18 @@
 // Tls: what one end of encrypted connections shows to its peers, and whom it believes (TLS 1.3).
 //
-// Shared by all connections of a server or a client; loop thread only. Sessions are not resumed: a
-// connection is checked anew each time, so that a certificate which ended lets nobody in.
+// Shared by all connections of a server or a client; loop thread only. Sessions of TLS are not
+// resumed. A client that was given a PSK (wire/tls/psk.h) needs no certificate while that lasts;
+// where it is not taken, certificates are shown as ever.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/psk.h"
 
 namespace dove::wire {
 
@@ -40,9 +43,14 @@ class Tls {
   // Whom it believes from now on, in place of those before. Errors: bad_certificate.
   Result<void> believe(const std::string& authorities_pem);
 
+  // A server's: whose PSKs it takes from now on.
+  void take_psks_of(std::vector<PskIssuer> issuers);
+  // A client's: shows it from now on. REQUIRES: no server_uri is asked for.
+  void show_psk(Psk psk);
+
   // For the files of wire/tls/ alone.
   struct State;
-  const State& state() const { return *state_; }
+  State& state() const { return *state_; }
 
  private:
   explicit Tls(std::unique_ptr<State> state);

@@ -1,7 +1,9 @@
 // What a Tls is made of. For the files of wire/tls/ alone.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "wire/tls/openssl.h"
 #include "wire/tls/tls.h"
@@ -11,7 +13,16 @@ namespace dove::wire {
 struct Tls::State {
   ContextPtr context;
   bool is_server = false;
-  TlsClientOptions client;  // of a client's, without `own`
+  TlsClientOptions client;         // of a client's, without `own`
+  std::vector<PskIssuer> issuers;  // of a server's
+  std::optional<Psk> psk;          // of a client's
+};
+
+// What one handshake finds out; the SSL's app data.
+struct Shaking {
+  CertificateFacts refused;  // the peer's certificate, if it is not believed
+  std::string psk_uri;       // whose PSK was shown; it counts where the handshake went by it
+  bool psk_shown = false;    // by this client
 };
 
 // Why a certificate was not believed: X509_V_ERR_… with the peer's certificate as facts.

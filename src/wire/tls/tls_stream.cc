@@ -106,7 +106,7 @@ class Session : public std::enable_shared_from_this<Session> {
   BIO* in_ = nullptr;   // owned by ssl_
   BIO* out_ = nullptr;  // owned by ssl_
   std::string peer_;
-  CertificateFacts refused_;  // the peer's certificate, if it is not believed
+  Shaking found_;
   ReadRoom incoming_;
   std::string sending_;
   std::size_t sent_ = 0;
@@ -177,7 +177,7 @@ void Session::open() {
   CHECK(ssl_ != nullptr && in_ != nullptr && out_ != nullptr, "OpenSSL has memory");
   BIO_set_mem_eof_return(in_, -1);
   SSL_set_bio(ssl_.get(), in_, out_);
-  SSL_set_app_data(ssl_.get(), &refused_);
+  SSL_set_app_data(ssl_.get(), &found_);
   if (tls_->state().is_server) {
     SSL_set_accept_state(ssl_.get());
   } else {
@@ -200,6 +200,8 @@ void Session::go_on() {
   const int why = SSL_get_error(ssl_.get(), done);
   if (done != 1 && why != SSL_ERROR_WANT_READ) {
     Error error = why_failed();
+    // Whatever it was, the next one shows the certificate.
+    if (found_.psk_shown) tls_->state().psk.reset();
     send_pending();  // the alert that names the reason
     return fail(std::move(error));
   }
@@ -219,7 +221,10 @@ void Session::listen() {
 }
 
 void Session::succeed() {
-  if (const X509* peer = SSL_get0_peer_certificate(ssl_.get())) {
+  // By a PSK: no other sessions are resumed. Either end has shown that it has the key.
+  if (SSL_session_reused(ssl_.get()) == 1) {
+    peer_ = found_.psk_uri;
+  } else if (const X509* peer = SSL_get0_peer_certificate(ssl_.get())) {
     const CertificateFacts facts = facts_of(*peer);
     peer_ = facts.uri;
     const std::string& wanted = tls_->state().client.server_uri;
@@ -249,7 +254,7 @@ Error Session::why_failed() {
   const unsigned long queued = ERR_peek_error();
   const std::string reason = openssl_error();
   if (!tls_->state().is_server && verdict != X509_V_OK) {
-    return distrust(verdict, refused_, where_, host_);
+    return distrust(verdict, found_.refused, where_, host_);
   }
   const auto error = [&](const char* code, const std::string& message) {
     return Error{ErrorKind::kUnavailable, code, fmt::format("{}: {}", where_, message), ""};
