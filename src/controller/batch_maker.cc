@@ -76,23 +76,20 @@ Result<void> BatchMaker::admit_all(const Input& input, Committed& answer) const 
 
 // Only what a record can hold at the cluster's level is folded, so that the state is that of the
 // log. What somebody asked for is refused rather than shortened.
-Result<void> BatchMaker::write_at_level(Input& input) const {
+Result<void> BatchMaker::fit_to_level(InputKind kind, StampedEvent& event) const {
   const std::int32_t level = ledger_.state().level;
   if (level >= kNewestLevel) return {};
-  const bool happened = input.kind == InputKind::kReport || input.kind == InputKind::kFact;
-  for (StampedEvent& event : input.events) {
-    StampedEvent left = codec::at_level(event, level);
-    if (left.event == event.event) continue;
-    if (!happened) {
-      return Error{ErrorKind::kConflict, "level_needed",
-                   fmt::format("it says something that controllers of the former version cannot "
-                               "read: the cluster is at level {} until an administrator runs `dove "
-                               "upgrade finish`, and this needs level {}",
-                               level, kNewestLevel),
-                   ""};
-    }
-    event = std::move(left);
+  StampedEvent left = codec::at_level(event, level);
+  if (left.event == event.event) return {};
+  if (kind != InputKind::kReport && kind != InputKind::kFact) {
+    return Error{ErrorKind::kConflict, "level_needed",
+                 fmt::format("it says something that controllers of the former version cannot "
+                             "read: the cluster is at level {} until an administrator runs `dove "
+                             "upgrade finish`, and this needs level {}",
+                             level, kNewestLevel),
+                 ""};
   }
+  event = std::move(left);
   return {};
 }
 
@@ -118,12 +115,15 @@ Result<Committed> BatchMaker::add(Input& input) {
     answer.replayed = true;
     return answer;
   }
-  TRY(write_at_level(input));
   // Without skips_refused all events are admitted before any is applied, so none needs undoing.
-  if (!input.skips_refused) TRY(admit_all(input, answer));
+  if (!input.skips_refused) {
+    for (StampedEvent& event : input.events) TRY(fit_to_level(input.kind, event));
+    TRY(admit_all(input, answer));
+  }
   for (StampedEvent& event : input.events) {
     if (input.skips_refused) {
-      const Result<void> admitted = admit(input, event, answer);
+      Result<void> admitted = fit_to_level(input.kind, event);
+      if (admitted.ok()) admitted = admit(input, event, answer);
       if (!admitted.ok()) {
         if (!answer.first_refusal.has_value()) answer.first_refusal = admitted.error();
         continue;

@@ -41,7 +41,7 @@ class BatchMaker {
 
  private:
   Result<void> admit(const Input& input, const StampedEvent& event, Committed& answer) const;
-  Result<void> write_at_level(Input& input) const;
+  Result<void> fit_to_level(InputKind kind, StampedEvent& event) const;
   Result<void> admit_all(const Input& input, Committed& answer) const;
 
   Ledger& ledger_;
