@@ -112,6 +112,13 @@ TEST(Controller, AtAFormerLevelOnlyWhatItCanHoldIsFolded) {
   const auto asked = say(observed, InputKind::kRequest);
   ASSERT_FALSE(asked.ok());
   EXPECT_EQ(asked.error().code, "level_needed");
+  Input some;
+  some.skips_refused = true;
+  some.events = {{observed, {}}, {ExecutorContactChanged{"slurm", ExecutorContact::kMute, ""}, {}}};
+  const auto skipped = submit_and_wait(running.controller, std::move(some));
+  ASSERT_TRUE(skipped.ok());
+  EXPECT_EQ(skipped->admitted, 1);
+  EXPECT_EQ(skipped->first_refusal->code, "level_needed");
   ASSERT_TRUE(say(observed, InputKind::kFact).ok());
   ASSERT_TRUE(say(LevelRaised{kNewestLevel}, InputKind::kRequest).ok());
   ASSERT_TRUE(say(observed, InputKind::kFact).ok());
