@@ -140,6 +140,15 @@ TEST(GoldenLog, DecisionsAreTheSameAtEachLevel) {
   }
 }
 
+TEST(GoldenLog, ALogOfANewerLevelIsRefused) {
+  for (const Event& event : {Event(LevelRaised{kNewestLevel + 1}),
+                             Event(ControllerStarted{"b", "p", kNewestLevel + 1})}) {
+    std::string bytes;
+    encode(StampedEvent{event, {}}, bytes);
+    EXPECT_EQ(decode_event(bytes).error().code, "record_newer");
+  }
+}
+
 TEST(GoldenLog, WhatALevelCannotHoldIsLeftOut) {
   const StampedEvent said{
       ExecutorNodeObserved{"slurm", NodeId{1}, ExecutorNodeState::kUp, "", {"ib"}}, {}};

@@ -90,12 +90,23 @@ DOVE_RECORD_KIND(MoveNode, 110, 1)
 
 #undef DOVE_RECORD_KIND
 
+// What follows may be written in layouts that this program does not know, or mean more to others.
+template <class Ar>
+void check_level(Ar& ar, std::int32_t level) {
+  if constexpr (Ar::kReads) {
+    if (level < kFirstLevel || level > kNewestLevel) {
+      ar.fail_layout(static_cast<std::uint64_t>(level), kNewestLevel, "the cluster");
+    }
+  }
+}
+
 // -- events --------------------------------------------------------------------------------------
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ControllerStarted>& v) {
   ar(v.build, v.policy_digest);
   ar.since(2, v.level);
+  check_level(ar, v.level);
 }
 template <class Ar>
 void fields(Ar&, typename Ar::template Of<TimeReached>&) {}
@@ -291,6 +302,7 @@ void fields(Ar&, typename Ar::template Of<ClockAccepted>&) {}
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<LevelRaised>& v) {
   ar(v.level);
+  check_level(ar, v.level);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterRestored>& v) {

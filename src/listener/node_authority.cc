@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "wire/tls/psk.h"
 #include "wire/tls/sealed_box.h"
 
 namespace dove::listener {
@@ -14,9 +13,10 @@ Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
   grant.uri = uri_of(node);
   grant.now_s = now_s;
   grant.valid_s = valid_s_;
-  const wire::Authority& signer = next_ ? *next_ : authority_;
-  TRY_ASSIGN(std::string certificate, signer.issue(request_pem, grant));
-  const wire::Psk psk = wire::PskIssuer(signer).issue(grant.uri, grant.now_s + grant.valid_s);
+  TRY_ASSIGN(std::string certificate, (next_ ? *next_ : authority_).issue(request_pem, grant));
+  // An authority's own end may be nearer.
+  TRY_ASSIGN(const wire::CertificateFacts facts, wire::read_certificate(certificate));
+  const wire::Psk psk = psks_.issue(grant.uri, facts.not_after_s);
   std::string believed = authority_.credentials().chain_pem;
   if (next_) {
     believed += next_->credentials().chain_pem;
@@ -32,6 +32,7 @@ void NodeAuthority::follow(wire::Authority shown, std::optional<wire::Authority>
                            std::function<void(const std::string& node)> certified) {
   authority_ = std::move(shown);
   next_ = std::move(next);
+  psks_ = wire::PskIssuer(next_ ? *next_ : authority_);
   certified_ = std::move(certified);
 }
 

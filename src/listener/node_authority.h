@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/psk.h"
 
 namespace dove::listener {
 
@@ -26,7 +27,8 @@ class NodeAuthority {
       : authority_(std::move(authority)),
         cluster_id_(std::move(cluster_id)),
         valid_s_(valid_s),
-        is_shown_(is_shown) {}
+        is_shown_(is_shown),
+        psks_(authority_) {}
 
   // Where nodes with a certificate call.
   void listens_at(std::uint16_t port) { agents_port_ = port; }
@@ -55,6 +57,7 @@ class NodeAuthority {
   std::int64_t valid_s_ = 0;
   bool is_shown_ = false;
   std::uint16_t agents_port_ = 0;
+  wire::PskIssuer psks_;  // of who signs
 };
 
 }  // namespace dove::listener

@@ -18,6 +18,12 @@ using Json = nlohmann::json;
 constexpr std::size_t kFileBytesMax = 256 << 10;
 constexpr std::int64_t kLeastLeft_s = 2;
 
+// Absent, and of another type: "".
+std::string text_of(const Json& object, const char* name) {
+  const Json value = object.is_object() ? object.value(name, Json()) : Json();
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
 }  // namespace
 
 Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
@@ -99,17 +105,13 @@ Result<std::string> Uplink::certificate_request() const {
 }
 
 Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
-  const auto text = [&](const char* name) {
-    const Json value = answer.value(name, Json());
-    return value.is_string() ? value.get<std::string>() : std::string();
-  };
   const Json port = answer.value("agents_port", Json());
   const bool known = port.is_number_unsigned() && port <= 65'535 && port != 0;
   if (!known) {
     return Error{ErrorKind::kInvalid, "malformed_answer",
                  "the controller's answer names no port for agents", ""};
   }
-  const std::string certificate = text("certificate");
+  const std::string certificate = text_of(answer, "certificate");
   TRY_ASSIGN(const wire::CertificateFacts facts, wire::read_certificate(certificate));
   if (facts.not_after_s <= now_s || facts.not_before_s > now_s) {
     return Error{ErrorKind::kUnavailable, "wrong_clock",
@@ -125,7 +127,7 @@ Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
   place.is_stale = place.is_stale || number != place.agents.port;
   place.agents.port = number;
   place.is_known = true;
-  TRY(show(certificate, text("authority")));
+  TRY(show(certificate, text_of(answer, "authority")));
   show_psk(answer.value("psk", Json()), facts.not_after_s);
   uri_ = facts.uri;
   from_s_ = now_s;
@@ -137,13 +139,8 @@ Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
 
 // A controller of a former version gives none.
 void Uplink::show_psk(const Json& given, std::int64_t until_s) {
-  const auto text = [&](const char* name) {
-    return given.is_object() && given.contains(name) && given[name].is_string()
-               ? given[name].get<std::string>()
-               : std::string();
-  };
-  wire::Psk psk{text("identity"), "", until_s};
-  Result<std::string> key = wire::from_base64(text("key"));
+  wire::Psk psk{text_of(given, "identity"), "", until_s};
+  Result<std::string> key = wire::from_base64(text_of(given, "key"));
   if (psk.identity.empty() || !key.ok() || key->empty()) return;
   psk.key = std::move(*key);
   tls_->show_psk(std::move(psk));
