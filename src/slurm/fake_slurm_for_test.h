@@ -1,5 +1,5 @@
-// A Slurm with one node n1 of four devices, in memory. It gives one device to whoever asks for it,
-// if it is free.
+// A Slurm with one node n1 of four devices, in memory. It gives devices to whoever asks for them,
+// if they are free.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,12 @@ class FakeSlurm : public SlurmCluster {
   Result<std::int64_t> ask(const Ask& ask) override {
     ++asked;
     if (!refusal.code.empty()) return refusal;
-    std::vector<int> devices;
-    if (!ask.gres.empty()) devices.push_back(ask.gres.at(6) - '0');  // "gpu:h_2:1"
+    const bool is_up = state.nodes.front().state == NodeSeen::State::kUp;
+    if (!is_up) return Error{ErrorKind::kConflict, "no_room", "drained", ""};
+    std::vector<int> devices;  // "gpu:h_2:1,gpu:h_3:1"
+    for (std::size_t at = 0; (at = ask.gres.find("h_", at)) != std::string::npos; at += 2) {
+      devices.push_back(ask.gres.at(at + 2) - '0');
+    }
     for (const int device : devices) {
       if (holder(device) != nullptr) return Error{ErrorKind::kConflict, "no_room", "busy", ""};
     }

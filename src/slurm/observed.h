@@ -73,6 +73,7 @@ struct GateSeen {
   int cpus = 1;  // on all nodes
   int gpus_per_node = 0;
   std::int64_t memory_per_node = 0;
+  bool is_exclusive = false;   // it gets its nodes whole
   std::string nodes_wanted;    // a hostlist, as the next
   std::string nodes_excluded;  //
   std::string features;        // all of them: "h200&nvlink"

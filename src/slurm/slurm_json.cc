@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "codec/json.h"
+#include "slurm/gate/gate_seen.h"
 #include "slurm/gate/mark.h"
 #include "slurm/gres.h"
+#include "slurm/json_values.h"
 #include "text/utf8.h"
 
 namespace dove::slurm {
@@ -25,7 +26,6 @@ constexpr std::size_t kJobsMax = 1'000'000;
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr std::int64_t kCoresMax = 65'536;  // of a node
 constexpr std::int64_t kMemoryMax_mib = std::int64_t{1} << 40;
-constexpr std::int64_t kNiceMax = 1'000'000;  // as the controller takes it
 
 Error not_understood(std::string what) {
   return Error{ErrorKind::kInvalid, "slurm_output",
@@ -33,51 +33,6 @@ Error not_understood(std::string what) {
                            "that dove does not know (tested: 22.05)",
                            what),
                ""};
-}
-
-// Absent, null and of another type: "".
-std::string text_of(const json& object, const char* name) {
-  const auto at = object.find(name);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
-// A plain number, null for "not set", or (since 23.02) {"set": true, "infinite": false, "number":
-// 7}.
-std::optional<std::int64_t> number_of(const json& object, const char* name) {
-  const auto at = object.find(name);
-  if (at == object.end()) return std::nullopt;
-  const json* value = &*at;
-  if (value->is_object()) {
-    if (!value->value("set", false) || value->value("infinite", false)) return std::nullopt;
-    const auto inner = value->find("number");
-    if (inner == value->end()) return std::nullopt;
-    value = &*inner;
-  }
-  if (!value->is_number_integer()) return std::nullopt;
-  const std::int64_t number = value->get<std::int64_t>();
-  return number < 0 ? std::nullopt : std::optional(number);
-}
-
-// A word, or (since 23.02) a list of them; in capitals.
-std::vector<std::string> words_of(const json& object, const char* name) {
-  std::vector<std::string> words;
-  const auto at = object.find(name);
-  if (at == object.end()) return words;
-  if (at->is_string()) words.push_back(at->get<std::string>());
-  if (at->is_array()) {
-    for (const json& word : *at) {
-      if (word.is_string()) words.push_back(word.get<std::string>());
-    }
-  }
-  for (std::string& word : words) {
-    std::transform(word.begin(), word.end(), word.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  }
-  return words;
-}
-
-bool has_word(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // Users name their jobs with any bytes, and Slurm prints them as they are.
@@ -270,166 +225,6 @@ bool asks_for_devices(const json& object) {
     if (text_of(object, name).find("gpu") != std::string::npos) return true;
   }
   return text_of(object, "tres_alloc_str").find("gres/gpu") != std::string::npos;
-}
-
-// "gres:gpu:2,gres:nic:1" or "gpu=2": the number of GPUs. None: it is not understood.
-std::optional<int> gpus_in(std::string_view request) {
-  int gpus = 0;
-  while (!request.empty()) {
-    std::string_view part = request.substr(0, request.find(','));
-    request.remove_prefix(std::min(part.size() + 1, request.size()));
-    if (part.starts_with("gres:") || part.starts_with("gres/")) part.remove_prefix(5);
-    if (!part.starts_with("gpu")) continue;
-    part.remove_prefix(3);
-    int count = 1;
-    if (!part.empty()) {
-      if (part[0] != ':' && part[0] != '=') continue;  // "gpu_mem"
-      const auto end = std::from_chars(part.data() + 1, part.data() + part.size(), count);
-      // The gate took the types out.
-      if (end.ec != std::errc() || end.ptr != part.data() + part.size() || count < 0) {
-        return std::nullopt;
-      }
-    }
-    if (count > kDevicesMax - gpus) return std::nullopt;
-    gpus += count;
-  }
-  return gpus;
-}
-
-// "gres:gpu:4" or "gpu=4" of --cpus-per-gpu and --mem-per-gpu: so much for each. None: it is not
-// understood.
-std::optional<std::int64_t> amount_by_gpu(std::string_view text) {
-  if (text.starts_with("gres:") || text.starts_with("gres/")) text.remove_prefix(5);
-  if (!text.starts_with("gpu:") && !text.starts_with("gpu=")) return std::nullopt;
-  text.remove_prefix(4);
-  std::int64_t amount = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), amount);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || amount < 0) {
-    return std::nullopt;
-  }
-  return amount;
-}
-
-// As Slurm 22.05 reckons it: a node has at least so many CPUs, and so much memory, for its GPUs.
-void read_by_gpu(const json& object, GateSeen& gate,
-                 const std::function<void(const char*)>& cannot) {
-  constexpr std::int64_t kCpusMax = 1 << 20;
-  if (const std::string text = text_of(object, "cpus_per_tres"); !text.empty()) {
-    const auto cpus = amount_by_gpu(text);
-    if (!cpus || *cpus > kCpusMax) return cannot("CPUs by GPU in a form that is not understood");
-    const std::int64_t all = *cpus * gate.gpus_per_node * gate.nodes;
-    gate.cpus = static_cast<int>(std::clamp<std::int64_t>(all, gate.cpus, 1 << 30));
-  }
-  if (const std::string text = text_of(object, "memory_per_tres"); !text.empty()) {
-    const auto memory = amount_by_gpu(text);
-    if (!memory) return cannot("memory by GPU in a form that is not understood");
-    gate.memory_per_node = std::min(*memory, kMemoryMax_mib) * gate.gpus_per_node;
-  }
-  if (number_of(object, "threads_per_core").value_or(0) != 0) {
-    cannot("a number of threads of a core (--threads-per-core, --hint)");
-  }
-}
-
-// In MiB; what is said by GPU counts before what is said by CPU, which may be Slurm's default.
-std::int64_t memory_of(const json& object, const GateSeen& gate) {
-  if (const auto memory = number_of(object, "memory_per_node").value_or(0); memory > 0) {
-    return memory;
-  }
-  if (gate.memory_per_node > 0) return gate.memory_per_node;
-  const std::int64_t per_cpu = number_of(object, "memory_per_cpu").value_or(0);
-  return std::min(per_cpu, kMemoryMax_mib) * (gate.cpus / gate.nodes);
-}
-
-// What a node of the job has to give; gate.cannot says what we do not place.
-void read_shape(const json& object, GateSeen& gate) {
-  const auto number = [&](const char* name, std::int64_t otherwise) {
-    constexpr std::int64_t kMost = 1 << 30;
-    return static_cast<int>(std::min(number_of(object, name).value_or(otherwise), kMost));
-  };
-  gate.nodes = std::max(number("node_count", 1), 1);
-  // Of a waiting job with -n and without -N Slurm tells as many nodes as CPUs. Each has a task.
-  if (const int said = number("tasks", 0); said > 0) gate.nodes = std::min(gate.nodes, said);
-  const int tasks = std::max(number("tasks", 1), 1);
-  gate.cpus = std::max(number("cpus", 1), 1);
-  const int most = number("max_nodes", 0);
-  const auto cannot = [&](const char* what) {
-    if (gate.cannot.empty()) gate.cannot = what;
-  };
-  if (most > gate.nodes) cannot("a number of nodes that Slurm is to choose (--nodes=MIN-MAX)");
-  if (gate.nodes > 1 && (gate.cpus % gate.nodes != 0 || tasks % gate.nodes != 0)) {
-    cannot("other CPUs or tasks on one node than on the next");
-  }
-  const auto gpus = [&](const char* name, int times) {
-    const std::string text = text_of(object, name);
-    const std::optional<int> count = gpus_in(text);
-    if (!count) return cannot("GPUs in a form that is not understood");
-    const std::int64_t all = gate.gpus_per_node + std::int64_t{*count} * times;
-    if (all > kDevicesMax) return cannot("more GPUs than a node can have");
-    gate.gpus_per_node = static_cast<int>(all);
-    if (text.find("gpu") == std::string::npos && !text.empty()) {
-      cannot("generic resources other than GPUs");
-    }
-  };
-  gpus("tres_per_node", 1);
-  gpus("tres_per_task", std::max(tasks / gate.nodes, 1));
-  if (gate.nodes > 1 && !text_of(object, "tres_per_job").empty()) {
-    cannot("GPUs of the whole job on several nodes (--gpus): name those of a node (--gres)");
-  }
-  gpus("tres_per_job", 1);
-  if (!text_of(object, "tres_per_socket").empty()) cannot("GPUs by socket");
-  read_by_gpu(object, gate, cannot);
-  const std::int64_t memory = memory_of(object, gate);
-  if (memory == 0) cannot("all the memory of its nodes (give --mem)");
-  gate.memory_per_node = std::min(memory, kMemoryMax_mib) * kMebibyte;
-  const std::string shared = text_of(object, "shared");
-  if (!shared.empty() && shared != "shared") {
-    cannot("nodes of its own (--exclusive)");
-  }
-  if (!text_of(object, "resv_name").empty()) cannot("a reservation of Slurm's");
-  if (!text_of(object, "licenses").empty()) cannot("licences of Slurm's");
-  if (number_of(object, "het_job_id").value_or(0) != 0) cannot("a heterogeneous job");
-}
-
-// 22.05 writes what is below 0 as an unsigned number of 32 bits.
-std::int64_t nice_of(const json& object) {
-  const auto at = object.find("nice");
-  const bool is_plain = at != object.end() && at->is_number_integer();
-  std::int64_t nice = is_plain ? at->get<std::int64_t>() : number_of(object, "nice").value_or(0);
-  if (nice > INT32_MAX) nice -= 1LL << 32;
-  return std::clamp<std::int64_t>(nice, -kNiceMax, kNiceMax);
-}
-
-// What the gate has to know. Slurm's own words for "not said" are null.
-GateSeen read_gate(const json& object) {
-  GateSeen gate;
-  const auto number = [&](const char* name) { return number_of(object, name).value_or(0); };
-  const auto flag = [&](const char* name) {
-    const auto at = object.find(name);
-    return at != object.end() && (at->is_boolean() ? at->get<bool>() : number(name) != 0);
-  };
-  gate.is_held = number("priority") == 0;
-  gate.is_batch = flag("batch_flag");
-  gate.may_requeue = flag("requeue");
-  gate.restarts = static_cast<int>(std::min<std::int64_t>(number("restart_cnt"), 1 << 30));
-  gate.wait_status = static_cast<int>(number("exit_code") & 0xffff);
-  gate.submitted_s = number("submit_time");
-  gate.begins_s = number("eligible_time");
-  gate.limit_minutes = number("time_limit");
-  gate.nice = nice_of(object);
-  gate.qos = text_of(object, "qos");
-  gate.reason = text_of(object, "state_reason");
-  gate.comment = text_of(object, "comment");
-  gate.array_tasks = text_of(object, "array_task_string");
-  gate.array_job = number("array_job_id");
-  const auto task = number_of(object, "array_task_id");
-  gate.handle = gate.array_job != 0 && task ? fmt::format("{}_{}", gate.array_job, *task)
-                                            : std::to_string(number("job_id"));
-  gate.depends = !text_of(object, "dependency").empty();
-  gate.nodes_wanted = text_of(object, "required_nodes");
-  gate.nodes_excluded = text_of(object, "excluded_nodes");
-  gate.features = text_of(object, "features");
-  read_shape(object, gate);
-  return gate;
 }
 
 Result<JobSeen> read_job(const json& object, const std::vector<NodeSeen>& nodes) {

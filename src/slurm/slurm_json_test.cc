@@ -222,6 +222,14 @@ TEST(SlurmJson, CpusAndMemoryByGpu) {
   EXPECT_EQ(nodes.cpus, 8);
 }
 
+TEST(SlurmJson, AJobWithNodesOfItsOwn) {
+  EXPECT_FALSE(at_the_gate("").is_exclusive);
+  const GateSeen one = at_the_gate(R"(, "shared": "none", "memory_per_cpu": null)");
+  EXPECT_TRUE(one.is_exclusive);
+  EXPECT_EQ(one.cannot, "") << "it needs no --mem: all of it is its own";
+  EXPECT_NE(at_the_gate(R"(, "shared": "user")").cannot, "");
+}
+
 TEST(SlurmJson, WhatTheGateCannotPlace) {
   EXPECT_EQ(at_the_gate("").cannot, "");
   EXPECT_EQ(at_the_gate(R"(, "tres_per_task": "gres:gpu:2", "tasks": 4)").gpus_per_node, 8);

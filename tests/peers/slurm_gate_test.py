@@ -114,6 +114,19 @@ class Gate(SharedNodes):
         self.assertEqual((len(placement["cores"]), placement["memory_bytes"]), (4, 140 << 20))
         self.assertIn("cpu=4,mem=140M", self.lab.run(f"scontrol show job {job}"))
 
+    def test_an_exclusive_job_waits_for_a_node_of_its_own(self):
+        first = self.gated("--gres=gpu:1", "-w", "n0")
+        self.in_its_place(first)
+        job = self.gated("--exclusive", "--gres=gpu:1", "-w", "n0")
+        ours = self.known_as(job)
+        self.assertEqual(self.cluster.job(ours)["state"], "waiting")
+        self.lab.run(f"scancel {first}")
+        self.assertEqual(len(self.in_its_place(job)), GPUS)
+        second = self.gated("--gres=gpu:1", "-w", "n0")
+        self.assertEqual(self.cluster.job(self.known_as(second))["state"], "waiting")
+        self.lab.run(f"scancel {job}")
+        self.in_its_place(second)
+
     def test_a_job_that_is_over_before_anybody_looks(self):
         job = self.gated("--gres=gpu:1", script="true")
         found = self.cluster.wait(self.known_as(job), 40)
@@ -266,7 +279,7 @@ class Gate(SharedNodes):
         self.assertEqual(len(set().union(*held)), 3)
 
     def test_what_the_gate_cannot_place_stays_held_and_says_so(self):
-        job = self.gated("--exclusive")
+        job = self.gated("--exclusive=user")
         until(lambda: "exclusive" in self.lab.run(f"squeue -h -j {job} -o %k"), 30, "our words")
         self.assertEqual(self.state(job), "PENDING")
 

@@ -47,6 +47,7 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
   fields.integer("gpus", job.gpus, 0, 1024);
   fields.text("gpu_model", job.gpu_model);
   fields.bytes("memory", job.memory_bytes);
+  fields.boolean("exclusive", job.exclusive);
   fields.integer("time_limit_s", job.time_limit_s, 0, kSecondsMax);
   fields.texts("features", job.features, kFeatureRule, kFeaturesMax);
   fields.texts("nodes_wanted", job.nodes_wanted, kNameRule, kNodesMax);
@@ -83,6 +84,7 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   group.per_task.gpu_model = job.gpus > 0 ? job.gpu_model : "";
   group.per_task.memory_bytes = job.memory_bytes;
   spec.groups.push_back(std::move(group));
+  spec.exclusive = job.exclusive;
   if (job.time_limit_s > 0) spec.time_limit = seconds(job.time_limit_s + kLimitMargin_s);
   spec.features = job.features;
   spec.nodes_wanted = job.nodes_wanted;

@@ -33,6 +33,7 @@ struct WaitingJob {
   std::int32_t gpus = 0;
   std::string gpu_model;
   std::int64_t memory_bytes = 0;
+  bool exclusive = false;         // whole nodes
   std::int64_t time_limit_s = 0;  // 0: none
   std::vector<std::string> features;
   std::vector<std::string> nodes_wanted;

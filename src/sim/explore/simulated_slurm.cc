@@ -76,15 +76,16 @@ void SimulatedSlurm::next_job() {
   if (one_in(2)) {
     begin_open(devices);
   } else {
-    begin_gated(devices);
+    const std::int64_t id = begin_gated(devices, !one_in(4));
+    if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_cancels(id); });
   }
   agenda_.in(some(kHour_us / 4), [this] { next_job(); });
 }
 
-void SimulatedSlurm::begin_open(int devices) {
+std::int64_t SimulatedSlurm::begin_open(int devices) {
   const std::string& node = nodes_[random_.below(nodes_.size())].name;
   std::vector<int> free = free_on(node);
-  if (static_cast<int>(free.size()) < devices || !is_up(node)) return;
+  if (static_cast<int>(free.size()) < devices || !is_up(node)) return 0;
   free.resize(static_cast<std::size_t>(devices));
   const std::int64_t id = ++ids_;
   Record& job = jobs_[id];
@@ -94,9 +95,10 @@ void SimulatedSlurm::begin_open(int devices) {
   job.node = node;
   ++jobs_begun_;
   run(id, std::move(free));
+  return id;
 }
 
-void SimulatedSlurm::begin_gated(int devices) {
+std::int64_t SimulatedSlurm::begin_gated(int devices, bool may_requeue) {
   const std::int64_t id = ++ids_;
   Record& job = jobs_[id];
   job.devices_wanted = devices;
@@ -108,13 +110,13 @@ void SimulatedSlurm::begin_gated(int devices) {
   job.seen.mark = "dovetail-gate";
   slurm::GateSeen& gate = job.seen.gate.emplace();
   gate.is_held = gate.is_batch = true;
-  gate.may_requeue = !one_in(4);
+  gate.may_requeue = may_requeue;
   gate.submitted_s = now_s();
   gate.handle = std::to_string(id);
   gate.gpus_per_node = devices;
   gate.memory_per_node = kMemory_bytes;
   ++gate_jobs_begun_;
-  if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_cancels(id); });
+  return id;
 }
 
 void SimulatedSlurm::user_cancels(std::int64_t id) {
@@ -154,6 +156,8 @@ bool SimulatedSlurm::is_up(const std::string& node) const {
 // As long as nobody holds it again.
 void SimulatedSlurm::try_start(std::int64_t id) {
   Record& job = jobs_.at(id);
+  // Let go without a place it may start anywhere.
+  if (job.node.empty()) job.node = nodes_[random_.below(nodes_.size())].name;
   std::vector<int> free = free_on(job.node);
   if (static_cast<int>(free.size()) < job.devices_wanted || !is_up(job.node)) {
     return in(some(5 * kSecond_us), id, [this, id] { try_start(id); });
@@ -161,12 +165,14 @@ void SimulatedSlurm::try_start(std::int64_t id) {
   // The prolog: without a place for this very start it waits again.
   const slurm::GateMark mark = slurm::read_mark(job.seen.mark);
   if (mark.job == 0 || mark.restarts != job.seen.gate->restarts) {
+    job.node.clear();
     ++job.seen.gate->restarts;
     job.seen.gate->is_held = true;
     return;
   }
   if (!gives_lowest_) std::reverse(free.begin(), free.end());
   free.resize(static_cast<std::size_t>(job.devices_wanted));
+  std::sort(free.begin(), free.end());
   TaskFacts& task = job.task.emplace();
   task.node = number_of(job.node);
   task.job = static_cast<std::uint64_t>(mark.job);
@@ -301,7 +307,7 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   job.seen.started_s = now_s();
   job.seen.held = {{ask.node, {}, wanted, 0}};
   ++given_;
-  if (ask.name.starts_with(slurm::kFence_name)) {
+  if (ask.name.starts_with(slurm::kFence_name) && ask.limit_minutes > 0) {
     in(ask.limit_minutes * 60 * kSecond_us, id, [this, id] { jobs_.erase(id); });
   }
   if (ask.is_marked_by_gate) {

@@ -39,6 +39,11 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   void start();
   // No jobs of its users any more, and no faults.
   void stop() { stopped_ = true; }
+  // What its users do. A job in the open partition starts at once, on some node, and there is none
+  // (0) without room for it; one at the gate waits.
+  std::int64_t begin_open(int devices);
+  std::int64_t begin_gated(int devices, bool may_requeue);
+  void user_cancels(std::int64_t id);
   std::uint64_t jobs_begun() const { return jobs_begun_; }
   std::uint64_t gate_jobs_begun() const { return gate_jobs_begun_; }
   std::uint64_t placeholders_given() const { return given_; }
@@ -70,7 +75,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   struct Record {
     slurm::JobSeen seen;
     int devices_wanted = 0;
-    std::string node;  // it may start there alone
+    std::string node;  // it may start there alone; "": anywhere
     std::uint64_t turn =
         0;  // counts its starts and ends: what was planned for one is not another's
     std::optional<TaskFacts> task;  // of the ledger, as which it runs
@@ -78,9 +83,6 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   using Records = std::map<std::int64_t, Record>;
 
   void next_job();
-  void begin_open(int devices);
-  void begin_gated(int devices);
-  void user_cancels(std::int64_t id);
   std::vector<int> free_on(const std::string& node) const;
   std::uint32_t number_of(const std::string& node) const;
   bool is_up(const std::string& node) const;

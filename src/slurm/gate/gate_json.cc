@@ -91,6 +91,7 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
       {"gpus", gate.gpus_per_node},
       {"gpu_model", line_of(read_mark(job.mark).model)},
       {"memory_bytes", gate.memory_per_node},
+      {"exclusive", gate.is_exclusive},
       {"time_limit_s", gate.limit_minutes * 60},
       {"features", split(gate.features, "&,")},
       {"nodes_wanted", wanted},

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "slurm/gate/difference.h"
 #include "slurm/gres.h"
 #include "text/hostlist.h"
 
@@ -42,13 +43,6 @@ GatePutBack back(const JobSeen& job, std::string why) {
           std::move(why)};
 }
 
-const HeldOnNode* held_on(const JobSeen& job, const std::string& node) {
-  for (const HeldOnNode& held : job.held) {
-    if (held.node == node) return &held;
-  }
-  return nullptr;
-}
-
 std::vector<int> sorted(std::vector<int> list) {
   std::sort(list.begin(), list.end());
   return list;
@@ -57,39 +51,6 @@ std::vector<int> sorted(std::vector<int> list) {
 // Its adapter was ended before it could mark it, or somebody has taken the name.
 bool is_unmarked_fence(const JobSeen& job, const std::string& cluster) {
   return job.mark.empty() && job.name.starts_with(kFence_name) && job.name.ends_with("@" + cluster);
-}
-
-// "" : it has no more cores and memory there than the ledger gave it. Slurm gives whole cores, and
-// for each task of its own, where a CPU is one of a core's threads.
-std::string excess(const HeldOnNode& held, const Wanted& wanted, const NodeSeen* node) {
-  const std::int64_t times = node == nullptr ? 1 : std::max(node->threads_per_core, 1);
-  if (held.cores.size() > wanted.cores.size() * static_cast<std::size_t>(times)) {
-    return fmt::format("Slurm gave {} cores of {} in place of {}", held.cores.size(), held.node,
-                       wanted.cores.size());
-  }
-  if (held.memory_bytes / times > wanted.memory_bytes) {
-    return fmt::format("Slurm gave {} MiB of {} in place of {}", held.memory_bytes >> 20, held.node,
-                       wanted.memory_bytes >> 20);
-  }
-  return "";
-}
-
-// "" : it holds on each of the nodes what the ledger gave it, and nothing elsewhere.
-std::string difference(const JobSeen& job, const Keys& keys, const Observed& observed) {
-  if (job.held.size() != keys.size()) {
-    return fmt::format("Slurm started it on {} nodes in place of {}", job.held.size(), keys.size());
-  }
-  for (const Wanted* one : keys) {
-    const HeldOnNode* held = held_on(job, one->key.node);
-    if (held == nullptr) return fmt::format("Slurm started it elsewhere than on {}", one->key.node);
-    const bool same_devices = job.devices_known && sorted(held->devices) == sorted(one->devices);
-    std::string more = excess(*held, *one, observed.find_node(held->node));
-    if (same_devices && !more.empty()) return more;
-    if (same_devices) continue;
-    return fmt::format("Slurm gave devices {} of {} in place of {}", fmt::join(held->devices, ","),
-                       one->key.node, fmt::join(one->devices, ","));
-  }
-  return "";
 }
 
 class GatePlanner {
@@ -405,7 +366,8 @@ class GatePlanner {
     for (const Wanted* wanted : *one.keys) {
       if (wanted->devices.empty()) continue;
       busy_.insert(wanted->key.node);
-      fenced = fence(one, *wanted) && fenced;
+      // A fence would keep off one that wants the node to itself, and nothing else is free there.
+      fenced = (one.job->gate->is_exclusive || fence(one, *wanted)) && fenced;
     }
     report(*one.keys, PlaceholderState::kAsked, 0, "");
     if (fenced && one.job->gate->is_held) place(one);

@@ -360,5 +360,20 @@ TEST_F(GatePlanTest, TheLedgerIsToldWhatItCannotPlace) {
   EXPECT_NE(why_not_placed(job()), "");
 }
 
+// Slurm gives it the devices that it asked for; the ledger all of the node.
+TEST_F(GatePlanTest, AJobWithTheNodeToItselfIsNotKeptOffByAFence) {
+  job().gate->is_exclusive = true;
+  wanted[0].devices = {0, 1, 2, 3};
+  EXPECT_EQ(plan().place.size(), 1u);
+  EXPECT_TRUE(plan().fences.empty());
+  starts({1});
+  job().held[0].memory_bytes = 200 << 20;
+  EXPECT_TRUE(plan().put_back.empty());
+  EXPECT_EQ(plan().confirmed, std::set<std::int64_t>{5});
+  EXPECT_EQ(plan().reports.at(0).devices, (std::vector<int>{0, 1, 2, 3}));
+  wanted[0].devices = {0, 2};  // what was lent
+  EXPECT_EQ(plan().put_back.size(), 1u);
+}
+
 }  // namespace
 }  // namespace dove::slurm

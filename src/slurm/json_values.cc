@@ -1,0 +1,51 @@
+#include "slurm/json_values.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace dove::slurm {
+
+using nlohmann::json;
+
+std::string text_of(const json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::optional<std::int64_t> number_of(const json& object, const char* name) {
+  const auto at = object.find(name);
+  if (at == object.end()) return std::nullopt;
+  const json* value = &*at;
+  if (value->is_object()) {
+    if (!value->value("set", false) || value->value("infinite", false)) return std::nullopt;
+    const auto inner = value->find("number");
+    if (inner == value->end()) return std::nullopt;
+    value = &*inner;
+  }
+  if (!value->is_number_integer()) return std::nullopt;
+  const std::int64_t number = value->get<std::int64_t>();
+  return number < 0 ? std::nullopt : std::optional(number);
+}
+
+std::vector<std::string> words_of(const json& object, const char* name) {
+  std::vector<std::string> words;
+  const auto at = object.find(name);
+  if (at == object.end()) return words;
+  if (at->is_string()) words.push_back(at->get<std::string>());
+  if (at->is_array()) {
+    for (const json& word : *at) {
+      if (word.is_string()) words.push_back(word.get<std::string>());
+    }
+  }
+  for (std::string& word : words) {
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  }
+  return words;
+}
+
+bool has_word(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace dove::slurm
