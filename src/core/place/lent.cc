@@ -37,6 +37,9 @@ Held held_by(const Executor& executor, const Node& node, const IdMap<JobId, Job>
   for (const JobId id : node.jobs) {
     const auto job = jobs->find(id);
     if (job == jobs->end() || job->second.spec->executor != executor.name) continue;
+    // A search for victims puts jobs on nodes to which a place there is promised: they have not
+    // begun, and may have no attempt yet.
+    if (job->second.attempts.empty()) continue;
     for (const PlacementRecord& record : job->second.attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
       held.cores += static_cast<std::int64_t>(record.placement->cores.size());

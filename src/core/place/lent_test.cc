@@ -88,5 +88,17 @@ TEST_F(Lent, WhatItHoldsCountsAndWhatOursHoldDoesNot) {
   EXPECT_EQ(books().cores.size(), 1u);
 }
 
+// As in a search for victims, where the node is as it will be.
+TEST_F(Lent, AJobThatIsPromisedAPlaceThereHasBegunNothing) {
+  slurm.lendable = {{{"n1"}, {0}, 5, -1}};
+  declare();
+  const JobId waits = cluster.submit(job());
+  Node node = cluster.node(1);
+  node.jobs.push_back(waits);
+  const auto lent = lent_books(slurm, node, &cluster.state.jobs, view_of(node));
+  ASSERT_TRUE(lent.has_value());
+  EXPECT_EQ(lent->cores.size(), 5u);
+}
+
 }  // namespace
 }  // namespace dove::core
