@@ -24,7 +24,7 @@
 #include "slurm/gate/scheduler_wake.h"
 #include "slurm/rest_cluster.h"
 #include "slurm/slurm_json.h"
-#include "slurm/steps.h"
+#include "slurm/works/steps.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "text/hostlist.h"

@@ -13,6 +13,9 @@ namespace {
 
 // The placeholders that are asked for before the next look at Slurm.
 constexpr int kSubmissionsMax = 64;
+// A standing fence that Slurm refused is asked for again. Until then placeholders pin devices
+// there.
+constexpr std::int64_t kFenceAgain_s = 30;
 
 bool holds(const JobSeen& job) {
   return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
@@ -109,7 +112,7 @@ bool Adapter::observe(Look look) {
 // It holds what the ledger gave away, or keeps it from others for a moment.
 bool Adapter::is_ours(const JobSeen& job) const {
   return is_placeholder(job, options_.cluster) || is_fence(job, options_.cluster) ||
-         gate_confirmed_.contains(job.id);
+         is_standing_fence(job, options_.cluster) || gate_confirmed_.contains(job.id);
 }
 
 SyncRequest Adapter::request() {
@@ -294,6 +297,52 @@ void Adapter::drain(const std::vector<WantedDrain>& wanted) {
   }
 }
 
+DevicesOfNodes Adapter::kept() const {
+  DevicesOfNodes all = kept_devices(lent_, observed_.nodes);
+  const DevicesOfNodes fenced = fenced_devices(observed_, options_.cluster);
+  for (const Wanted& one : *wanted_) {
+    const auto here = fenced.find(one.key.node);
+    if (here == fenced.end() || !one.foreign_job.empty()) continue;
+    for (const int device : one.devices) {
+      if (here->second.contains(device)) all[one.key.node].insert(device);
+    }
+  }
+  return all;
+}
+
+Plan Adapter::plan_placeholders(std::int64_t now_s) const {
+  DevicesOfNodes kept = this->kept();
+  for (const auto& [node, at_s] : no_fence_s_) kept.erase(node);
+  return plan(observed_, *wanted_, kept, memory_, options_.cluster, now_s);
+}
+
+bool Adapter::keep_fences() {
+  const std::int64_t now_s = clock_() / 1'000'000;
+  std::erase_if(no_fence_s_, [&](const auto& one) { return now_s - one.second >= kFenceAgain_s; });
+  const StandingPlan plan = plan_standing_fences(observed_, kept(), options_.cluster);
+  bool changed = false;
+  for (const std::int64_t id : plan.release) {
+    const Result<void> released = slurm_.release(id);
+    telemetry::log(telemetry::Level::kInfo, "standing_fence_released",
+                   {{"slurm_job", id}, {"why_not", released.ok() ? "" : released.error().message}});
+    changed = changed || released.ok();
+  }
+  int asked = 0;
+  for (const Ask& ask : plan.ask) {
+    if (no_fence_s_.contains(ask.node)) continue;
+    if (++asked > kSubmissionsMax) return true;
+    const Result<std::int64_t> id = slurm_.ask(ask);
+    telemetry::log(id.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning, "standing_fence",
+                   {{"node", ask.node},
+                    {"gres", ask.gres},
+                    {"slurm_job", id.ok() ? *id : 0},
+                    {"why_not", id.ok() ? "" : id.error().message}});
+    changed = changed || id.ok();
+    if (!id.ok()) no_fence_s_[ask.node] = now_s;
+  }
+  return changed;
+}
+
 CycleEnd Adapter::cycle(Look look) {
   CycleEnd end;
   if (look != Look::kNone) slurm_answers_ = observe(look);
@@ -301,7 +350,7 @@ CycleEnd Adapter::cycle(Look look) {
   const std::int64_t now_s = clock_() / 1'000'000;
   if (end.slurm_answers && wanted_) {
     // What the placeholders are like; what is to be done waits for the controller's answer.
-    Plan now = plan(observed_, *wanted_, memory_, options_.cluster, now_s);
+    Plan now = plan_placeholders(now_s);
     reports_ = std::move(now.reports);
   }
   std::vector<WorkReport> gate_works;
@@ -336,11 +385,14 @@ CycleEnd Adapter::cycle(Look look) {
   seen_ = answer->version;
   wanted_ = std::move(answer->wanted);
   works_ = std::move(answer->works);
+  lent_ = std::move(answer->lent);
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();
   if (look == Look::kAll) drain(answer->drains);
-  end.changed = carry_out(plan(observed_, *wanted_, memory_, options_.cluster, now_s)) || !taken;
+  // Before placeholders: what is kept is not theirs to ask for.
+  end.changed = keep_fences() || !taken;
+  end.changed = carry_out(plan_placeholders(now_s)) || end.changed;
   end.changed = carry_out(look_at_works()) || end.changed;
   if (gate_ != nullptr) {
     // After the report: the ledger is to place jobs by what is free now, and hears of the gate from

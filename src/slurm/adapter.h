@@ -21,7 +21,7 @@
 #include "slurm/gate/gate_keeper.h"
 #include "slurm/plan.h"
 #include "slurm/sync.h"
-#include "slurm/works.h"
+#include "slurm/works/works.h"
 
 namespace dove::slurm {
 
@@ -79,6 +79,10 @@ class Adapter {
   bool carry_out(const WorkPlan& plan);
   bool begin(const WantedWork& work);
   void drain(const std::vector<WantedDrain>& wanted);
+  // What Slurm is not lent, and what it is lent from now on but work of ours has still.
+  DevicesOfNodes kept() const;
+  bool keep_fences();
+  Plan plan_placeholders(std::int64_t now_s) const;
   void log_trouble(std::string& last, const char* event, const std::string& now) const;
 
   SlurmCluster& slurm_;
@@ -96,6 +100,8 @@ class Adapter {
   std::map<PlaceholderKey, std::string> not_begun_;  // why; while they are wanted
   std::string told_;                                 // the last report that the controller took
   PlanMemory memory_;
+  Lent lent_;                                       // of the last answer
+  std::map<std::string, std::int64_t> no_fence_s_;  // by node: when a standing fence was refused
   std::map<std::int64_t, std::vector<HeldOnNode>>
       last_held_;                               // by job, when its devices were known
   std::map<std::string, std::string> drained_;  // the last change of each node's drain

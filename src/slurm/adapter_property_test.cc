@@ -1,9 +1,10 @@
 // The adapter among failures: Slurm and the controller fall silent, answers are lost, users submit
-// and cancel, administrators cancel placeholders, and the adapter is killed. Whatever happened,
-// there is never a second placeholder, and a few cycles after it stops Slurm holds what is wanted,
-// and no more.
+// and cancel, administrators cancel placeholders and lend other devices, and the adapter is killed.
+// Whatever happened, there is never a second placeholder, and a few cycles after it stops Slurm
+// holds what is wanted and what is not lent, and no more.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -19,7 +20,7 @@ class World {
   explicit World(std::uint64_t seed) : random_(seed) { start(); }
 
   void step() {
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
       case 0:
         return want();
       case 1:
@@ -39,6 +40,8 @@ class World {
       case 7:
         slurm_.loses_answers = !slurm_.loses_answers;
         return;
+      case 8:
+        return lend();
       default:
         return cycle();
     }
@@ -60,14 +63,15 @@ class World {
   void check_settled() const {
     std::set<std::string> held;
     for (const JobSeen& job : slurm_.state.jobs) {
-      if (job.name.starts_with("dove-") && job.phase == JobPhase::kHolding) held.insert(job.name);
+      if (is_placeholder(job, "dove") && job.phase == JobPhase::kHolding) held.insert(job.name);
     }
     std::set<std::string> wanted;
     for (const Wanted& one : answer_.wanted) {
       const std::string name = placeholder_name(one.key.job, 1, "dove");
       const JobSeen* holder = slurm_.holder(one.devices[0]);
-      if (held.contains(name) || holder == nullptr) wanted.insert(name);
-      if (holder != nullptr && holder->name != name) {
+      const bool is_fenced = holder != nullptr && is_standing_fence(*holder, "dove");
+      if (held.contains(name) || holder == nullptr || is_fenced) wanted.insert(name);
+      if (holder != nullptr && holder->name != name && !is_fenced) {
         EXPECT_FALSE(held.contains(name)) << "the device is " << holder->name << "'s";
       }
     }
@@ -77,9 +81,24 @@ class World {
       EXPECT_EQ(confirmed, held.contains(placeholder_name(report.key.job, 1, "dove")));
     }
     EXPECT_EQ(last_.placeholders.size(), answer_.wanted.size());
+    check_fences();
   }
 
  private:
+  // Whatever is not lent is held by somebody, and nothing else by a fence, but for work of ours.
+  void check_fences() const {
+    const DevicesOfNodes kept = kept_devices(answer_.lent, slurm_.state.nodes);
+    for (int device = 0; device < 4; ++device) {
+      const JobSeen* holder = slurm_.holder(device);
+      const bool is_fenced = holder != nullptr && is_standing_fence(*holder, "dove");
+      const bool is_kept = kept.contains("n1") && kept.at("n1").contains(device);
+      EXPECT_TRUE(!is_kept || holder != nullptr) << device;
+      const bool is_used = std::any_of(answer_.wanted.begin(), answer_.wanted.end(),
+                                       [&](const Wanted& one) { return one.devices[0] == device; });
+      EXPECT_TRUE(!is_fenced || is_kept || is_used) << device;
+    }
+  }
+
   void start() {
     adapter_.emplace(
         slurm_,
@@ -116,6 +135,18 @@ class World {
     answer_.wanted.erase(answer_.wanted.begin() +
                          static_cast<std::ptrdiff_t>(random_.below(answer_.wanted.size())));
     ++answer_.version;
+  }
+
+  void lend() {
+    answer_.lent = {};
+    ++answer_.version;
+    if (random_.below(3) == 0) return;  // all
+    answer_.lent.nodes = {"n[0-9]"};
+    Lent::Part& part = answer_.lent.parts.emplace_back();
+    part.nodes = {"n1"};
+    for (int device = 0; device < 4; ++device) {
+      if (random_.below(2) == 0) part.devices.push_back(device);
+    }
   }
 
   void user_submits() {

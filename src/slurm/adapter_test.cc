@@ -71,6 +71,43 @@ TEST_F(AdapterTest, APlaceholderIsHeldConfirmedAndReleased) {
   EXPECT_EQ(slurm_.asked, 1);
 }
 
+// Work of ours starts on what is not lent without anything for Slurm's users to take meanwhile.
+TEST_F(AdapterTest, WhatIsNotLentIsHeldAtAllTimes) {
+  answer_.lent = {{"n1"}, {{{"n1"}, {0, 1, 2}}}};
+  want({3});
+  EXPECT_TRUE(adapter_->cycle().changed);
+  EXPECT_TRUE(adapter_->cycle().changed);
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kAsked);
+  EXPECT_FALSE(adapter_->cycle().changed);
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+  EXPECT_EQ(last().placeholders[0].devices, std::vector<int>{3});
+  EXPECT_TRUE(last().foreign.empty());
+  const std::int64_t fence = slurm_.holder(3)->id;
+  answer_.lent = {};  // lent from now on, but it is in use
+  ++answer_.version;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.holder(3)->id, fence);
+  restart();
+  answer_.wanted.clear();
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_TRUE(slurm_.state.jobs.empty());
+}
+
+TEST_F(AdapterTest, AFenceThatSlurmRefusesIsAskedForAgainAndItsDevicePinnedMeanwhile) {
+  answer_.lent = {{"n1"}, {{{"n1"}, {}}}};
+  slurm_.refusal = {ErrorKind::kConflict, "no_room", "no core is free", ""};
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 1) << "one refusal is enough for a node";
+  slurm_.refusal = {};
+  want({3});
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.holder(3)->name, "dove-17.1@dove");
+  now_us_ += 40'000'000;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.jobs.size(), 4u);
+}
+
 TEST_F(AdapterTest, ADrainCrossesOverOnceAndIsNoNewsToTheLedger) {
   answer_.drains = {{"n1", "gpu 2: xid 79"}};
   ++answer_.version;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kMargin_minutes = 2;
 // Its end may differ from what is wanted by this much without being set anew.
 constexpr std::int64_t kSlack_s = 180;
+constexpr const char kAwaitsFence[] = "a standing fence is to hold its devices first";
 
 struct Found {
   std::vector<const JobSeen*> living;    // marked, holding or waiting; the oldest first
@@ -79,11 +80,12 @@ FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
   return found;
 }
 
-// The job that holds one of the devices on the node; our own placeholders do not count.
+// The job that holds one of the devices on the node; our own placeholders and standing fences do
+// not count.
 const JobSeen* holder_of(const Observed& observed, const Wanted& wanted,
                          const std::string& cluster) {
   for (const JobSeen& job : observed.jobs) {
-    if (is_placeholder(job, cluster)) continue;
+    if (is_placeholder(job, cluster) || is_standing_fence(job, cluster)) continue;
     for (const HeldOnNode& held : job.held) {
       if (held.node != wanted.key.node) continue;
       for (const int device : wanted.devices) {
@@ -111,16 +113,29 @@ const JobSeen* fence_on(const Observed& observed, const Wanted& wanted,
   return nullptr;
 }
 
-// What keeps it from being asked for; "" when nothing does.
-std::string obstacle(const Observed& observed, const Wanted& wanted, const std::string& cluster,
-                     Ask& ask) {
+// The cores that standing fences have on the node.
+int cores_of_fences(const Observed& observed, const NodeSeen& node, const std::string& cluster) {
+  std::size_t cores = 0;
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase != JobPhase::kHolding || !is_standing_fence(job, cluster)) continue;
+    for (const HeldOnNode& held : job.held) {
+      if (held.node == node.name) cores += held.cores.size();
+    }
+  }
+  return static_cast<int>(cores);
+}
+
+// What keeps it from being asked for; "" when nothing does. `devices`: those that no standing fence
+// holds.
+std::string obstacle(const Observed& observed, const Wanted& wanted,
+                     const std::vector<int>& devices, const std::string& cluster, Ask& ask) {
   const NodeSeen* node = observed.find_node(wanted.key.node);
   if (node == nullptr) return fmt::format("Slurm has no node {}", wanted.key.node);
   if (node->state != NodeSeen::State::kUp) {
     return fmt::format("node {} is {} in Slurm: {}", node->name,
                        node->state == NodeSeen::State::kDown ? "down" : "drained", node->reason);
   }
-  const Result<std::string> gres = pinned_gres(node->device_types, wanted.devices);
+  const Result<std::string> gres = pinned_gres(node->device_types, devices);
   if (!gres.ok()) return gres.error().message;
   if (const JobSeen* holder = holder_of(observed, wanted, cluster)) {
     return fmt::format("Slurm job {} of {} {} on it", holder->id, holder->user,
@@ -129,15 +144,26 @@ std::string obstacle(const Observed& observed, const Wanted& wanted, const std::
   ask.node = node->name;
   ask.partitions = node->partitions;
   ask.gres = *gres;
-  ask.cpus = std::max<int>(static_cast<int>(wanted.cores.size()), 1) * node->threads_per_core;
+  int cores = std::max<int>(static_cast<int>(wanted.cores.size()), 1);
+  // A job of ours that has the whole node has the cores of its fences, too: nobody else gets them.
+  const int fences = cores_of_fences(observed, *node, cluster);
+  if (fences > 0)
+    cores = std::min(cores, std::max(node->sockets * node->cores_per_socket - fences, 1));
+  ask.cpus = cores * node->threads_per_core;
   return "";
 }
 
 class Planner {
  public:
-  Planner(const Observed& observed, const PlanMemory& memory, const std::string& cluster,
-          std::int64_t now_s, Plan& plan)
-      : observed_(observed), memory_(memory), cluster_(cluster), now_s_(now_s), plan_(plan) {}
+  Planner(const Observed& observed, const DevicesOfNodes& kept, const PlanMemory& memory,
+          const std::string& cluster, std::int64_t now_s, Plan& plan)
+      : observed_(observed),
+        kept_(kept),
+        fenced_(fenced_devices(observed, cluster)),
+        memory_(memory),
+        cluster_(cluster),
+        now_s_(now_s),
+        plan_(plan) {}
 
   void meet(const Wanted& wanted, const Found& found) {
     for (const JobSeen* job : found.unmarked) plan_.cancel.push_back(job->id);
@@ -167,6 +193,20 @@ class Planner {
     report(wanted, 0, PlaceholderState::kRefused, std::move(why));
   }
 
+  bool is_in(const DevicesOfNodes& devices, const std::string& node, int device) const {
+    const auto here = devices.find(node);
+    return here != devices.end() && here->second.contains(device);
+  }
+
+  // Those that no standing fence holds.
+  std::vector<int> not_fenced(const Wanted& wanted) const {
+    std::vector<int> rest;
+    for (const int device : wanted.devices) {
+      if (!is_in(fenced_, wanted.key.node, device)) rest.push_back(device);
+    }
+    return rest;
+  }
+
   // The oldest stays when it holds what is wanted; there is never a second one.
   void keep(const Wanted& wanted, const Found& found) {
     const JobSeen& job = *found.living[0];
@@ -176,7 +216,16 @@ class Planner {
     const HeldOnNode& held = job.held[0];
     std::vector<int> devices = wanted.devices;
     std::sort(devices.begin(), devices.end());
-    if (!job.devices_known || held.devices != devices) {
+    // Beside its own it has those that standing fences hold.
+    std::set<int> together(held.devices.begin(), held.devices.end());
+    bool awaits_fence = false;
+    for (const int device : devices) {
+      const bool is_fenced = is_in(fenced_, wanted.key.node, device);
+      const bool is_kept = is_fenced || is_in(kept_, wanted.key.node, device);
+      if (is_kept && together.insert(device).second) awaits_fence = awaits_fence || !is_fenced;
+    }
+    if (!job.devices_known ||
+        !std::equal(together.begin(), together.end(), devices.begin(), devices.end())) {
       plan_.cancel.push_back(job.id);
       return refuse(wanted, fmt::format("Slurm gave devices {} in place of {}",
                                         fmt::join(held.devices, ","), fmt::join(devices, ",")));
@@ -188,7 +237,8 @@ class Planner {
     if (has_end != (ends_s != 0) || (has_end && job.ends_s + kSlack_s < ends_s)) {
       plan_.limits.push_back({job.id, limit_minutes(job.started_s, wanted.until_s)});
     }
-    report(wanted, job.id, PlaceholderState::kConfirmed, "", held.devices);
+    if (awaits_fence) return report(wanted, job.id, PlaceholderState::kAsked, kAwaitsFence);
+    report(wanted, job.id, PlaceholderState::kConfirmed, "", devices);
   }
 
   void ask(const Wanted& wanted) {
@@ -207,13 +257,21 @@ class Planner {
     ask.limit_minutes = limit_minutes(now_s_, wanted.until_s);
     ask.user = wanted.user;
     ask.is_users = wanted.runs;
-    std::string why = obstacle(observed_, wanted, cluster_, ask);
+    const std::vector<int> devices = not_fenced(wanted);
+    std::string why = obstacle(observed_, wanted, devices, cluster_, ask);
     if (!why.empty()) return refuse(wanted, std::move(why));
+    // Held by the fence once, a device is not in anybody's reach when its job ends.
+    const bool awaits_fence = std::any_of(devices.begin(), devices.end(), [&](int device) {
+      return is_in(kept_, wanted.key.node, device);
+    });
+    if (awaits_fence) return report(wanted, 0, PlaceholderState::kAsked, kAwaitsFence);
     plan_.submit.push_back({wanted.key, std::move(ask)});
     report(wanted, 0, PlaceholderState::kAsked, "");
   }
 
   const Observed& observed_;
+  const DevicesOfNodes& kept_;
+  const DevicesOfNodes fenced_;
   const PlanMemory& memory_;
   const std::string& cluster_;
   std::int64_t now_s_;
@@ -287,12 +345,12 @@ std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
   return keys;
 }
 
-Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const PlanMemory& memory,
-          const std::string& cluster, std::int64_t now_s) {
+Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const DevicesOfNodes& kept,
+          const PlanMemory& memory, const std::string& cluster, std::int64_t now_s) {
   Plan plan;
   const FoundByKey found = find_all(observed, wanted, cluster, plan.cancel);
   std::set<PlaceholderKey> named;
-  Planner planner(observed, memory, cluster, now_s, plan);
+  Planner planner(observed, kept, memory, cluster, now_s, plan);
   for (const Wanted& one : wanted) {
     if (!one.foreign_job.empty()) continue;       // plan_gate() sees to it
     if (!named.insert(one.key).second) continue;  // named twice

@@ -16,6 +16,7 @@
 
 #include "slurm/cluster.h"
 #include "slurm/observed.h"
+#include "slurm/standing_fences.h"
 
 namespace dove::slurm {
 
@@ -105,8 +106,9 @@ std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std:
 std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
                                                 const std::string& cluster);
 
-// `cluster`: whose placeholders these are. `now_s`: since 1970 UTC.
-Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const PlanMemory& memory,
-          const std::string& cluster, std::int64_t now_s);
+// `kept`: what standing fences hold, or are about to: no placeholder asks for that. `cluster`:
+// whose placeholders these are. `now_s`: since 1970 UTC.
+Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const DevicesOfNodes& kept,
+          const PlanMemory& memory, const std::string& cluster, std::int64_t now_s);
 
 }  // namespace dove::slurm

@@ -51,7 +51,7 @@ class PlanTest : public testing::Test {
   }
 
   Plan make(const std::vector<Wanted>& wanted) {
-    return plan(seen_, wanted, memory_, "dove", kNow_s);
+    return plan(seen_, wanted, kept_, memory_, "dove", kNow_s);
   }
 
   static void expect_refused(const Plan& plan, const std::string& words) {
@@ -63,6 +63,7 @@ class PlanTest : public testing::Test {
   }
 
   Observed seen_;
+  DevicesOfNodes kept_;
   PlanMemory memory_;
 };
 
@@ -296,6 +297,37 @@ TEST_F(PlanTest, ItsEndFollowsThatOfItsJob) {
   EXPECT_EQ(make({one}).limits[0].limit_minutes, 122);
   one.until_s = 0;
   EXPECT_EQ(make({one}).limits[0].limit_minutes, 0);
+}
+
+// What a standing fence holds no placeholder asks for; what is kept waits for its fence.
+TEST_F(PlanTest, OfKeptDevicesThePlaceholderHoldsNone) {
+  kept_["n1"] = {2, 3};
+  const Plan first = make({wanted(17, "n1", {1, 2})});
+  EXPECT_TRUE(first.submit.empty());
+  EXPECT_EQ(first.reports[0].state, PlaceholderState::kAsked);
+  job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");
+  const Plan next = make({wanted(17, "n1", {1, 2})});
+  ASSERT_EQ(next.submit.size(), 1u);
+  EXPECT_EQ(next.submit[0].ask.gres, "gpu:h_1:1");
+  placeholder(1300, 17, "n1", {1});
+  EXPECT_EQ(make({wanted(17, "n1", {1, 2})}).reports[0].state, PlaceholderState::kConfirmed);
+  EXPECT_EQ(make({wanted(17, "n1", {1, 2})}).reports[0].devices, (std::vector<int>{1, 2}));
+  seen_.jobs[0].phase = JobPhase::kEnded;  // an administrator has cancelled the fence
+  EXPECT_EQ(make({wanted(17, "n1", {1, 2})}).reports[0].state, PlaceholderState::kAsked);
+  EXPECT_TRUE(make({wanted(17, "n1", {1, 2})}).cancel.empty());
+  kept_.clear();
+  EXPECT_EQ(make({wanted(17, "n1", {1, 2})}).cancel, Ids{1300});
+}
+
+// The cores of standing fences are nobody else's, so a job of ours may have the whole node.
+TEST_F(PlanTest, BesideAStandingFenceTheWholeNodeIsAskedForWithoutItsCores) {
+  seen_.nodes[0].cores_per_socket = 8;
+  job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");
+  Wanted all = wanted(17, "n1", {1});
+  all.cores = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(make({all}).submit.at(0).ask.cpus, 7);
+  all.cores = {0, 1};
+  EXPECT_EQ(make({all}).submit.at(0).ask.cpus, 2);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "codec/quantity.h"
 #include "slurm/gres.h"
 #include "slurm/node_inventory.h"
-#include "slurm/works_json.h"
+#include "slurm/works/works_json.h"
 #include "text/hostlist.h"
 #include "text/utf8.h"
 
@@ -19,6 +19,9 @@ using nlohmann::json;
 
 constexpr std::size_t kWantedMax = 1'000'000;
 constexpr std::size_t kDrainsMax = 200'000;
+constexpr std::size_t kPartsMax = 1'000;
+constexpr std::size_t kHostlistsMax = 100'000;
+constexpr TextRule kHostlistRule{4096, TextRule::Kind::kLine};
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
 constexpr std::int64_t kCoresMax = 65'536;
 constexpr std::size_t kLineBytesMax = 256;
@@ -119,6 +122,17 @@ void read_wanted(codec::JsonFields& fields, Wanted& wanted) {
   fields.text("foreign_job", wanted.foreign_job);
 }
 
+void read_lent(codec::JsonFields& fields, Lent& lent) {
+  fields.allow_unknown();
+  fields.texts("nodes", lent.nodes, kHostlistRule, kHostlistsMax);
+  fields.objects("parts", kPartsMax, [&](codec::JsonFields& inner, std::size_t) {
+    Lent::Part& part = lent.parts.emplace_back();
+    inner.allow_unknown();
+    inner.texts("nodes", part.nodes, kHostlistRule, kHostlistsMax);
+    inner.integers("devices", part.devices, 0, kDevicesMax, kDevicesMax);
+  });
+}
+
 }  // namespace
 
 std::string write_request(const SyncRequest& request) {
@@ -165,6 +179,7 @@ Result<SyncAnswer> read_answer(std::string_view body) {
     drain.why = line_of(drain.why);
     if (drain.node.empty()) inner.fail("node", "missing_field", "names no node");
   });
+  fields.object("lent", [&](codec::JsonFields& inner) { read_lent(inner, answer.lent); });
   if (failure.any()) return failure.error();
   return answer;
 }

@@ -12,7 +12,8 @@
 #include "slurm/drains.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
-#include "slurm/work.h"
+#include "slurm/standing_fences.h"
+#include "slurm/works/work.h"
 
 namespace dove::slurm {
 
@@ -34,6 +35,7 @@ struct SyncAnswer {
   std::vector<Wanted> wanted;
   std::vector<WantedWork> works;
   std::vector<WantedDrain> drains;
+  Lent lent;
 };
 
 inline constexpr std::size_t kAnswerBytesMax = 16 << 20;

@@ -330,7 +330,7 @@ bool is_wanted(const State& state, const PlaceholderKey& key, const Placeholder&
   return false;
 }
 
-std::uint64_t version_of(const State& state, const Wanted& wanted) {
+std::uint64_t version_of(const State& state, const Wanted& wanted, const Executor& executor) {
   Digest digest;
   for (const WantedPlaceholder& one : wanted.placeholders) {
     digest.add(one.job.value);
@@ -346,6 +346,12 @@ std::uint64_t version_of(const State& state, const Wanted& wanted) {
     digest.add(std::uint64_t{one.attempt});
     digest.add(std::uint64_t{one.node->id.value});
     digest.add(std::uint64_t{one.stops ? 2u : one.has_started ? 1u : 0u});
+  }
+  for (const std::string& nodes : executor.nodes) digest.add(std::string_view(nodes));
+  for (const Lendable& lent : executor.lendable) {
+    for (const std::string& nodes : lent.nodes) digest.add(std::string_view(nodes));
+    for (const std::int32_t device : lent.devices) digest.add(static_cast<std::uint64_t>(device));
+    digest.add(std::uint64_t{lent.devices.size()});
   }
   // Never 0, which stands for "no version yet".
   const std::uint64_t list = std::max<std::uint64_t>(digest.value() >> kListBits, 1);
@@ -394,7 +400,9 @@ Wanted wanted(const State& state, const std::string& executor) {
     for (const JobId id : node.jobs) add_work(state, node, id, executor, wanted.works);
   }
   wanted.drains = wanted_drains(state, executor);
-  wanted.version = version_of(state, wanted);
+  const auto declared = state.executors.find(executor);
+  wanted.version =
+      version_of(state, wanted, declared == state.executors.end() ? Executor{} : declared->second);
   return wanted;
 }
 

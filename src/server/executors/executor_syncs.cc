@@ -42,6 +42,20 @@ Json wanted_json(const core::State& state, const std::string& executor,
   return object;
 }
 
+// The part of its nodes that it is lent: it keeps the other devices from its own users.
+Json lent_json(const core::State& state, const std::string& name) {
+  const auto found = state.executors.find(name);
+  if (found == state.executors.end()) return {{"nodes", Json::array()}, {"parts", Json::array()}};
+  const Executor& executor = found->second;
+  Json parts = Json::array();
+  for (const Lendable& one : executor.lendable) {
+    parts.push_back({{"nodes", one.nodes}, {"devices", one.devices}});
+  }
+  // Without placeholders nothing is held there, whatever for.
+  if (!executor.placeholders) parts = Json::array();
+  return {{"nodes", executor.nodes}, {"parts", std::move(parts)}};
+}
+
 // Digests of what is to be run by it.
 std::vector<std::string> programs_of(const core::State& state, const std::string& executor) {
   std::vector<std::string> programs;
@@ -174,7 +188,8 @@ void ExecutorSyncs::write(const listener::Call& call, const std::string& executo
   call.reply(200, Json{{"version", wanted.version},
                        {"wanted", std::move(placeholders)},
                        {"works", std::move(works)},
-                       {"drains", std::move(drains)}});
+                       {"drains", std::move(drains)},
+                       {"lent", lent_json(desk_.state(), executor)}});
 }
 
 void ExecutorSyncs::published() {

@@ -46,6 +46,12 @@ std::vector<std::vector<StampedEvent>> AdapterProcess::declared() const {
   executor.service_account = kAccount;
   executor.nodes = options_.nodes;
   executor.gate = true;
+  // In every other run Slurm is not lent the last two devices of each node.
+  if (options_.seed % 2 == 0 && options_.gpus_per_node > 2) {
+    Lendable& lent = executor.lendable.emplace_back();
+    lent.nodes = options_.nodes;
+    for (std::int32_t i = 0; i < options_.gpus_per_node - 2; ++i) lent.devices.push_back(i);
+  }
   return {{{ObjectApplied{Declared(account)}, {}}},
           {{ObjectApplied{Declared(user)}, {}}},
           {{ObjectApplied{Declared(executor)}, {}}}};

@@ -8,6 +8,7 @@
 
 #include "slurm/gate/mark.h"
 #include "slurm/plan.h"
+#include "slurm/standing_fences.h"
 
 namespace dove::sim {
 namespace {
@@ -20,7 +21,8 @@ constexpr std::int64_t kHour_us = 3'600 * kSecond_us;
 // A record of a job that has ended stays for so long (MinJobAge).
 constexpr std::int64_t kRecordKept_us = 300 * kSecond_us;
 constexpr std::int64_t kMemory_bytes = 1 << 20;
-constexpr const char kOurs[] = "root";  // as whom the adapter asks
+constexpr const char kCluster[] = "dove";  // in the names of what it asks for
+constexpr const char kOurs[] = "root";     // as whom the adapter asks
 // One command in so many is lost, before or after it was obeyed; one in so many is the last.
 constexpr std::uint64_t kLost = 200;
 constexpr std::uint64_t kDies = 500;
@@ -324,7 +326,8 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
 
 std::string SimulatedSlurm::held_for_us() const {
   for (const auto& [id, record] : jobs_) {
-    if (record.seen.user == kOurs) return record.seen.name;
+    const bool is_to_stay = slurm::is_standing_fence(record.seen, kCluster);
+    if (record.seen.user == kOurs && !is_to_stay) return record.seen.name;
   }
   return "";
 }

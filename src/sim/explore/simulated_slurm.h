@@ -47,7 +47,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   std::uint64_t jobs_begun() const { return jobs_begun_; }
   std::uint64_t gate_jobs_begun() const { return gate_jobs_begun_; }
   std::uint64_t placeholders_given() const { return given_; }
-  // The name of an allocation that the adapter made and that is there; "": none.
+  // The name of an allocation that the adapter made and that is there, other than a standing fence;
+  // "": none.
   std::string held_for_us() const;
   std::int64_t now_s() const { return (options_.epoch_us + agenda_.now_us()) / 1'000'000; }
 

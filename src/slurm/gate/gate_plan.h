@@ -20,7 +20,7 @@
 #include "slurm/gate/mark.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
-#include "slurm/work.h"
+#include "slurm/works/work.h"
 
 namespace dove::slurm {
 

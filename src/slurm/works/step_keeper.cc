@@ -1,4 +1,4 @@
-#include "slurm/step_keeper.h"
+#include "slurm/works/step_keeper.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "files/descriptor.h"
 #include "slurm/command_run.h"
-#include "slurm/srun.h"
+#include "slurm/works/srun.h"
 
 namespace dove::slurm {
 

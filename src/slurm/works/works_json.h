@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codec/json_fields.h"
-#include "slurm/work.h"
+#include "slurm/works/work.h"
 
 namespace dove::slurm {
 

@@ -1,4 +1,4 @@
-#include "slurm/steps.h"
+#include "slurm/works/steps.h"
 
 #include <gtest/gtest.h>
 #include <pwd.h>
@@ -13,8 +13,8 @@
 #include <functional>
 #include <thread>
 
-#include "slurm/srun.h"
-#include "slurm/step_keeper.h"
+#include "slurm/works/srun.h"
+#include "slurm/works/step_keeper.h"
 
 namespace dove::slurm {
 namespace {

@@ -1,4 +1,4 @@
-#include "slurm/srun.h"
+#include "slurm/works/srun.h"
 
 #include <gtest/gtest.h>
 

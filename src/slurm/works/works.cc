@@ -1,4 +1,4 @@
-#include "slurm/works.h"
+#include "slurm/works/works.h"
 
 #include <algorithm>
 #include <csignal>

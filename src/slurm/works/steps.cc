@@ -1,4 +1,4 @@
-#include "slurm/steps.h"
+#include "slurm/works/steps.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #include "files/own_directory.h"
 #include "files/text_file.h"
-#include "slurm/step_keeper.h"
+#include "slurm/works/step_keeper.h"
 
 namespace dove::slurm {
 namespace {

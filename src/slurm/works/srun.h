@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "slurm/work.h"
+#include "slurm/works/work.h"
 
 namespace dove::slurm {
 

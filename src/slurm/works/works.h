@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "slurm/steps.h"
-#include "slurm/work.h"
+#include "slurm/works/steps.h"
+#include "slurm/works/work.h"
 
 namespace dove::slurm {
 

@@ -1,4 +1,4 @@
-#include "slurm/works_json.h"
+#include "slurm/works/works_json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,0 +1,53 @@
+// Standing fences: allocations that keep the devices from Slurm's users that Slurm is not lent.
+//
+// An Executor's `lendable` says which devices Slurm may have. Each other one of its nodes is held
+// in Slurm at all times, by an allocation that is pinned by GRES types and has a core and a MiB;
+// work of ours starts on it without asking Slurm for it. One for each, so that one can be lent
+// while work runs on the next. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "slurm/cluster.h"
+#include "slurm/observed.h"
+
+namespace dove::slurm {
+
+// The part of the executor's nodes that it is lent, as it is declared.
+struct Lent {
+  struct Part {
+    std::vector<std::string> nodes;  // names or hostlists; the first part that names a node counts
+    std::vector<int> devices;
+    bool operator==(const Part&) const = default;
+  };
+  std::vector<std::string> nodes;  // of the executor: names or hostlists
+  std::vector<Part> parts;         // empty: it is lent all of them
+  bool operator==(const Lent&) const = default;
+};
+
+// By node.
+using DevicesOfNodes = std::map<std::string, std::set<int>>;
+
+// The devices that Slurm is not lent.
+DevicesOfNodes kept_devices(const Lent& lent, const std::vector<NodeSeen>& nodes);
+
+bool is_standing_fence(const JobSeen& job, const std::string& cluster);
+
+// The devices that standing fences hold at this look.
+DevicesOfNodes fenced_devices(const Observed& observed, const std::string& cluster);
+
+struct StandingPlan {
+  std::vector<Ask> ask;
+  std::vector<std::int64_t> release;  // they hold what is not kept any more
+};
+
+// What is to be asked for and released so that the kept devices are held. A device that a job holds
+// stays that job's until it ends.
+StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes& kept,
+                                  const std::string& cluster);
+
+}  // namespace dove::slurm
