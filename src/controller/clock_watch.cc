@@ -14,9 +14,9 @@ constexpr std::int64_t kKeep_us = 10'000'000;
 
 }  // namespace
 
-ClockWatch::ClockWatch(std::int64_t begin_us, std::function<void(std::int64_t, std::int64_t)> keep,
+ClockWatch::ClockWatch(std::int64_t begin_us, bool accepted, Keep keep,
                        std::function<void(ClockLeapt)> note)
-    : instants_(telemetry::now_us, telemetry::monotonic_us, begin_us),
+    : instants_(telemetry::now_us, telemetry::monotonic_us, begin_us, accepted),
       keep_(std::move(keep)),
       note_(std::move(note)) {}
 
@@ -32,7 +32,8 @@ void ClockWatch::appended(const store::Batch& batch) {
 void ClockWatch::keep() {
   if (!keep_) return;
   kept_us_ = telemetry::monotonic_us();
-  keep_(now_us(), kept_us_);
+  const std::int64_t now_us = this->now_us();
+  keep_(now_us, kept_us_, instants_.accepted());
 }
 
 void ClockWatch::look() {

@@ -16,9 +16,10 @@ namespace dove::controller {
 
 class ClockWatch {
  public:
-  // ControllerOptions::begin_us and keep_time. `note` gets what belongs into the log.
-  ClockWatch(std::int64_t begin_us, std::function<void(std::int64_t, std::int64_t)> keep,
-             std::function<void(ClockLeapt)> note);
+  using Keep = std::function<void(std::int64_t, std::int64_t, bool)>;
+  // ControllerOptions::begin_us, clock_accepted and keep_time. `note` gets what belongs into the
+  // log.
+  ClockWatch(std::int64_t begin_us, bool accepted, Keep keep, std::function<void(ClockLeapt)> note);
 
   // Controller's thread, as all but leap().
   std::int64_t now_us() { return instants_.now_us(); }
@@ -34,7 +35,7 @@ class ClockWatch {
   enum class Course { kFollowed, kSlewed, kNotTakenOver };
 
   Instants instants_;
-  std::function<void(std::int64_t, std::int64_t)> keep_;
+  Keep keep_;
   std::function<void(ClockLeapt)> note_;
   std::int64_t kept_us_ = 0;
   Course course_ = Course::kFollowed;  // as last said

@@ -48,7 +48,7 @@ struct Controller::Impl {
         housekeeping(k),
         disk(options) {
     if (!options.clock) {
-      clock.emplace(options.begin_us, options.keep_time,
+      clock.emplace(options.begin_us, options.clock_accepted, options.keep_time,
                     [this](ClockLeapt leapt) { note(std::move(leapt)); });
     }
   }

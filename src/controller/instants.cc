@@ -7,11 +7,12 @@
 namespace dove::controller {
 
 Instants::Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady,
-                   std::int64_t begin_us)
+                   std::int64_t begin_us, bool accepted)
     : wall_(std::move(wall)),
       steady_(std::move(steady)),
       now_us_(begin_us != 0 ? begin_us : wall_()),
-      steady_us_(steady_()) {}
+      steady_us_(steady_()),
+      accepted_(begin_us != 0 && accepted) {}
 
 void Instants::not_before(std::int64_t at_us) { now_us_ = std::max(now_us_, at_us); }
 

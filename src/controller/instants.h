@@ -16,9 +16,10 @@ namespace dove::controller {
 class Instants {
  public:
   // Microseconds: UTC, and since some moment, in steps that nobody sets. `begin_us`: where it goes
-  // on, whatever the machine's clock says; 0: it takes over that.
+  // on, whatever the machine's clock says; 0: it takes over that. `accepted`: accept() was called
+  // before begin_us.
   Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady,
-           std::int64_t begin_us = 0);
+           std::int64_t begin_us = 0, bool accepted = false);
 
   // What was stamped before: a clock that is behind it has leapt.
   void not_before(std::int64_t at_us);
@@ -26,6 +27,8 @@ class Instants {
   std::int64_t now_us();
   // The machine's clock is right, however far it is from here.
   void accept();
+  // Times run towards a clock that was accepted.
+  bool accepted() const { return accepted_; }
   // How far the machine's clock was ahead of now_us() when it was last asked; 0: it is followed.
   std::int64_t leap_us() const { return leap_us_; }
 

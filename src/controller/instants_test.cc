@@ -90,6 +90,20 @@ TEST_F(InstantsTest, AnAcceptedClockThatIsBehindIsSlewedIn) {
   EXPECT_NEAR(static_cast<double>(passed_us), 10 * 86'400e6, 200e6);
 }
 
+TEST_F(InstantsTest, AfterARestartAnAcceptedClockIsStillSlewedIn) {
+  wall_us_ -= 86'400 * kSecond;
+  instants_.accept();
+  pass(100 * kSecond);
+  const std::int64_t before_us = instants_.now_us();
+  ASSERT_TRUE(instants_.accepted());
+  Instants next([this] { return wall_us_; }, [this] { return steady_us_; }, before_us, true);
+  pass(100 * kSecond);
+  EXPECT_EQ(next.now_us(), before_us + 90 * kSecond);
+  Instants other([this] { return wall_us_; }, [this] { return steady_us_; }, before_us, false);
+  pass(100 * kSecond);
+  EXPECT_EQ(other.now_us(), before_us + 100 * kSecond) << "nobody has accepted it";
+}
+
 TEST_F(InstantsTest, WhatWasStampedIsNotUndone) {
   const std::int64_t stamped_us = wall_us_ + 86'400 * kSecond;
   instants_.not_before(stamped_us);

@@ -30,8 +30,10 @@ struct ControllerOptions {
   std::function<std::int64_t()> free_bytes;  // of the log's disk; empty: not watched
   // Where time goes on, whatever the machine's clock says (microseconds UTC); 0: where that is.
   std::int64_t begin_us = 0;
-  // Told now and then, and at the end, what an instant and monotonic() are; empty: nobody is.
-  std::function<void(std::int64_t now_us, std::int64_t monotonic_us)> keep_time;
+  bool clock_accepted = false;  // with begin_us: somebody said that the machine's clock is right
+  // Told now and then, and at the end, what an instant and monotonic() are, and whether times still
+  // run towards a clock that was accepted; empty: nobody is.
+  std::function<void(std::int64_t now_us, std::int64_t monotonic_us, bool accepted)> keep_time;
   std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
   std::int64_t full_floor_bytes = 2LL << 20;   // below it everything is but kRelief
   std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often

@@ -8,6 +8,11 @@
 #include "files/text_file.h"
 
 namespace dove::files {
+namespace {
+
+constexpr const char kAccepted[] = "accepted";
+
+}  // namespace
 
 std::string KeptTime::this_boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -16,18 +21,23 @@ std::string KeptTime::this_boot() {
   return id;
 }
 
-std::int64_t KeptTime::now_us(std::int64_t steady_us) const {
+KeptTime::Kept KeptTime::read(std::int64_t steady_us) const {
   std::istringstream words(text_or_empty(path_, 256));
   std::string boot;
   std::int64_t at_us = 0;
   std::int64_t then_us = 0;
-  if (!(words >> boot >> at_us >> then_us) || boot != boot_ || boot.empty()) return 0;
-  return then_us <= steady_us ? at_us + (steady_us - then_us) : 0;
+  if (!(words >> boot >> at_us >> then_us) || boot != boot_ || boot.empty()) return {};
+  if (then_us > steady_us) return {};
+  std::string word;
+  words >> word;
+  return {at_us + (steady_us - then_us), word == kAccepted};
 }
 
-void KeptTime::keep(std::int64_t now_us, std::int64_t steady_us) const {
+void KeptTime::keep(std::int64_t now_us, std::int64_t steady_us, bool accepted) const {
   // Without it the next start takes over the machine's clock, as the first one did.
-  (void)write_atomically(path_, fmt::format("{} {} {}\n", boot_, now_us, steady_us), 0600);
+  (void)write_atomically(
+      path_, fmt::format("{} {} {} {}\n", boot_, now_us, steady_us, accepted ? kAccepted : "kept"),
+      0600);
 }
 
 }  // namespace dove::files

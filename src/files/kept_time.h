@@ -1,5 +1,6 @@
 // KeptTime: what time it was when the server was last seen, in DATA/clock, so that a restart is no
-// way for a machine's clock that leapt to become the cluster's.
+// way for a machine's clock that leapt to become the cluster's, nor to be asked again about one
+// that was accepted.
 //
 // Within one boot the steady clock tells how much time has passed since. One thread at a time.
 #pragma once
@@ -18,10 +19,18 @@ class KeptTime {
   static std::string this_boot();
 
   // Microseconds UTC by what was kept; 0: nothing was in this boot.
-  std::int64_t now_us(std::int64_t steady_us) const;
-  void keep(std::int64_t now_us, std::int64_t steady_us) const;
+  std::int64_t now_us(std::int64_t steady_us) const { return read(steady_us).at_us; }
+  // Whether times ran towards a clock that was accepted.
+  bool accepted(std::int64_t steady_us) const { return read(steady_us).accepted; }
+  void keep(std::int64_t now_us, std::int64_t steady_us, bool accepted) const;
 
  private:
+  struct Kept {
+    std::int64_t at_us = 0;
+    bool accepted = false;
+  };
+  Kept read(std::int64_t steady_us) const;
+
   std::string path_;
   std::string boot_;
 };
