@@ -20,6 +20,7 @@ from gate_lab import LUA
 from shared_nodes import ENDED, GPUS, NODES, SKIP, available, until
 
 RECONCILED_S = 10
+SAVES_S = 6
 VICTIMS = ["slurmd", "slurmctld", "server", "agent", "adapter"]
 
 
@@ -72,6 +73,7 @@ class Killed(slurm_gate_test.Gate):
 
     def fall_and_return(self, victim, away):
         """When it was back; away() is called in between."""
+        self.fell = victim
         self.kill(victim)
         away()
         time.sleep(1)
@@ -215,6 +217,50 @@ class Killed(slurm_gate_test.Gate):
             self.its_end(theirs, 3)
 
         self.each("ending", bring, then, self.let_end)
+
+    def test_while_ours_takes_the_place_of_theirs(self):
+        """Theirs saves its work for some seconds, and is put back; then both have their turn."""
+        def bring():
+            trap = f"trap 'sleep {SAVES_S}; exit 0' TERM; [ ${{SLURM_RESTART_COUNT:-0}} = 0 ] || {{ {self.waits()}; exit 3; }}"
+            theirs = self.gated(f"--gres=gpu:{GPUS}", "-w", "n0", script=f"{trap}; sleep 300 & wait")
+            self.in_its_place(theirs)
+            ours = self.submit(GPUS, node="n0", priority=5)
+            until(lambda: self.state(theirs) == "COMPLETING", 20, "it to be preempted")
+            return ours, theirs
+
+        def then(ours, theirs):
+            self.started(ours, 60)
+            self.assertEqual((self.state(theirs), self.attempts(ours)), ("PENDING", 1))
+            if self.fell == "slurmd":  # it takes theirs for one that runs still (docs/operate/slurm.md)
+                self.fall_and_return("slurmd", lambda: None)
+                self.lab.registered()
+            self.assertEqual(self.cluster.job(self.known_as(theirs))["attempts"][0]["stop_reason"], "preempted")
+            self.cluster.run("cancel", str(ours))
+            self.let_end()
+            self.its_end(theirs, 3)
+
+        self.each("preempting theirs", bring, then)
+
+    def test_while_theirs_takes_the_place_of_ours(self):
+        def bring():
+            ours = self.submit(GPUS, node="n0", preempt="restart",
+                               command=("sh", "-c", f"trap 'sleep {SAVES_S}; exit 0' TERM; sleep 300 & wait"))
+            self.started(ours)
+            # Users may not ask for it; root may, for them.
+            theirs = int(self.lab.run(f"sbatch --parsable --uid=nobody -D / -o /dev/null --mem=100 --gres=gpu:{GPUS} -w n0 "
+                                      "--nice=-5 --wrap='sleep 300'"))
+            # A first attempt may find Slurm still busy with the job before.
+            until(lambda: self.cluster.job(ours)["attempts"][-1]["stop_reason"] == "preempted", 20, "it to be preempted")
+            self.held = self.attempts(ours)
+            return ours, theirs
+
+        def then(ours, theirs):
+            self.in_its_place(theirs)
+            self.lab.run(f"scancel {theirs}")
+            self.started(ours, 60)
+            self.assertEqual(self.cluster.job(ours)["attempts"][self.held - 1]["stop_reason"], "preempted")
+
+        self.each("preempting ours", bring, then)
 
     def its_end(self, theirs, code):
         found = self.cluster.wait(self.known_as(theirs), 60)
