@@ -70,7 +70,8 @@ struct GateSeen {
   std::int64_t array_job = 0;
   bool depends = false;  // on a job that has not ended yet
   int nodes = 1;
-  int cpus = 1;  // on all nodes
+  bool may_have_more_nodes = false;  // --nodes=MIN-MAX: `nodes` is the least
+  int cpus = 1;                      // on all nodes
   int gpus_per_node = 0;
   std::int64_t memory_per_node = 0;
   bool is_exclusive = false;   // it gets its nodes whole

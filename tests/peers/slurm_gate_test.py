@@ -127,6 +127,13 @@ class Gate(SharedNodes):
         self.lab.run(f"scancel {job}")
         self.in_its_place(second)
 
+    def test_of_a_range_of_nodes_it_gets_the_least_and_named_nodes_are_among_its_own(self):
+        first = self.gated("--nodes=1-2", "--gres=gpu:1")
+        self.assertEqual(len(self.in_its_place(first)), 1)
+        self.assertEqual(self.lab.fields(first)["NumNodes"], "1")
+        second = self.gated("--nodes=2", "-w", "n1", "--gres=gpu:2")
+        self.assertEqual({node for node, _ in self.in_its_place(second)}, {"n0", "n1"})
+
     def test_a_job_that_is_over_before_anybody_looks(self):
         job = self.gated("--gres=gpu:1", script="true")
         found = self.cluster.wait(self.known_as(job), 40)

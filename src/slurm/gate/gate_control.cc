@@ -63,6 +63,9 @@ Result<void> CommandGate::place(const std::string& handle, const GatePlacing& pl
                                  "AdminComment=" + placing.mark,
                                  "NodeList=" + placing.nodes,
                                  "StartTime=now"};
+  if (placing.nodes_exactly > 0) {
+    words.push_back(fmt::format("NumNodes={0}-{0}", placing.nodes_exactly));
+  }
   if (placing.comment) words.push_back("Comment=" + *placing.comment);
   return run(std::move(words));
 }

@@ -52,9 +52,9 @@ std::vector<std::string> expanded(const std::string& hostlist) {
   return text::expand_hostlist(hostlist.substr(0, kHostlistBytesMax));
 }
 
-// Those of its partitions; none: all of them are.
-std::vector<std::string> nodes_of_partitions(const JobSeen& job,
-                                             const std::vector<NodeSeen>& nodes) {
+// The nodes in its partitions, or those in none of them.
+std::vector<std::string> nodes_by_partition(const JobSeen& job, const std::vector<NodeSeen>& nodes,
+                                            bool inside) {
   const std::vector<std::string> partitions = split(job.partition, ",");
   std::vector<std::string> names;
   for (const NodeSeen& node : nodes) {
@@ -62,16 +62,23 @@ std::vector<std::string> nodes_of_partitions(const JobSeen& job,
         node.partitions.begin(), node.partitions.end(), [&](const std::string& partition) {
           return std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
         });
-    if (is_in) names.push_back(node.name);
+    if (is_in == inside) names.push_back(node.name);
   }
-  if (names.size() == nodes.size()) names.clear();
   return names;
 }
 
 json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
   const GateSeen& gate = *job.gate;
   std::vector<std::string> wanted = expanded(nodes_named(job));
-  if (wanted.empty()) wanted = nodes_of_partitions(job, nodes);
+  std::vector<std::string> excluded = expanded(gate.nodes_excluded);
+  if (wanted.empty()) {
+    wanted = nodes_by_partition(job, nodes, true);
+    if (wanted.size() == nodes.size()) wanted.clear();
+  } else if (wanted.size() < static_cast<std::size_t>(gate.nodes)) {
+    // These are among its nodes; the others are of its partitions, too.
+    const std::vector<std::string> outside = nodes_by_partition(job, nodes, false);
+    excluded.insert(excluded.end(), outside.begin(), outside.end());
+  }
   int threads = nodes.empty() ? 1 : nodes.front().threads_per_core;
   for (const NodeSeen& node : nodes) threads = std::min(threads, node.threads_per_core);
   threads = std::max(threads, 1);
@@ -95,7 +102,7 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
       {"time_limit_s", gate.limit_minutes * 60},
       {"features", split(gate.features, "&,")},
       {"nodes_wanted", wanted},
-      {"nodes_excluded", expanded(gate.nodes_excluded)},
+      {"nodes_excluded", excluded},
       {"requeue", gate.may_requeue},
       {"batch", gate.is_batch}};
 }
@@ -112,8 +119,8 @@ std::string why_not_placed(const JobSeen& job) {
   // The mark has to hold it, too.
   if (named.size() > kNamedBytesMax) return "a list of nodes of more than 100 characters";
   if (gate.nodes_excluded.size() > kHostlistBytesMax) return "a long list of excluded nodes";
-  if (!named.empty() && expanded(named).size() != static_cast<std::size_t>(gate.nodes)) {
-    return "some of its nodes by name, and others not";
+  if (expanded(named).size() > static_cast<std::size_t>(gate.nodes)) {
+    return "more nodes by name than it is to have";
   }
   return "";
 }

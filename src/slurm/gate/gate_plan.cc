@@ -410,8 +410,10 @@ class GatePlanner {
     if (!mark.nodes) mark.nodes = one.job->gate->nodes_wanted;
     std::vector<std::string> nodes;
     for (const Wanted* wanted : *one.keys) nodes.push_back(wanted->key.node);
-    plan_.place.push_back(
-        {one.job->id, write_mark(mark), text::fold_hostlist(nodes), nodes.front()});
+    GatePlacing placing{one.job->id, write_mark(mark), text::fold_hostlist(nodes), nodes.front()};
+    // Slurm would add nodes to those that it is told.
+    if (one.job->gate->may_have_more_nodes) placing.nodes_exactly = one.job->gate->nodes;
+    plan_.place.push_back(std::move(placing));
   }
 
   const Observed& observed_;

@@ -53,6 +53,7 @@ struct GatePlacing {
   std::string mark;
   std::string nodes;
   std::string first_node = {};              // of these
+  int nodes_exactly = 0;                    // not more than these; 0: it asked for that number
   std::optional<std::string> comment = {};  // its user's own, where why it waited stands in it
 };
 

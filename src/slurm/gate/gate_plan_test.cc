@@ -375,5 +375,12 @@ TEST_F(GatePlanTest, AJobWithTheNodeToItselfIsNotKeptOffByAFence) {
   EXPECT_EQ(plan().put_back.size(), 1u);
 }
 
+TEST_F(GatePlanTest, OfARangeOfNodesItGetsTheLeast) {
+  wanted[0].devices = {};
+  EXPECT_EQ(plan().place.at(0).nodes_exactly, 0);
+  job().gate->may_have_more_nodes = true;
+  EXPECT_EQ(plan().place.at(0).nodes_exactly, 1);
+}
+
 }  // namespace
 }  // namespace dove::slurm

@@ -97,11 +97,10 @@ void read_shape(const json& object, GateSeen& gate) {
   if (const int said = number("tasks", 0); said > 0) gate.nodes = std::min(gate.nodes, said);
   const int tasks = std::max(number("tasks", 1), 1);
   gate.cpus = std::max(number("cpus", 1), 1);
-  const int most = number("max_nodes", 0);
+  gate.may_have_more_nodes = number("max_nodes", 0) > gate.nodes;
   const auto cannot = [&](const char* what) {
     if (gate.cannot.empty()) gate.cannot = what;
   };
-  if (most > gate.nodes) cannot("a number of nodes that Slurm is to choose (--nodes=MIN-MAX)");
   if (gate.nodes > 1 && (gate.cpus % gate.nodes != 0 || tasks % gate.nodes != 0)) {
     cannot("other CPUs or tasks on one node than on the next");
   }
