@@ -302,7 +302,8 @@ DevicesOfNodes Adapter::kept() const {
   const DevicesOfNodes fenced = fenced_devices(observed_, options_.cluster);
   for (const Wanted& one : *wanted_) {
     const auto here = fenced.find(one.key.node);
-    if (here == fenced.end() || !one.foreign_job.empty()) continue;
+    // What Slurm runs gets its devices from Slurm.
+    if (here == fenced.end() || one.runs || !one.foreign_job.empty()) continue;
     for (const int device : one.devices) {
       if (here->second.contains(device)) all[one.key.node].insert(device);
     }

@@ -94,6 +94,18 @@ TEST_F(AdapterTest, WhatIsNotLentIsHeldAtAllTimes) {
   EXPECT_TRUE(slurm_.state.jobs.empty());
 }
 
+TEST_F(AdapterTest, AJobThatSlurmRunsGetsADeviceThatWasKeptUntilNow) {
+  answer_.lent = {{"n1"}, {{{"n1"}, {0, 1, 2}}}};
+  adapter_->cycle();
+  EXPECT_TRUE(is_standing_fence(*slurm_.holder(3), "dove"));
+  answer_.lent = {};
+  want({3});
+  answer_.wanted[0].runs = true;
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.holder(3)->name, "dove-17.1@dove");
+  EXPECT_EQ(slurm_.state.jobs.size(), 1u);
+}
+
 TEST_F(AdapterTest, AFenceThatSlurmRefusesIsAskedForAgainAndItsDevicePinnedMeanwhile) {
   answer_.lent = {{"n1"}, {{{"n1"}, {}}}};
   slurm_.refusal = {ErrorKind::kConflict, "no_room", "no core is free", ""};

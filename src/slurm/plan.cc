@@ -16,6 +16,7 @@ constexpr std::int64_t kMargin_minutes = 2;
 // Its end may differ from what is wanted by this much without being set anew.
 constexpr std::int64_t kSlack_s = 180;
 constexpr const char kAwaitsFence[] = "a standing fence is to hold its devices first";
+constexpr const char kAwaitsItsEnd[] = "a standing fence is to release its devices first";
 
 struct Found {
   std::vector<const JobSeen*> living;    // marked, holding or waiting; the oldest first
@@ -198,8 +199,14 @@ class Planner {
     return here != devices.end() && here->second.contains(device);
   }
 
-  // Those that no standing fence holds.
-  std::vector<int> not_fenced(const Wanted& wanted) const {
+  bool has_any(const DevicesOfNodes& devices, const Wanted& wanted) const {
+    return std::any_of(wanted.devices.begin(), wanted.devices.end(),
+                       [&](int device) { return is_in(devices, wanted.key.node, device); });
+  }
+
+  // Those that its placeholder is to hold itself. What Slurm runs gets its devices from Slurm.
+  std::vector<int> to_hold(const Wanted& wanted) const {
+    if (wanted.runs) return wanted.devices;
     std::vector<int> rest;
     for (const int device : wanted.devices) {
       if (!is_in(fenced_, wanted.key.node, device)) rest.push_back(device);
@@ -220,6 +227,7 @@ class Planner {
     std::set<int> together(held.devices.begin(), held.devices.end());
     bool awaits_fence = false;
     for (const int device : devices) {
+      if (wanted.runs) break;
       const bool is_fenced = is_in(fenced_, wanted.key.node, device);
       const bool is_kept = is_fenced || is_in(kept_, wanted.key.node, device);
       if (is_kept && together.insert(device).second) awaits_fence = awaits_fence || !is_fenced;
@@ -257,13 +265,17 @@ class Planner {
     ask.limit_minutes = limit_minutes(now_s_, wanted.until_s);
     ask.user = wanted.user;
     ask.is_users = wanted.runs;
-    const std::vector<int> devices = not_fenced(wanted);
+    const std::vector<int> devices = to_hold(wanted);
     std::string why = obstacle(observed_, wanted, devices, cluster_, ask);
     if (!why.empty()) return refuse(wanted, std::move(why));
+    if (wanted.runs && has_any(fenced_, wanted)) {
+      return report(wanted, 0, PlaceholderState::kAsked, kAwaitsItsEnd);
+    }
     // Held by the fence once, a device is not in anybody's reach when its job ends.
-    const bool awaits_fence = std::any_of(devices.begin(), devices.end(), [&](int device) {
-      return is_in(kept_, wanted.key.node, device);
-    });
+    const bool awaits_fence =
+        !wanted.runs && std::any_of(devices.begin(), devices.end(), [&](int device) {
+          return is_in(kept_, wanted.key.node, device);
+        });
     if (awaits_fence) return report(wanted, 0, PlaceholderState::kAsked, kAwaitsFence);
     plan_.submit.push_back({wanted.key, std::move(ask)});
     report(wanted, 0, PlaceholderState::kAsked, "");

@@ -330,5 +330,18 @@ TEST_F(PlanTest, BesideAStandingFenceTheWholeNodeIsAskedForWithoutItsCores) {
   EXPECT_EQ(make({all}).submit.at(0).ask.cpus, 2);
 }
 
+// Slurm gives it its devices: a fence that has yet to go is waited for.
+TEST_F(PlanTest, AJobThatSlurmRunsGetsNothingFromAStandingFence) {
+  job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");
+  Wanted one = wanted(17, "n1", {2});
+  one.runs = true;
+  EXPECT_TRUE(make({one}).submit.empty());
+  EXPECT_EQ(make({one}).reports[0].state, PlaceholderState::kAsked);
+  seen_.jobs.clear();
+  EXPECT_EQ(make({one}).submit.at(0).ask.gres, "gpu:h_2:1");
+  placeholder(1300, 17, "n1", {});
+  EXPECT_EQ(make({one}).cancel, Ids{1300});
+}
+
 }  // namespace
 }  // namespace dove::slurm
