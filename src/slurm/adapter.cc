@@ -298,14 +298,18 @@ void Adapter::drain(const std::vector<WantedDrain>& wanted) {
 }
 
 DevicesOfNodes Adapter::kept() const {
-  DevicesOfNodes all = kept_devices(lent_, observed_.nodes);
+  DevicesOfNodes all = not_lent_;
   const DevicesOfNodes fenced = fenced_devices(observed_, options_.cluster);
+  const DevicesOfPlaceholders held = devices_of_placeholders(observed_, options_.cluster);
   for (const Wanted& one : *wanted_) {
-    const auto here = fenced.find(one.key.node);
     // What Slurm runs gets its devices from Slurm.
-    if (here == fenced.end() || one.runs || !one.foreign_job.empty()) continue;
+    if (one.runs || !one.foreign_job.empty()) continue;
+    const auto here = fenced.find(one.key.node);
+    const auto own = held.find(one.key);
     for (const int device : one.devices) {
-      if (here->second.contains(device)) all[one.key.node].insert(device);
+      const bool is_fenced = here != fenced.end() && here->second.contains(device);
+      const bool has_lost_fence = own != held.end() && !own->second.contains(device);
+      if (is_fenced || has_lost_fence) all[one.key.node].insert(device);
     }
   }
   return all;
@@ -318,20 +322,23 @@ Plan Adapter::plan_placeholders(std::int64_t now_s) const {
 }
 
 bool Adapter::keep_fences() {
-  const std::int64_t now_s = clock_() / 1'000'000;
-  std::erase_if(no_fence_s_, [&](const auto& one) { return now_s - one.second >= kFenceAgain_s; });
+  const auto now_s = [this] { return clock_() / 1'000'000; };
+  std::erase_if(no_fence_s_,
+                [&](const auto& one) { return now_s() - one.second >= kFenceAgain_s; });
   const StandingPlan plan = plan_standing_fences(observed_, kept(), options_.cluster);
   bool changed = false;
+  int done = 0;
   for (const std::int64_t id : plan.release) {
+    if (++done > kSubmissionsMax) break;
     const Result<void> released = slurm_.release(id);
     telemetry::log(telemetry::Level::kInfo, "standing_fence_released",
                    {{"slurm_job", id}, {"why_not", released.ok() ? "" : released.error().message}});
     changed = changed || released.ok();
+    if (!released.ok() && is_silence(released.error())) return changed;
   }
-  int asked = 0;
   for (const Ask& ask : plan.ask) {
     if (no_fence_s_.contains(ask.node)) continue;
-    if (++asked > kSubmissionsMax) return true;
+    if (++done > kSubmissionsMax) break;
     const Result<std::int64_t> id = slurm_.ask(ask);
     telemetry::log(id.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning, "standing_fence",
                    {{"node", ask.node},
@@ -339,7 +346,8 @@ bool Adapter::keep_fences() {
                     {"slurm_job", id.ok() ? *id : 0},
                     {"why_not", id.ok() ? "" : id.error().message}});
     changed = changed || id.ok();
-    if (!id.ok()) no_fence_s_[ask.node] = now_s;
+    if (!id.ok()) no_fence_s_[ask.node] = now_s();
+    if (!id.ok() && is_silence(id.error())) break;
   }
   return changed;
 }
@@ -386,7 +394,10 @@ CycleEnd Adapter::cycle(Look look) {
   seen_ = answer->version;
   wanted_ = std::move(answer->wanted);
   works_ = std::move(answer->works);
-  lent_ = std::move(answer->lent);
+  if (look == Look::kAll || lent_ != answer->lent) {
+    lent_ = std::move(answer->lent);
+    not_lent_ = kept_devices(lent_, observed_.nodes);
+  }
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();

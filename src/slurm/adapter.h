@@ -79,7 +79,7 @@ class Adapter {
   bool carry_out(const WorkPlan& plan);
   bool begin(const WantedWork& work);
   void drain(const std::vector<WantedDrain>& wanted);
-  // What Slurm is not lent, and what it is lent from now on but work of ours has still.
+  // What Slurm is not lent, and what work of ours has that no placeholder holds.
   DevicesOfNodes kept() const;
   bool keep_fences();
   Plan plan_placeholders(std::int64_t now_s) const;
@@ -100,7 +100,8 @@ class Adapter {
   std::map<PlaceholderKey, std::string> not_begun_;  // why; while they are wanted
   std::string told_;                                 // the last report that the controller took
   PlanMemory memory_;
-  Lent lent_;                                       // of the last answer
+  DevicesOfNodes not_lent_;  // by the last answer, of the nodes of the last look
+  Lent lent_;                // of the last answer
   std::map<std::string, std::int64_t> no_fence_s_;  // by node: when a standing fence was refused
   std::map<std::int64_t, std::vector<HeldOnNode>>
       last_held_;                               // by job, when its devices were known

@@ -94,6 +94,26 @@ TEST_F(AdapterTest, WhatIsNotLentIsHeldAtAllTimes) {
   EXPECT_TRUE(slurm_.state.jobs.empty());
 }
 
+// Neither device is let go under work of ours, whatever Slurm says to the next fence.
+TEST_F(AdapterTest, AFenceThatIsLostUnderWorkOfOursIsAskedForAgain) {
+  answer_.lent = {{"n1"}, {{{"n1"}, {0, 1, 2}}}};
+  want({2, 3});
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+  const std::int64_t own = slurm_.holder(2)->id;
+  (void)slurm_.release(slurm_.holder(3)->id);
+  slurm_.refusal = {ErrorKind::kConflict, "no_room", "no core is free", ""};
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.holder(2)->id, own);
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kAsked);
+  slurm_.refusal = {};
+  answer_.lent = {};  // lent from now on, but it is in use
+  now_us_ += 40'000'000;
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.holder(2)->id, own);
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+}
+
 TEST_F(AdapterTest, AJobThatSlurmRunsGetsADeviceThatWasKeptUntilNow) {
   answer_.lent = {{"n1"}, {{{"n1"}, {0, 1, 2}}}};
   adapter_->cycle();

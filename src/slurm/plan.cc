@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "slurm/gres.h"
@@ -114,16 +115,22 @@ const JobSeen* fence_on(const Observed& observed, const Wanted& wanted,
   return nullptr;
 }
 
-// The cores that standing fences have on the node.
-int cores_of_fences(const Observed& observed, const NodeSeen& node, const std::string& cluster) {
-  std::size_t cores = 0;
+// The ledger does not know of the cores that standing fences have in Slurm. They are nobody else's,
+// and so a placeholder may do without as many where Slurm has no more.
+int cores_to_ask(const Observed& observed, const NodeSeen& node, const std::string& cluster,
+                 int wanted) {
+  int fences = 0;
+  int taken = 0;
   for (const JobSeen& job : observed.jobs) {
-    if (job.phase != JobPhase::kHolding || !is_standing_fence(job, cluster)) continue;
+    if (job.phase == JobPhase::kEnded) continue;
     for (const HeldOnNode& held : job.held) {
-      if (held.node == node.name) cores += held.cores.size();
+      if (held.node != node.name) continue;
+      taken += static_cast<int>(held.cores.size());
+      if (is_standing_fence(job, cluster)) fences += static_cast<int>(held.cores.size());
     }
   }
-  return static_cast<int>(cores);
+  const int left = node.sockets * node.cores_per_socket - taken;
+  return fences == 0 ? wanted : std::max({std::min(wanted, left), wanted - fences, 1});
 }
 
 // What keeps it from being asked for; "" when nothing does. `devices`: those that no standing fence
@@ -146,10 +153,7 @@ std::string obstacle(const Observed& observed, const Wanted& wanted,
   ask.partitions = node->partitions;
   ask.gres = *gres;
   int cores = std::max<int>(static_cast<int>(wanted.cores.size()), 1);
-  // A job of ours that has the whole node has the cores of its fences, too: nobody else gets them.
-  const int fences = cores_of_fences(observed, *node, cluster);
-  if (fences > 0)
-    cores = std::min(cores, std::max(node->sockets * node->cores_per_socket - fences, 1));
+  if (!wanted.runs) cores = cores_to_ask(observed, *node, cluster, cores);
   ask.cpus = cores * node->threads_per_core;
   return "";
 }
@@ -223,17 +227,12 @@ class Planner {
     const HeldOnNode& held = job.held[0];
     std::vector<int> devices = wanted.devices;
     std::sort(devices.begin(), devices.end());
-    // Beside its own it has those that standing fences hold.
-    std::set<int> together(held.devices.begin(), held.devices.end());
-    bool awaits_fence = false;
-    for (const int device : devices) {
-      if (wanted.runs) break;
-      const bool is_fenced = is_in(fenced_, wanted.key.node, device);
-      const bool is_kept = is_fenced || is_in(kept_, wanted.key.node, device);
-      if (is_kept && together.insert(device).second) awaits_fence = awaits_fence || !is_fenced;
-    }
-    if (!job.devices_known ||
-        !std::equal(together.begin(), together.end(), devices.begin(), devices.end())) {
+    std::vector<int> missing;
+    std::set_difference(devices.begin(), devices.end(), held.devices.begin(), held.devices.end(),
+                        std::back_inserter(missing));
+    const bool has_others = held.devices.size() + missing.size() != devices.size();
+    const bool lacks_its_own = wanted.runs && !missing.empty();
+    if (!job.devices_known || has_others || lacks_its_own) {
       plan_.cancel.push_back(job.id);
       return refuse(wanted, fmt::format("Slurm gave devices {} in place of {}",
                                         fmt::join(held.devices, ","), fmt::join(devices, ",")));
@@ -245,8 +244,17 @@ class Planner {
     if (has_end != (ends_s != 0) || (has_end && job.ends_s + kSlack_s < ends_s)) {
       plan_.limits.push_back({job.id, limit_minutes(job.started_s, wanted.until_s)});
     }
-    if (awaits_fence) return report(wanted, job.id, PlaceholderState::kAsked, kAwaitsFence);
-    report(wanted, job.id, PlaceholderState::kConfirmed, "", devices);
+    // The others are those of standing fences. Where one has gone, what this holds is kept: work
+    // may run on all of them.
+    std::erase_if(missing, [&](int one) { return is_in(fenced_, wanted.key.node, one); });
+    if (missing.empty()) return report(wanted, job.id, PlaceholderState::kConfirmed, "", devices);
+    Wanted rest = wanted;
+    rest.devices = missing;
+    if (const JobSeen* holder = holder_of(observed_, rest, cluster_)) {
+      return report(wanted, job.id, PlaceholderState::kRefused,
+                    fmt::format("Slurm job {} of {} runs on it", holder->id, holder->user));
+    }
+    report(wanted, job.id, PlaceholderState::kAsked, kAwaitsFence);
   }
 
   void ask(const Wanted& wanted) {
@@ -331,6 +339,19 @@ bool is_fence(const JobSeen& job, const std::string& cluster) {
 
 bool is_placeholder(const JobSeen& job, const std::string& cluster) {
   return is_marked(job) && identity_of(job, cluster).has_value();
+}
+
+DevicesOfPlaceholders devices_of_placeholders(const Observed& observed,
+                                              const std::string& cluster) {
+  DevicesOfPlaceholders devices;
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase != JobPhase::kHolding || !is_placeholder(job, cluster)) continue;
+    const auto [id, attempt] = *identity_of(job, cluster);
+    for (const HeldOnNode& held : job.held) {
+      devices[{id, attempt, held.node}].insert(held.devices.begin(), held.devices.end());
+    }
+  }
+  return devices;
 }
 
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster) {

@@ -99,6 +99,10 @@ bool is_placeholder(const JobSeen& job, const std::string& cluster);
 inline constexpr const char kFence_name[] = "dove-fence-";
 bool is_fence(const JobSeen& job, const std::string& cluster);
 
+// What the placeholders hold that Slurm has.
+using DevicesOfPlaceholders = std::map<PlaceholderKey, std::set<int>>;
+DevicesOfPlaceholders devices_of_placeholders(const Observed& observed, const std::string& cluster);
+
 // Those in which something was begun, or was about to be.
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster);
 
@@ -106,7 +110,7 @@ std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std:
 std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
                                                 const std::string& cluster);
 
-// `kept`: what standing fences hold, or are about to: no placeholder asks for that. `cluster`:
+// `kept`: what standing fences are about to hold: no placeholder asks for that. `cluster`:
 // whose placeholders these are. `now_s`: since 1970 UTC.
 Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const DevicesOfNodes& kept,
           const PlanMemory& memory, const std::string& cluster, std::int64_t now_s);

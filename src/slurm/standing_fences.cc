@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "slurm/gres.h"
 #include "text/hostlist.h"
@@ -21,16 +20,18 @@ const Lent::Part* part_of(const Lent& lent, const std::string& node) {
   return nullptr;
 }
 
-// All that jobs have there, standing fences included; what is ending is not free yet.
-std::set<int> taken_on(const Observed& observed, const std::string& node) {
-  std::set<int> taken;
+// What is kept and no job has, standing fences included; what is ending is not free yet.
+DevicesOfNodes free_of(const DevicesOfNodes& kept, const Observed& observed) {
+  DevicesOfNodes free = kept;
   for (const JobSeen& job : observed.jobs) {
     if (job.phase == JobPhase::kEnded) continue;
     for (const HeldOnNode& held : job.held) {
-      if (held.node == node) taken.insert(held.devices.begin(), held.devices.end());
+      const auto here = free.find(held.node);
+      if (here == free.end()) continue;
+      for (const int device : held.devices) here->second.erase(device);
     }
   }
-  return taken;
+  return free;
 }
 
 // Its adapter was ended before it could mark it, or somebody has taken the name.
@@ -41,8 +42,10 @@ bool is_unmarked(const JobSeen& job, const std::string& cluster) {
 bool keeps_lent_device(const JobSeen& fence, const DevicesOfNodes& kept) {
   return std::any_of(fence.held.begin(), fence.held.end(), [&](const HeldOnNode& held) {
     const auto here = kept.find(held.node);
-    return here == kept.end() || std::any_of(held.devices.begin(), held.devices.end(),
-                                             [&](int one) { return !here->second.contains(one); });
+    if (here == kept.end()) return true;
+    // Which ones it holds is said by GRES with files alone.
+    return fence.devices_known && std::any_of(held.devices.begin(), held.devices.end(),
+                                              [&](int one) { return !here->second.contains(one); });
   });
 }
 
@@ -87,23 +90,22 @@ StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes
     const bool is_over = is_standing_fence(job, cluster) && keeps_lent_device(job, kept);
     if (is_over || is_unmarked(job, cluster)) plan.release.push_back(job.id);
   }
-  for (const auto& [name, devices] : kept) {
-    const NodeSeen* node = observed.find_node(name);
-    if (node == nullptr || node->state != NodeSeen::State::kUp || !node->registered) continue;
-    const std::set<int> taken = taken_on(observed, name);
-    std::vector<int> missing;
-    std::set_difference(devices.begin(), devices.end(), taken.begin(), taken.end(),
-                        std::back_inserter(missing));
-    for (const int device : missing) {
+  const DevicesOfNodes free = free_of(kept, observed);
+  for (const NodeSeen& node : observed.nodes) {
+    const auto missing = free.find(node.name);
+    const bool gives_none =
+        node.state != NodeSeen::State::kUp || !node.registered || !node.reserved.empty();
+    if (missing == free.end() || gives_none) continue;
+    for (const int device : missing->second) {
       // Types that do not tell the devices apart: placeholders say so (plan.cc).
-      const Result<std::string> gres = pinned_gres(node->device_types, {device});
+      const Result<std::string> gres = pinned_gres(node.device_types, {device});
       if (!gres.ok()) break;
       Ask ask;
-      ask.name = fmt::format("{}{}.{}@{}", kName, name, device, cluster);
-      ask.node = name;
-      ask.partitions = node->partitions;
+      ask.name = fmt::format("{}{}.{}@{}", kName, node.name, device, cluster);
+      ask.node = node.name;
+      ask.partitions = node.partitions;
       ask.gres = *gres;
-      ask.cpus = node->threads_per_core;
+      ask.cpus = node.threads_per_core;
       ask.memory_bytes = kMemory_bytes;
       plan.ask.push_back(std::move(ask));
     }

@@ -74,7 +74,8 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
   if (wanted.empty()) {
     wanted = nodes_by_partition(job, nodes, true);
     if (wanted.size() == nodes.size()) wanted.clear();
-  } else if (wanted.size() < static_cast<std::size_t>(gate.nodes)) {
+  }
+  if (!wanted.empty() && wanted.size() < static_cast<std::size_t>(gate.nodes)) {
     // These are among its nodes; the others are of its partitions, too.
     const std::vector<std::string> outside = nodes_by_partition(job, nodes, false);
     excluded.insert(excluded.end(), outside.begin(), outside.end());

@@ -283,6 +283,12 @@ class GatePlanner {
     return job.gate->restarts > 0 && now_s_ - job.gate->submitted_s < kAnew_after_s;
   }
 
+  static bool is_whole(const Wanted& wanted, const NodeSeen& node) {
+    const int cores = node.sockets * node.cores_per_socket;
+    return wanted.devices.size() == node.device_types.size() &&
+           static_cast<int>(wanted.cores.size()) >= cores;
+  }
+
   // Why it cannot start there now; "": nothing keeps it. A refusal is for good.
   std::string obstacle(const Starting& one, const Wanted& wanted, bool& for_good) const {
     const NodeSeen* node = observed_.find_node(wanted.key.node);
@@ -294,6 +300,9 @@ class GatePlanner {
     }
     const Result<std::string> gres = pinned_gres(node->device_types, wanted.devices);
     if (!gres.ok()) return gres.error().message;
+    if (one.job->gate->is_exclusive && !is_whole(wanted, *node)) {
+      return fmt::format("it wants nodes of its own, and Slurm is not lent all of {}", node->name);
+    }
     for_good = false;
     if (!node->registered) return "Slurm waits for the node to answer";
     const std::set<int> taken = taken_on(node->name, one.start);

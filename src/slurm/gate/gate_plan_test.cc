@@ -363,6 +363,7 @@ TEST_F(GatePlanTest, TheLedgerIsToldWhatItCannotPlace) {
 // Slurm gives it the devices that it asked for; the ledger all of the node.
 TEST_F(GatePlanTest, AJobWithTheNodeToItselfIsNotKeptOffByAFence) {
   job().gate->is_exclusive = true;
+  EXPECT_NE(plan().reports.at(0).why.find("not lent all"), std::string::npos);
   wanted[0].devices = {0, 1, 2, 3};
   EXPECT_EQ(plan().place.size(), 1u);
   EXPECT_TRUE(plan().fences.empty());
