@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dove::slurm {
@@ -113,12 +114,15 @@ struct Observed {
   // Jobs of whose devices Slurm might lose count if they ended now.
   std::set<std::int64_t> jobs_to_leave() const {
     std::set<std::int64_t> leave;
+    std::set<std::string_view> awaited;
+    for (const NodeSeen& node : nodes) {
+      if (node.state != NodeSeen::State::kDown && !node.registered) awaited.insert(node.name);
+    }
+    if (awaited.empty()) return leave;
     for (const JobSeen& job : jobs) {
       if (job.phase != JobPhase::kHolding) continue;
       for (const HeldOnNode& held : job.held) {
-        const NodeSeen* node = find_node(held.node);
-        const bool awaited = node != nullptr && node->state != NodeSeen::State::kDown;
-        if (awaited && !node->registered && !held.devices.empty()) leave.insert(job.id);
+        if (awaited.contains(held.node) && !held.devices.empty()) leave.insert(job.id);
       }
     }
     return leave;

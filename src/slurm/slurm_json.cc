@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "codec/json.h"
 #include "slurm/gate/gate_seen.h"
@@ -183,15 +184,11 @@ Result<void> read_cores(const json& sockets, int cores_per_socket, std::vector<i
   return {};
 }
 
-const NodeSeen* node_named(const std::vector<NodeSeen>& nodes, const std::string& name) {
-  const auto at =
-      std::find_if(nodes.begin(), nodes.end(), [&](const NodeSeen& n) { return n.name == name; });
-  return at == nodes.end() ? nullptr : &*at;
-}
+using NodesByName = std::unordered_map<std::string_view, const NodeSeen*>;
 
 // `details`: the GRES of the job, node by node in the order of its nodes.
-Result<void> read_held(const json& resources, const json& details,
-                       const std::vector<NodeSeen>& nodes, JobSeen& job) {
+Result<void> read_held(const json& resources, const json& details, const NodesByName& nodes,
+                       JobSeen& job) {
   const auto list = resources.find("allocated_nodes");
   if (list == resources.end() || !list->is_array() || list->empty() || list->size() > kNodesMax) {
     return not_understood(fmt::format("job {} runs on no nodes", job.id));
@@ -201,13 +198,13 @@ Result<void> read_held(const json& resources, const json& details,
     const json& one = (*list)[i];
     HeldOnNode held;
     held.node = text_of(one, "nodename");
-    const NodeSeen* node = node_named(nodes, held.node);
-    if (node == nullptr) {
+    const auto node = nodes.find(held.node);
+    if (node == nodes.end()) {
       return not_understood(
           fmt::format("job {} is on node '{}', which is not listed", job.id, held.node));
     }
     if (const auto sockets = one.find("sockets"); sockets != one.end() && sockets->is_object()) {
-      TRY(read_cores(*sockets, node->cores_per_socket, held.cores));
+      TRY(read_cores(*sockets, node->second->cores_per_socket, held.cores));
     }
     held.memory_bytes = number_of(one, "memory_allocated").value_or(0) * kMebibyte;
     if (i < details.size() && details[i].is_string()) {
@@ -227,7 +224,7 @@ bool asks_for_devices(const json& object) {
   return text_of(object, "tres_alloc_str").find("gres/gpu") != std::string::npos;
 }
 
-Result<JobSeen> read_job(const json& object, const std::vector<NodeSeen>& nodes) {
+Result<JobSeen> read_job(const json& object, const NodesByName& nodes) {
   JobSeen job;
   const auto id = number_of(object, "job_id");
   if (!id || *id == 0) return not_understood("a job without an id");
@@ -282,10 +279,12 @@ Result<std::vector<NodeSeen>> read_nodes(std::string_view text) {
 
 Result<std::vector<JobSeen>> read_jobs(std::string_view text, const std::vector<NodeSeen>& nodes) {
   TRY_ASSIGN(const json list, list_of(text, "jobs", kJobsMax));
+  NodesByName by_name;
+  for (const NodeSeen& node : nodes) by_name.emplace(node.name, &node);
   std::vector<JobSeen> jobs;
   for (const json& object : list) {
     if (!object.is_object()) return not_understood("a job that is not an object");
-    TRY_ASSIGN(JobSeen job, read_job(object, nodes));
+    TRY_ASSIGN(JobSeen job, read_job(object, by_name));
     jobs.push_back(std::move(job));
   }
   return jobs;
