@@ -84,18 +84,15 @@ FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
 
 // The job that holds one of the devices on the node; our own placeholders and standing fences do
 // not count.
-const JobSeen* holder_of(const Observed& observed, const Wanted& wanted,
-                         const std::string& cluster) {
+const JobSeen* holder_of(const Observed& observed, const std::string& node,
+                         const std::vector<int>& devices, const std::string& cluster) {
   for (const JobSeen& job : observed.jobs) {
-    if (is_placeholder(job, cluster) || is_standing_fence(job, cluster)) continue;
-    for (const HeldOnNode& held : job.held) {
-      if (held.node != wanted.key.node) continue;
-      for (const int device : wanted.devices) {
-        if (std::find(held.devices.begin(), held.devices.end(), device) != held.devices.end()) {
-          return &job;
-        }
-      }
-    }
+    const bool holds = std::any_of(job.held.begin(), job.held.end(), [&](const HeldOnNode& held) {
+      return held.node == node &&
+             std::find_first_of(held.devices.begin(), held.devices.end(), devices.begin(),
+                                devices.end()) != held.devices.end();
+    });
+    if (holds && !is_placeholder(job, cluster) && !is_standing_fence(job, cluster)) return &job;
   }
   return nullptr;
 }
@@ -145,7 +142,7 @@ std::string obstacle(const Observed& observed, const Wanted& wanted,
   }
   const Result<std::string> gres = pinned_gres(node->device_types, devices);
   if (!gres.ok()) return gres.error().message;
-  if (const JobSeen* holder = holder_of(observed, wanted, cluster)) {
+  if (const JobSeen* holder = holder_of(observed, node->name, wanted.devices, cluster)) {
     return fmt::format("Slurm job {} of {} {} on it", holder->id, holder->user,
                        holder->phase == JobPhase::kEnding ? "is still ending" : "runs");
   }
@@ -203,9 +200,10 @@ class Planner {
     return here != devices.end() && here->second.contains(device);
   }
 
-  bool has_any(const DevicesOfNodes& devices, const Wanted& wanted) const {
-    return std::any_of(wanted.devices.begin(), wanted.devices.end(),
-                       [&](int device) { return is_in(devices, wanted.key.node, device); });
+  bool has_any(const DevicesOfNodes& all, const std::string& node,
+               const std::vector<int>& devices) const {
+    return std::any_of(devices.begin(), devices.end(),
+                       [&](int device) { return is_in(all, node, device); });
   }
 
   // Those that its placeholder is to hold itself. What Slurm runs gets its devices from Slurm.
@@ -248,9 +246,7 @@ class Planner {
     // may run on all of them.
     std::erase_if(missing, [&](int one) { return is_in(fenced_, wanted.key.node, one); });
     if (missing.empty()) return report(wanted, job.id, PlaceholderState::kConfirmed, "", devices);
-    Wanted rest = wanted;
-    rest.devices = missing;
-    if (const JobSeen* holder = holder_of(observed_, rest, cluster_)) {
+    if (const JobSeen* holder = holder_of(observed_, wanted.key.node, missing, cluster_)) {
       return report(wanted, job.id, PlaceholderState::kRefused,
                     fmt::format("Slurm job {} of {} runs on it", holder->id, holder->user));
     }
@@ -276,15 +272,13 @@ class Planner {
     const std::vector<int> devices = to_hold(wanted);
     std::string why = obstacle(observed_, wanted, devices, cluster_, ask);
     if (!why.empty()) return refuse(wanted, std::move(why));
-    if (wanted.runs && has_any(fenced_, wanted)) {
+    if (wanted.runs && has_any(fenced_, wanted.key.node, devices)) {
       return report(wanted, 0, PlaceholderState::kAsked, kAwaitsItsEnd);
     }
     // Held by the fence once, a device is not in anybody's reach when its job ends.
-    const bool awaits_fence =
-        !wanted.runs && std::any_of(devices.begin(), devices.end(), [&](int device) {
-          return is_in(kept_, wanted.key.node, device);
-        });
-    if (awaits_fence) return report(wanted, 0, PlaceholderState::kAsked, kAwaitsFence);
+    if (!wanted.runs && has_any(kept_, wanted.key.node, devices)) {
+      return report(wanted, 0, PlaceholderState::kAsked, kAwaitsFence);
+    }
     plan_.submit.push_back({wanted.key, std::move(ask)});
     report(wanted, 0, PlaceholderState::kAsked, "");
   }

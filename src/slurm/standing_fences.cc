@@ -67,7 +67,9 @@ DevicesOfNodes kept_devices(const Lent& lent, const std::vector<NodeSeen>& nodes
 }
 
 bool is_standing_fence(const JobSeen& job, const std::string& cluster) {
-  return job.mark.starts_with(placeholder_mark(kName)) && job.mark.ends_with("@" + cluster);
+  // Asked of every job, many times a cycle.
+  static const std::string begin = placeholder_mark(kName);
+  return job.mark.starts_with(begin) && job.mark.ends_with("@" + cluster);
 }
 
 DevicesOfNodes fenced_devices(const Observed& observed, const std::string& cluster) {

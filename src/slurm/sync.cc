@@ -105,11 +105,7 @@ json placeholder_json(const PlaceholderReport& report) {
 
 void read_wanted(codec::JsonFields& fields, Wanted& wanted) {
   fields.allow_unknown();
-  fields.integer("job", wanted.key.job, 1, kNumberMax);
-  fields.integer("attempt", wanted.key.attempt, 0, kNumberMax);
-  fields.text("node", wanted.key.node, kNameRule);
-  if (wanted.key.job == 0) fields.fail("job", "missing_field", "names no job");
-  if (wanted.key.node.empty()) fields.fail("node", "missing_field", "names no node");
+  read_key(fields, wanted.key);
   fields.integers("cores", wanted.cores, 0, kCoresMax, kCoresMax);
   fields.integers("devices", wanted.devices, 0, kDevicesMax, kDevicesMax);
   fields.integer("memory_bytes", wanted.memory_bytes, 0, std::int64_t{1} << 60);

@@ -347,6 +347,7 @@ std::uint64_t version_of(const State& state, const Wanted& wanted, const Executo
     digest.add(std::uint64_t{one.node->id.value});
     digest.add(std::uint64_t{one.stops ? 2u : one.has_started ? 1u : 0u});
   }
+  digest.add(std::uint64_t{executor.placeholders});
   for (const std::string& nodes : executor.nodes) digest.add(std::string_view(nodes));
   for (const Lendable& lent : executor.lendable) {
     for (const std::string& nodes : lent.nodes) digest.add(std::string_view(nodes));
@@ -400,9 +401,10 @@ Wanted wanted(const State& state, const std::string& executor) {
     for (const JobId id : node.jobs) add_work(state, node, id, executor, wanted.works);
   }
   wanted.drains = wanted_drains(state, executor);
+  static const Executor nobody;
   const auto declared = state.executors.find(executor);
   wanted.version =
-      version_of(state, wanted, declared == state.executors.end() ? Executor{} : declared->second);
+      version_of(state, wanted, declared == state.executors.end() ? nobody : declared->second);
   return wanted;
 }
 

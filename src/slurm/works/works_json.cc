@@ -73,13 +73,17 @@ json works_json(const std::vector<WorkReport>& works) {
   return list;
 }
 
+void read_key(codec::JsonFields& fields, PlaceholderKey& key) {
+  fields.integer("job", key.job, 1, kNumberMax);
+  fields.integer("attempt", key.attempt, 0, kNumberMax);
+  fields.text("node", key.node, kNameRule);
+  if (key.job == 0) fields.fail("job", "missing_field", "names no job");
+  if (key.node.empty()) fields.fail("node", "missing_field", "names no node");
+}
+
 void read_work(codec::JsonFields& fields, WantedWork& work) {
   fields.allow_unknown();
-  fields.integer("job", work.key.job, 1, kNumberMax);
-  fields.integer("attempt", work.key.attempt, 0, kNumberMax);
-  fields.text("node", work.key.node, kNameRule);
-  if (work.key.job == 0) fields.fail("job", "missing_field", "names no job");
-  if (work.key.node.empty()) fields.fail("node", "missing_field", "names no node");
+  read_key(fields, work.key);
   fields.integer("node_rank", work.node_rank, 0, kRanksMax);
   fields.integer("nodes", work.nodes, 1, kRanksMax);
   fields.text("foreign_job", work.foreign_job);

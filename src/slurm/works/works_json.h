@@ -12,6 +12,8 @@
 namespace dove::slurm {
 
 nlohmann::json works_json(const std::vector<WorkReport>& works);
+// Whose placement an entry of an answer is about.
+void read_key(codec::JsonFields& fields, PlaceholderKey& key);
 void read_work(codec::JsonFields& fields, WantedWork& work);
 
 }  // namespace dove::slurm
