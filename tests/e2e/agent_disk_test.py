@@ -8,7 +8,7 @@ import unittest
 
 from cluster import SKIP, Cluster, until
 
-FILL = "head -c 150000000 /dev/zero > big; touch {0}.full; while [ ! -e {0}.go ]; do sleep 0.05; done"
+FILL = "head -c 150000000 /dev/zero > big && touch {0}.full; while [ ! -e {0}.go ]; do sleep 0.05; done"
 
 
 class AgentDisk(unittest.TestCase):
@@ -26,11 +26,15 @@ class AgentDisk(unittest.TestCase):
         filler = cluster.submit({"name": "filler", "command": ["sh", "-c", FILL.format(mark)]})
         until(lambda: os.path.exists(mark + ".full"), 20, "the disk to be full")
 
+        def free_bytes():
+            left = os.statvfs(folder)
+            return left.f_bavail * left.f_frsize
+
         def disk():
             findings = cluster.nodes()[0]["findings"]
             return next((finding["evidence"] for finding in findings if finding["check"] == "disk"), None)
 
-        self.assertIn("has less than 64 MiB left", until(disk, 60, "the finding"))
+        self.assertIn("has less than 64 MiB left", until(disk, 20, f"the finding, with {free_bytes()} bytes left"))
         waits = cluster.submit({"name": "waits", "command": ["true"]})
         self.assertEqual(cluster.job(waits)["state"], "waiting")
         self.assertIn("disk", cluster.run("why", str(waits)).stdout)

@@ -19,7 +19,7 @@ namespace dove::agent {
 namespace {
 
 constexpr int kEntriesPerTurn = 200;
-constexpr std::chrono::seconds kWatchEvery{10};
+constexpr std::chrono::seconds kWatchEvery{5};
 constexpr std::int64_t kReserve = std::int64_t{96} << 20;
 
 }  // namespace

@@ -22,7 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kDisk_bytes = std::uint64_t{64} << 20;
+// A disk is short below the first and in order again from the second on, so that one at the edge
+// does not open and close its node in turn.
+constexpr std::uint64_t kDiskShort_bytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kDiskGood_bytes = std::uint64_t{96} << 20;
 constexpr std::chrono::milliseconds kFaultsEvery{200};
 constexpr std::size_t kFaultsFile_bytes = 1 << 20;
 
@@ -56,6 +59,7 @@ Health::~Health() = default;
 
 void Health::start() {
   check_all();
+  watch_disk();
   if (!options_.faults_path.empty()) check_faults();
 }
 
@@ -91,19 +95,29 @@ void Health::check_all() {
   if (running_.empty()) all_ended();
 }
 
+// Jobs fill a disk within seconds, and a look at it costs one system call.
+void Health::watch_disk() {
+  disk_timer_ = loop_.after(options_.disk_every, [this] { watch_disk(); });
+  check_disk();
+}
+
 void Health::check_disk() {
   Finding finding{"disk", Severity::kGood, Remedy::kNone, -1, ""};
   struct statvfs disk {};
+  const std::uint64_t least_bytes = disk_is_short_ ? kDiskGood_bytes : kDiskShort_bytes;
+  disk_is_short_ = false;
   if (statvfs(options_.data_dir.c_str(), &disk) != 0) {
     finding.severity = Severity::kFault;
     finding.evidence = options_.data_dir + " cannot be read";
   } else if ((disk.f_flag & ST_RDONLY) != 0) {
     finding.severity = Severity::kFault;
     finding.evidence = options_.data_dir + " can only be read";
-  } else if (disk.f_bavail * disk.f_frsize < kDisk_bytes) {
+  } else if (disk.f_bavail * disk.f_frsize < least_bytes) {
+    disk_is_short_ = true;
     finding.severity = Severity::kFault;
     finding.evidence =
-        fmt::format("{} has less than {} MiB left", options_.data_dir, kDisk_bytes >> 20);
+        fmt::format("{} has less than {} MiB left, and the node takes jobs again from {} MiB on",
+                    options_.data_dir, kDiskShort_bytes >> 20, kDiskGood_bytes >> 20);
   }
   tell(finding);
 }

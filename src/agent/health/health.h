@@ -31,6 +31,7 @@ struct HealthOptions {
   // A JSON array of findings, as in reports; read when it changes. "": nothing is emulated.
   std::string faults_path;
   std::chrono::milliseconds every{30'000};
+  std::chrono::milliseconds disk_every{5'000};
   std::chrono::milliseconds check_limit{30'000};
   std::chrono::milliseconds hook_limit{600'000};
 };
@@ -53,6 +54,7 @@ class Health {
   using Key = std::pair<std::string, std::int32_t>;
 
   void check_all();
+  void watch_disk();
   void check_disk();
   void check_faults();
   void check_ended(Finding finding);
@@ -71,8 +73,10 @@ class Health {
   std::unique_ptr<ScriptRun> hook_;
   bool testing_ = false;
   bool checking_ = false;
+  bool disk_is_short_ = false;
   std::int64_t faults_seen_ = 0;  // when the file was last changed
   wire::Timer checks_timer_;
+  wire::Timer disk_timer_;
   wire::Timer faults_timer_;
 };
 
