@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/standing_fence.h"
 #include "slurm/gres.h"
 #include "text/hostlist.h"
 
@@ -11,7 +12,6 @@ namespace dove::slurm {
 namespace {
 
 constexpr const char kName[] = "dove-keep-";
-constexpr std::int64_t kMemory_bytes = 1 << 20;
 
 const Lent::Part* part_of(const Lent& lent, const std::string& node) {
   for (const Lent::Part& part : lent.parts) {
@@ -107,8 +107,8 @@ StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes
       ask.node = node.name;
       ask.partitions = node.partitions;
       ask.gres = *gres;
-      ask.cpus = node.threads_per_core;
-      ask.memory_bytes = kMemory_bytes;
+      ask.cpus = kFence_cores * node.threads_per_core;
+      ask.memory_bytes = kFence_memory_bytes;
       plan.ask.push_back(std::move(ask));
     }
   }

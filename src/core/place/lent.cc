@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/state/executors/foreign.h"
+#include "model/standing_fence.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
@@ -66,18 +67,24 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
   const Held held = held_by(executor, node, jobs);
   FreeBooks books(free);
   auto& milli = books.devices.free_milli;
+  std::int64_t kept = 0;
   for (std::size_t i = 0; i < milli.size(); ++i) {
     // Devices by id, since the other scheduler gives them by index. Cores and memory are amounts.
     const bool lent = std::binary_search(lendable->devices.begin(), lendable->devices.end(),
                                          static_cast<std::int32_t>(i));
-    if (!lent) milli[i] = 0;
+    if (lent) continue;
+    milli[i] = 0;
+    ++kept;
   }
-  if (lendable->cores >= 0) {
-    const std::int64_t left = std::max<std::int64_t>(lendable->cores - held.cores, 0);
-    if (static_cast<std::int64_t>(books.cores.size()) > left) {
-      books.cores = books.cores.first(static_cast<std::size_t>(left));
-    }
-  }
+  // What is free here is not all free there: each kept device has a fence, whether work of ours is
+  // on it or not.
+  const std::int64_t fences = executor.placeholders ? kept : 0;
+  const auto free_cores = static_cast<std::int64_t>(books.cores.size());
+  std::int64_t cores = free_cores - fences * kFence_cores;
+  if (lendable->cores >= 0) cores = std::min(cores, lendable->cores - held.cores);
+  cores = std::max<std::int64_t>(cores, 0);
+  if (cores < free_cores) books.cores = books.cores.first(static_cast<std::size_t>(cores));
+  books.memory_bytes = std::max<std::int64_t>(books.memory_bytes - fences * kFence_memory_bytes, 0);
   if (lendable->memory_bytes >= 0) {
     books.memory_bytes = std::min(
         books.memory_bytes, std::max<std::int64_t>(lendable->memory_bytes - held.memory_bytes, 0));
