@@ -95,11 +95,11 @@ bool read_table(Table& table) {
     if (proc >= 0) ::close(proc);
     return false;
   }
-  alignas(dirent64) char some[8192];
+  alignas(dirent) char some[8192];
   ssize_t got;
   while ((got = ::syscall(SYS_getdents64, proc, some, sizeof some)) > 0) {
     for (ssize_t at = 0; at < got && table.count < kMostProcesses;) {
-      const dirent64* const entry = reinterpret_cast<const dirent64*>(some + at);
+      const dirent* const entry = reinterpret_cast<const dirent*>(some + at);
       at += entry->d_reclen;
       Process process;
       if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
