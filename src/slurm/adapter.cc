@@ -103,10 +103,21 @@ bool Adapter::observe(Look look) {
   std::map<std::int64_t, std::vector<HeldOnNode>> held;
   for (JobSeen& job : observed_.jobs) {
     recall_devices(job);
+    if (job.gate) check_reservation(*job.gate);
     if (holds(job)) held[job.id] = job.held;
   }
   last_held_ = std::move(held);
   return true;
+}
+
+// The ledger knows those of whole nodes.
+void Adapter::check_reservation(GateSeen& gate) const {
+  const auto& known = observed_.reservations;
+  const bool is_known = std::any_of(known.begin(), known.end(), [&](const ReservationSeen& one) {
+    return one.name == gate.reservation;
+  });
+  if (gate.reservation.empty() || is_known || !gate.cannot.empty()) return;
+  gate.cannot = "a reservation of Slurm's that is not known to be of whole nodes";
 }
 
 // It holds what the ledger gave away, or keeps it from others for a moment.
@@ -126,6 +137,7 @@ SyncRequest Adapter::request() {
     if (is_drained_by_us(node, options_.cluster)) node.state = NodeSeen::State::kUp;
     request.nodes.push_back(std::move(node));
   }
+  request.reservations = observed_.reservations;
   request.placeholders = reports_;
   for (const JobSeen& job : observed_.jobs) {
     if (holds(job) && !is_ours(job)) request.foreign.push_back(job);

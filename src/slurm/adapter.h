@@ -67,6 +67,7 @@ class Adapter {
  private:
   bool observe(Look look);
   void recall_devices(JobSeen& job) const;
+  void check_reservation(GateSeen& gate) const;
   bool is_ours(const JobSeen& job) const;
   SyncRequest request();
   void told(const SyncRequest& request, const std::string& content);

@@ -32,6 +32,7 @@ struct Ask {
   int cpus = 1;
   std::int64_t memory_bytes = 0;
   std::int64_t limit_minutes = 0;  // 0: none
+  std::string reservation;         // of Slurm's, that its node is in; "": in none
   std::string user;                // whom Slurm accounts it to, if it is a Linux user here
   bool is_users = false;  // it is that user\'s, who is to run something in it, or nobody\'s
   // It needs no mark of ask(): the gate's job_submit.lua writes the same.
@@ -46,9 +47,6 @@ class SlurmCluster {
   virtual Result<Observed> observe() = 0;
   // The jobs alone, more cheaply. `nodes`: of a look just before.
   virtual Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) = 0;
-  // Says of the nodes that are in reservations which of them are reserved as a whole: Slurm gives
-  // nothing of those to placeholders.
-  virtual Result<void> add_reservations(std::vector<NodeSeen>&) { return {}; }
   // Its id. It runs when this returns, else it is in no queue: kConflict says why Slurm has nothing
   // for it now, another error what went wrong.
   virtual Result<std::int64_t> ask(const Ask& ask) = 0;

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "slurm/reservations.h"
 #include "slurm/slurm_json.h"
 
 namespace dove::slurm {
@@ -66,6 +65,7 @@ std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
       fmt::format("--time={}", ask.limit_minutes),
       "--chdir=/"};
   if (!ask.gres.empty()) words.push_back("--gres=" + ask.gres);
+  if (!ask.reservation.empty()) words.push_back("--reservation=" + ask.reservation);
   if (!ask.partitions.empty()) {
     words.push_back(fmt::format("--partition={}", fmt::join(ask.partitions, ",")));
   }
@@ -91,20 +91,21 @@ Result<Observed> CommandCluster::observe() {
              run_({.words = {"sinfo", "--json"}, .output_max = kJsonBytesMax}));
   if (nodes.code != 0) return refused(nodes, "sinfo");
   TRY_ASSIGN(seen.nodes, read_nodes(nodes.output));
-  TRY(add_reservations(seen.nodes));
+  if (reservations_.is_due(seen.nodes)) {
+    TRY_ASSIGN(std::vector<ReservationSeen> all, read_reservations());
+    reservations_.keep(std::move(all), seen.nodes);
+  }
+  reservations_.add_to(seen);
   TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));
   return seen;
 }
 
-Result<void> CommandCluster::add_reservations(std::vector<NodeSeen>& nodes) {
-  const bool any = std::any_of(nodes.begin(), nodes.end(),
-                               [](const NodeSeen& node) { return node.is_in_reservation; });
-  if (!any) return {};
-  TRY_ASSIGN(const CommandEnd end, run_({.words = {"scontrol", "show", "reservation", "--oneliner"},
+Result<std::vector<ReservationSeen>> CommandCluster::read_reservations() const {
+  TRY_ASSIGN(const CommandEnd end, run_({.words = {"env", "SLURM_TIME_FORMAT=%s", "scontrol",
+                                                   "show", "reservation", "--oneliner"},
                                          .output_max = kJsonBytesMax}));
   if (end.code != 0) return refused(end, "scontrol");
-  note_reservations(end.output, nodes);
-  return {};
+  return read_reservation_lines(end.output);
 }
 
 Result<std::vector<JobSeen>> CommandCluster::observe_jobs(const std::vector<NodeSeen>& nodes) {

@@ -11,6 +11,7 @@
 
 #include "slurm/cluster.h"
 #include "slurm/command_run.h"
+#include "slurm/reservations.h"
 
 namespace dove::slurm {
 
@@ -21,7 +22,6 @@ class CommandCluster : public SlurmCluster {
   explicit CommandCluster(Run run = {});
 
   Result<Observed> observe() override;
-  Result<void> add_reservations(std::vector<NodeSeen>& nodes) override;
   Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;
@@ -30,10 +30,12 @@ class CommandCluster : public SlurmCluster {
   Result<void> set_drain(const std::string& node, const std::string& reason) override;
 
  private:
+  Result<std::vector<ReservationSeen>> read_reservations() const;
   Result<CommandEnd> run(const std::vector<std::string>& command) const;
   Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
 
   Run run_;
+  Reservations reservations_;
 };
 
 // The arguments of the salloc of a placeholder. `for_user`: accounted to ask.user.

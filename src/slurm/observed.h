@@ -79,6 +79,7 @@ struct GateSeen {
   std::string nodes_wanted;    // a hostlist, as the next
   std::string nodes_excluded;  //
   std::string features;        // all of them: "h200&nvlink"
+  std::string reservation;     // that it is to run in; "": in none
   std::string cannot;          // what of it the ledger cannot place; "": it can
 };
 
@@ -100,8 +101,20 @@ struct JobSeen {
   std::optional<GateSeen> gate;  // it bears the mark of the gate
 };
 
+// Nodes, kept for some of Slurm's users or for nobody. It may be still to come.
+struct ReservationSeen {
+  std::string name;
+  std::string nodes;          // a hostlist
+  std::int64_t starts_s = 0;  // since 1970 UTC
+  std::int64_t ends_s = 0;
+  bool is_active = false;
+  std::int64_t cores = 0;  // of all its nodes
+  bool operator==(const ReservationSeen&) const = default;
+};
+
 struct Observed {
   std::vector<NodeSeen> nodes;
+  std::vector<ReservationSeen> reservations;  // of whole nodes
   std::vector<JobSeen> jobs;
 
   const NodeSeen* find_node(const std::string& name) const {

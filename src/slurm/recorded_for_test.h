@@ -5,6 +5,19 @@
 
 namespace dove::slurm {
 
+// GET reservations of slurmrestd
+inline constexpr char kRecordedReservations[] = R"json(
+{"meta": {"plugin": {"type": "openapi/v0.0.38", "name": "Slurm OpenAPI v0.0.38"}, "Slurm":
+{"version": {"major": 22, "micro": 8, "minor": 5}, "release": "22.05.8"}}, "errors": [],
+"reservations": [{"flags": ["SPEC_NODES"], "accounts": "", "burst_buffer": "", "core_count": 8,
+"core_spec_cnt": 0, "end_time": 1795883611, "features": "", "groups": "", "licenses": "",
+"max_start_delay": 0, "name": "course", "node_count": 1, "node_list": "n1", "partition": "",
+"start_time": 1795880011, "watts": 4294967294, "tres": "cpu=8", "users": "root"},
+{"flags": ["SPEC_NODES"], "accounts": "", "burst_buffer": "", "core_count": 2, "core_spec_cnt": 0,
+"end_time": 1795883611, "features": "", "groups": "", "licenses": "", "max_start_delay": 0, "name":
+"part", "node_count": 1, "node_list": "n1", "partition": "main", "start_time": 1795880011, "watts":
+4294967294, "tres": "cpu=2", "users": "root"}]})json";
+
 // `sinfo --json`
 inline constexpr char kRecordedNodes[] = R"json(
 {"meta": {"plugin": {"type": "openapi/v0.0.38", "name": "Slurm OpenAPI v0.0.38"}, "Slurm":

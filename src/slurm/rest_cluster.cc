@@ -58,13 +58,14 @@ Result<Observed> RestCluster::observe() {
   Observed seen;
   TRY_ASSIGN(const std::string nodes, get("nodes"));
   TRY_ASSIGN(seen.nodes, read_nodes(nodes));
-  TRY(add_reservations(seen.nodes));
+  if (reservations_.is_due(seen.nodes)) {
+    TRY_ASSIGN(const std::string reservations, get("reservations"));
+    TRY_ASSIGN(std::vector<ReservationSeen> all, read_reservations(reservations));
+    reservations_.keep(std::move(all), seen.nodes);
+  }
+  reservations_.add_to(seen);
   TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));
   return seen;
-}
-
-Result<void> RestCluster::add_reservations(std::vector<NodeSeen>& nodes) {
-  return commands_.add_reservations(nodes);
 }
 
 Result<std::vector<JobSeen>> RestCluster::observe_jobs(const std::vector<NodeSeen>& nodes) {

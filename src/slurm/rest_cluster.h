@@ -10,6 +10,7 @@
 #include <string>
 
 #include "slurm/cluster.h"
+#include "slurm/reservations.h"
 
 namespace dove::slurm {
 
@@ -35,7 +36,6 @@ class RestCluster : public SlurmCluster {
   RestCluster(SlurmCluster& commands, Get get);
 
   Result<Observed> observe() override;
-  Result<void> add_reservations(std::vector<NodeSeen>& nodes) override;
   Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;
@@ -48,6 +48,7 @@ class RestCluster : public SlurmCluster {
 
   SlurmCluster& commands_;
   const Get get_;
+  Reservations reservations_;
 };
 
 }  // namespace dove::slurm

@@ -18,6 +18,7 @@ class RestClusterTest : public testing::Test {
         rest(commands, [this](const std::string& target) -> Result<RestAnswer> {
           asked.push_back(target);
           if (!trouble.body.empty()) return trouble;
+          if (target.ends_with("reservations")) return RestAnswer{200, kRecordedReservations};
           return RestAnswer{200, target.ends_with("nodes") ? kRecordedNodes : kRecordedJobs};
         }) {}
 
@@ -34,7 +35,12 @@ TEST_F(RestClusterTest, ALookStartsNoCommand) {
   EXPECT_EQ(seen->nodes.size(), 2u);
   EXPECT_EQ(seen->jobs.size(), 6u);
   EXPECT_TRUE(ran.empty());
-  EXPECT_EQ(asked, (std::vector<std::string>{"/slurm/v0.0.38/nodes", "/slurm/v0.0.38/jobs"}));
+  ASSERT_EQ(seen->reservations.size(), 1u) << "the other one is of some cores";
+  EXPECT_EQ(seen->reservations[0].name, "course");
+  EXPECT_EQ(seen->reservations[0].nodes, "n1");
+  EXPECT_EQ(seen->reservations[0].starts_s, 1'795'880'011);
+  EXPECT_EQ(asked, (std::vector<std::string>{"/slurm/v0.0.38/nodes", "/slurm/v0.0.38/reservations",
+                                             "/slurm/v0.0.38/jobs"}));
 }
 
 TEST_F(RestClusterTest, ChangesAreTheCommands) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -24,6 +25,7 @@ using nlohmann::json;
 
 constexpr std::size_t kNodesMax = 100'000;
 constexpr std::size_t kJobsMax = 1'000'000;
+constexpr std::size_t kReservationsMax = 10'000;
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr std::int64_t kCoresMax = 65'536;  // of a node
 constexpr std::int64_t kMemoryMax_mib = std::int64_t{1} << 40;
@@ -275,6 +277,24 @@ Result<std::vector<NodeSeen>> read_nodes(std::string_view text) {
     nodes.push_back(std::move(node));
   }
   return nodes;
+}
+
+Result<std::vector<ReservationSeen>> read_reservations(std::string_view text) {
+  TRY_ASSIGN(const json list, list_of(text, "reservations", kReservationsMax));
+  std::vector<ReservationSeen> all;
+  for (const json& object : list) {
+    if (!object.is_object()) return not_understood("a reservation that is not an object");
+    ReservationSeen one;
+    one.name = text_of(object, "name");
+    one.nodes = text_of(object, "node_list");
+    one.starts_s = number_of(object, "start_time").value_or(0);
+    one.ends_s = number_of(object, "end_time").value_or(0);
+    one.is_active = one.starts_s <= std::time(nullptr);
+    one.cores = number_of(object, "core_count").value_or(0);
+    const bool has_all = !one.name.empty() && !one.nodes.empty() && one.ends_s > one.starts_s;
+    if (has_all) all.push_back(std::move(one));
+  }
+  return all;
 }
 
 Result<std::vector<JobSeen>> read_jobs(std::string_view text, const std::vector<NodeSeen>& nodes) {

@@ -17,6 +17,8 @@ inline constexpr std::size_t kJsonBytesMax = 128 << 20;
 
 // `sinfo --json`.
 Result<std::vector<NodeSeen>> read_nodes(std::string_view json);
+// As slurmrestd answers.
+Result<std::vector<ReservationSeen>> read_reservations(std::string_view json);
 // `squeue --json`. `nodes`: those of the same look, by which cores are numbered.
 Result<std::vector<JobSeen>> read_jobs(std::string_view json, const std::vector<NodeSeen>& nodes);
 

@@ -230,6 +230,13 @@ TEST(SlurmJson, AJobWithNodesOfItsOwn) {
   EXPECT_NE(at_the_gate(R"(, "shared": "user")").cannot, "");
 }
 
+TEST(SlurmJson, AJobAtTheGateMayNameAReservation) {
+  EXPECT_EQ(at_the_gate("").reservation, "");
+  const GateSeen one = at_the_gate(R"(, "resv_name": "course")");
+  EXPECT_EQ(one.reservation, "course");
+  EXPECT_EQ(one.cannot, "");
+}
+
 TEST(SlurmJson, WhatTheGateCannotPlace) {
   EXPECT_EQ(at_the_gate("").cannot, "");
   EXPECT_EQ(at_the_gate(R"(, "tres_per_task": "gres:gpu:2", "tasks": 4)").gpus_per_node, 8);

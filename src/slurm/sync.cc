@@ -25,6 +25,7 @@ constexpr TextRule kHostlistRule{4096, TextRule::Kind::kLine};
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
 constexpr std::int64_t kCoresMax = 65'536;
 constexpr std::size_t kLineBytesMax = 256;
+constexpr std::int64_t kMinute_s = 60;
 // Of a node's features, as the controller takes them.
 constexpr std::size_t kFeaturesMax = 64;
 constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
@@ -82,15 +83,20 @@ json features_json(const std::vector<std::string>& features) {
 }
 
 json node_json(const NodeSeen& node, bool has_agent) {
-  // To us one that is reserved for others is as good as drained, with what runs there.
-  const bool is_reserved = node.state == NodeSeen::State::kUp && !node.reserved.empty();
-  const NodeSeen::State state = is_reserved ? NodeSeen::State::kDrained : node.state;
   json object{{"name", node.name},
-              {"state", node_word(state)},
-              {"reason", line_of(is_reserved ? node.reserved : node.reason)},
+              {"state", node_word(node.state)},
+              {"reason", line_of(node.reason)},
               {"features", features_json(node.features)}};
   if (!has_agent) object["inventory"] = inventory_json(node);
   return object;
+}
+
+// Slurm takes no limit that crosses the begin of one, and a limit is in whole minutes.
+json reservation_json(const ReservationSeen& one) {
+  return {{"name", line_of(one.name)},
+          {"nodes", {one.nodes}},
+          {"starts_at", time_json(one.starts_s - kMinute_s)},
+          {"ends_at", time_json(one.ends_s)}};
 }
 
 json placeholder_json(const PlaceholderReport& report) {
@@ -138,6 +144,10 @@ std::string write_request(const SyncRequest& request) {
   }
   json allocations = json::array();
   for (const JobSeen& job : request.foreign) add_allocations(job, allocations);
+  json reservations = json::array();
+  for (const ReservationSeen& one : request.reservations) {
+    reservations.push_back(reservation_json(one));
+  }
   json placeholders = json::array();
   for (const PlaceholderReport& one : request.placeholders) {
     placeholders.push_back(placeholder_json(one));
@@ -149,6 +159,7 @@ std::string write_request(const SyncRequest& request) {
                            {"complete", request.complete},
                            {"allocations", std::move(allocations)},
                            {"placeholders", std::move(placeholders)},
+                           {"reservations", std::move(reservations)},
                            {"works", works_json(request.works)},
                            {"nodes", std::move(nodes)}});
 }

@@ -24,6 +24,7 @@ struct SyncRequest {
   int wait_s = 0;           // how long the answer may wait for something new
   bool complete = true;     // false: Slurm did not answer; nothing is taken to have ended
   std::vector<NodeSeen> nodes;
+  std::vector<ReservationSeen> reservations;
   std::vector<std::string> agentless;  // hostlists of those where no agent of ours runs
   std::vector<JobSeen> foreign;        // those that hold something
   std::vector<PlaceholderReport> placeholders;

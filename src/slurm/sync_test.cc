@@ -46,19 +46,17 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
        "devices": [3]},
       {"job": 18, "attempt": 1, "node": "n1", "id": "", "state": "refused", "why": "busy",
        "devices": []}],
+    "reservations": [],
     "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan", "features": []}],
     "works": []})"));
 }
 
-TEST(Sync, ANodeThatIsReservedIsAsGoodAsDrained) {
+TEST(Sync, AReservationBeginsAMinuteEarlierForTheLedger) {
   SyncRequest request;
-  NodeSeen node;
-  node.name = "n1";
-  node.reserved = "reserved in Slurm: course until noon";
-  request.nodes = {node};
-  const json said = json::parse(write_request(request)).at("nodes").at(0);
-  EXPECT_EQ(said.at("state"), "drained");
-  EXPECT_EQ(said.at("reason"), node.reserved);
+  request.reservations = {{"course", "n[1-2]", 1'763'917'200, 1'763'920'800, false, 16}};
+  EXPECT_EQ(json::parse(write_request(request)).at("reservations"), json::parse(R"([
+    {"name": "course", "nodes": ["n[1-2]"], "starts_at": "2025-11-23T16:59:00.000000Z",
+     "ends_at": "2025-11-23T18:00:00.000000Z"}])"));
 }
 
 TEST(Sync, FeaturesThatNoJobCanNameAreLeftOut) {

@@ -122,16 +122,39 @@ class Agentless(SharedNodes):
         self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
 
     def test_a_node_that_is_reserved_in_slurm_takes_nothing_until_that_is_over(self):
-        self.lab.run("scontrol create reservation ReservationName=course starttime=now duration=60 users=root nodes=n1")
+        self.reserve("now")
         try:
-            until(lambda: self.node()["executors"][0]["state"] == "drained", 30, "the reservation to be known")
+            until(self.reserved, 30, "the reservation to be known")
             job = self.run_there("true", gpus=1)
-            self.assertIn("reserved in Slurm: course until", self.cluster.run("nodes", "-o", "json").stdout)
             self.assertEqual(self.cluster.job(job)["state"], "waiting")
+            self.assertIn("if no nodes were reserved for others", self.cluster.run("why", str(job)).stdout)
             self.assertEqual(self.lab.run("squeue -h -w n1"), "", "no placeholder is asked for there")
+            refused = self.cluster.run("delete", "reservation", "slurm:course", check=False)
+            self.assertIn("slurm's own", refused.stderr)
         finally:
             self.lab.run("scontrol delete ReservationName=course")
         self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
+        until(lambda: not self.reserved(), 30, "the reservation to be gone here")
+
+    def test_a_job_that_would_run_into_a_reservation_of_slurms_is_not_placed_there(self):
+        self.reserve("now+20minutes")
+        try:
+            until(self.reserved, 30, "the reservation to be known")
+            long = self.run_there("true", gpus=1, time_limit="1h")
+            short = self.run_there("true", gpus=1, time_limit="5m")
+            self.assertEqual(self.cluster.wait(short, 60)["state"], "completed", "it is over before")
+            self.assertEqual(self.cluster.job(long)["state"], "waiting")
+            self.assertIn("if no nodes were reserved for others", self.cluster.run("why", str(long)).stdout)
+            self.assertEqual(self.cluster.job(long)["attempts"], [], "it was not tried in vain")
+        finally:
+            self.lab.run("scontrol delete ReservationName=course")
+        self.assertEqual(self.cluster.wait(long, 60)["state"], "completed")
+
+    def reserve(self, starts):
+        self.lab.run(f"scontrol create reservation ReservationName=course starttime={starts} duration=60 users=root nodes=n1")
+
+    def reserved(self):
+        return any(one["name"] == "slurm:course" for one in self.cluster.api.call("GET", "/v1/objects?kind=reservation")["objects"])
 
 
 class AtTheGate(slurm_gate_test.Gate):

@@ -134,6 +134,22 @@ class Gate(SharedNodes):
         second = self.gated("--nodes=2", "-w", "n1", "--gres=gpu:2")
         self.assertEqual({node for node, _ in self.in_its_place(second)}, {"n0", "n1"})
 
+    def test_a_job_runs_in_the_reservation_that_it_names_and_no_other_there(self):
+        self.lab.run("scontrol create reservation ReservationName=course starttime=now duration=60 users=nobody,root nodes=n1")
+        try:
+            until(lambda: self.cluster.api.call("GET", "/v1/objects?kind=reservation")["objects"], 30, "it to be known")
+            one, more = (self.gated("--reservation=course", "--time=10", f"--gres=gpu:{gpus}") for gpus in (1, 2))
+            self.assertEqual({node for job in (one, more) for node, _ in self.in_its_place(job)}, {"n1"})
+            other = self.gated("--gres=gpu:1", "--time=10")
+            self.assertEqual({node for node, _ in self.in_its_place(other)}, {"n0"})
+            ours = self.submit(1, node="n1")
+            self.assertIn("if no nodes were reserved for others", self.cluster.run("why", str(ours)).stdout)
+        finally:
+            self.lab.run(f"scancel {one} {more}")
+            until(lambda: not self.lab.run("squeue -h -w n1").strip(), 20, "n1 to be empty")
+            self.lab.run("scontrol delete ReservationName=course")
+        self.started(ours)
+
     def test_a_job_that_is_over_before_anybody_looks(self):
         job = self.gated("--gres=gpu:1", script="true")
         found = self.cluster.wait(self.known_as(job), 40)

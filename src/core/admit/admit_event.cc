@@ -191,6 +191,12 @@ class Admission {
     if (const auto* executor = std::get_if<Executor>(&event.object)) {
       TRY(check_executor(state_, *executor));
     }
+    if (const auto* reservation = std::get_if<Reservation>(&event.object)) {
+      const auto known = state_.reservations.find(reservation->name);
+      // A file with everything that is declared may be applied again.
+      const bool stays = known != state_.reservations.end() && known->second == *reservation;
+      if (!stays) TRY(check_keeper(state_, reservation->name));
+    }
     return check_people(state_, event.object);
   }
 
@@ -231,6 +237,7 @@ class Admission {
     if (event.kind == "domain") return domain_empty(state_, event.name);
     if (event.kind == "user") return user_idle(state_, event.name);
     if (event.kind == "executor") return executor_idle(state_, event.name);
+    if (event.kind == "reservation") return check_keeper(state_, event.name);
     return event.kind == "queue" ? queue_empty(event.name) : Result<void>();
   }
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/state/executors/kept_reservations.h"
 #include "core/state/executors/linux_user.h"
 #include "text/hostlist.h"
 #include "text/spelling.h"
@@ -90,6 +91,16 @@ Result<void> check_nodes_stay(const State& state, const Executor& executor) {
 }  // namespace
 
 Result<void> admit_executor(const State& state, const JobSpec& spec) {
+  const Executor* keeper = keeper_of(state, spec.reservation);
+  const bool is_its_job =
+      !spec.foreign_job.empty() && keeper != nullptr && keeper->name == spec.executor;
+  if (keeper != nullptr && !is_its_job) {
+    return wrong("reservation_of_executor",
+                 fmt::format("reservation {} is {}'s own, which lets in its own jobs only: submit "
+                             "the job there, or leave `reservation` out",
+                             spec.reservation, keeper->name),
+                 "reservation");
+  }
   // A job that waits in another scheduler (`foreign_job`) runs nowhere else, so it never stands
   // without its executor.
   if (spec.executor.empty()) {
@@ -148,6 +159,17 @@ Result<void> check_executor(const State& state, const Executor& executor) {
                                 id.value, executor.name, is_foreign ? "gate" : "runs_jobs"));
   }
   return {};
+}
+
+Result<void> check_keeper(const State& state, const std::string& reservation) {
+  const Executor* keeper = keeper_of(state, reservation);
+  if (keeper == nullptr) return {};
+  return Error{
+      ErrorKind::kConflict, "kept_by_executor",
+      fmt::format("reservation {} is {}'s own: change it there, and it changes here within "
+                  "seconds",
+                  reservation, keeper->name),
+      "name"};
 }
 
 Result<void> executor_idle(const State& state, const std::string& name) {

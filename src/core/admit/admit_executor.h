@@ -10,11 +10,13 @@
 
 namespace dove::core {
 
-// Success for a job that names none. REQUIRES: the spec has groups.
+// Success for a job that names none, and no reservation of one. REQUIRES: the spec has groups.
 Result<void> admit_executor(const State& state, const JobSpec& spec);
 
 // An executor that jobs name is declared so that it goes on running them.
 Result<void> check_executor(const State& state, const Executor& executor);
+// People keep the reservation of that name, and no executor.
+Result<void> check_keeper(const State& state, const std::string& reservation);
 // No job that has not ended names it.
 Result<void> executor_idle(const State& state, const std::string& name);
 // Nothing runs there that only an executor can say the end of.

@@ -96,6 +96,24 @@ TEST_F(AdmitExecutor, OneWithJobsStaysAsItIs) {
   EXPECT_TRUE(may(ObjectApplied{closed}));
 }
 
+TEST_F(AdmitExecutor, ItsReservationsAreNobodyElses) {
+  Reservation course;
+  course.name = "slurm:course";
+  course.nodes = {"n1"};
+  cluster.declare(course);
+  const Policies policies = plain_policies();
+  const auto may = [&](const Event& event) { return admit(cluster.state, policies, event).ok(); };
+  EXPECT_FALSE(may(ObjectDeleted{"reservation", "slurm:course"}));
+  EXPECT_TRUE(may(ObjectApplied{course})) << "it stays as it is";
+  course.nodes = {"n2"};
+  EXPECT_FALSE(may(ObjectApplied{course}));
+  course.name = "other:course";
+  EXPECT_TRUE(may(ObjectApplied{course})) << "there is no executor of that name";
+  JobSpec spec = spec_of({});
+  spec.reservation = "slurm:course";
+  EXPECT_EQ(refused(spec), "reservation_of_executor");
+}
+
 TEST_F(AdmitExecutor, ANodeWithItsWorkIsNotRemoved) {
   const JobId id = cluster.submit(job());
   cluster.launch(id);

@@ -11,6 +11,8 @@
 #include "base/digest.h"
 #include "core/place/reservation.h"
 #include "core/state/executors/foreign.h"
+#include "core/state/executors/kept_reservations.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -61,6 +63,7 @@ class News {
       add_registration(node);
       add_node(node);
     }
+    add_reservations();
     add_allocations();
     add_works();
     add_placeholders();
@@ -103,6 +106,41 @@ class News {
         keeps_features ? said.features : std::vector<std::string>{};
     if (known.state == said.state && known.why == said.why && known.features == features) return;
     events_.push_back(ExecutorNodeObserved{name_, node->id, said.state, said.why, features});
+  }
+
+  // It lists nobody: the executor decides who gets in. And it is no outage, since the executor
+  // stops nothing for it either.
+  Reservation reservation_of(const SaidReservation& said) const {
+    Reservation made;
+    made.name = reservation_name(name_, said.name);
+    made.starts_at = said.starts_at;
+    made.ends_at = said.ends_at;
+    std::vector<std::string> names;
+    for (const std::string& list : said.nodes) {
+      for (std::string& name : text::expand_hostlist(list)) {
+        if (node_of(name) != nullptr) names.push_back(std::move(name));
+      }
+    }
+    if (!names.empty()) made.nodes = {text::fold_sorted_hostlist(std::move(names))};
+    return made;
+  }
+
+  void add_reservations() {
+    std::set<std::string> named;
+    for (const SaidReservation& said : said_.reservations) {
+      Reservation now = reservation_of(said);
+      if (now.nodes.empty() || now.ends_at <= state_.now) continue;
+      named.insert(now.name);
+      const auto known = state_.reservations.find(now.name);
+      if (known != state_.reservations.end() && known->second == now) continue;
+      events_.push_back(ObjectApplied{std::move(now)});
+    }
+    if (!said_.complete) return;
+    const std::string begin = reservation_name(name_, "");
+    for (auto it = state_.reservations.lower_bound(begin);
+         it != state_.reservations.end() && it->first.starts_with(begin); ++it) {
+      if (!named.contains(it->first)) events_.push_back(ObjectDeleted{"reservation", it->first});
+    }
   }
 
   void add_allocations() {

@@ -31,6 +31,14 @@ struct SaidPlaceholder {
   std::vector<std::int32_t> devices;  // that it was given
 };
 
+// Nodes that the executor keeps for some of its users, or for nobody, now or later.
+struct SaidReservation {
+  std::string name;
+  std::vector<std::string> nodes;  // names or hostlists
+  Instant starts_at;
+  Instant ends_at;
+};
+
 struct SaidNode {
   std::string name;
   ExecutorNodeState state = ExecutorNodeState::kUp;
@@ -61,13 +69,15 @@ struct Observation {
   std::vector<SaidPlaceholder> placeholders;
   std::vector<SaidNode> nodes;
   std::vector<SaidWork> works = {};
+  std::vector<SaidReservation> reservations = {};
 };
 
 // What it tells that the ledger does not know. Nodes that are not the executor's are passed over;
 // one that is declared to be, that has an inventory and that no agent has joined, is registered. A
 // placeholder that was given other devices than its placement names counts as refused. One that is
 // confirmed for a job that the executor runs prepares its placement; where it is gone and the
-// executor says nothing of the work, the work is lost.
+// executor says nothing of the work, the work is lost. A reservation becomes one of the ledger's,
+// of the executor's nodes and for nobody, named as reservation_name() says.
 std::vector<Event> news(const State& state, const Executor& executor, const Observation& said);
 
 struct WantedPlaceholder {

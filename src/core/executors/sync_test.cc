@@ -93,6 +93,33 @@ TEST_F(Sync, OtherNodesAreNotItsOwn) {
   EXPECT_EQ(tell(said), 0u);
 }
 
+TEST_F(Sync, AReservationOfItsNodesIsOneHereAndLetsInNobody) {
+  Observation said;
+  said.reservations = {{"course", {"n[1-2]"}, cluster.state.now, cluster.state.now + seconds(60)}};
+  EXPECT_EQ(tell(said), 1u);
+  const Reservation& course = cluster.state.reservations.at("slurm:course");
+  EXPECT_EQ(course.nodes, std::vector<std::string>{"n1"}) << "n2 is not its own";
+  EXPECT_FALSE(course.outage) << "it stops nothing that runs";
+  said.reservations[0].ends_at = cluster.state.now + seconds(90);
+  EXPECT_EQ(tell(said), 1u);
+  said.complete = false;
+  said.reservations.clear();
+  tell(said);
+  EXPECT_TRUE(cluster.state.reservations.contains("slurm:course")) << "not all was said";
+  said.complete = true;
+  tell(said);
+  EXPECT_TRUE(cluster.state.reservations.empty());
+}
+
+TEST_F(Sync, AReservationThatPeopleKeepIsNotItsOwn) {
+  Reservation ours;
+  ours.name = "slurm";
+  ours.nodes = {"n1"};
+  cluster.declare(ours);
+  tell({});
+  EXPECT_TRUE(cluster.state.reservations.contains("slurm"));
+}
+
 TEST_F(Sync, FeaturesAreNewsOnce) {
   Observation said;
   said.nodes = {{"n1", ExecutorNodeState::kUp, "", {"ib"}}};

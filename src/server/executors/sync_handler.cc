@@ -24,6 +24,9 @@ constexpr std::size_t kIdsMax = 4096;
 constexpr std::size_t kExitsMax = 100'000;  // of one placement
 constexpr std::int64_t kIndexMax = 1023;
 constexpr TextRule kIdRule{128, TextRule::Kind::kName};
+constexpr TextRule kHostlistRule{1 << 20, TextRule::Kind::kName};
+constexpr std::size_t kReservationsMax = 10'000;
+constexpr std::size_t kHostlistsMax = 1'000;
 
 struct Said {
   std::string incarnation;
@@ -124,6 +127,17 @@ void read_work(JsonFields& fields, core::SaidWork& said) {
   said.has_ended = state == 1;
 }
 
+void read_reservation(JsonFields& fields, core::SaidReservation& said) {
+  fields.text("name", said.name, kNameRule);
+  fields.texts("nodes", said.nodes, kHostlistRule, kHostlistsMax);
+  fields.instant("starts_at", said.starts_at);
+  fields.instant("ends_at", said.ends_at);
+  if (said.name.empty()) fields.fail("name", "missing_field", "names no reservation");
+  if (said.ends_at <= said.starts_at) {
+    fields.fail("ends_at", "out_of_range", "must be later than starts_at");
+  }
+}
+
 void read_said(JsonFields& fields, Said& said) {
   fields.text("incarnation", said.incarnation, kIdRule);
   fields.integer("number", said.number);
@@ -142,6 +156,9 @@ void read_said(JsonFields& fields, Said& said) {
   });
   fields.objects("works", kSaidMax, [&](JsonFields& inner, std::size_t) {
     read_work(inner, all.works.emplace_back());
+  });
+  fields.objects("reservations", kReservationsMax, [&](JsonFields& inner, std::size_t) {
+    read_reservation(inner, all.reservations.emplace_back());
   });
   if (said.incarnation.empty()) {
     fields.fail("incarnation", "missing_field", "name this process of the adapter");

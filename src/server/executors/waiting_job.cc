@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/state/executors/kept_reservations.h"
 #include "core/state/executors/linux_user.h"
 #include "model/job_fields.h"
 
@@ -50,6 +51,7 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
   fields.boolean("exclusive", job.exclusive);
   fields.integer("time_limit_s", job.time_limit_s, 0, kSecondsMax);
   fields.texts("features", job.features, kFeatureRule, kFeaturesMax);
+  fields.text("reservation", job.reservation);
   fields.texts("nodes_wanted", job.nodes_wanted, kNameRule, kNodesMax);
   fields.texts("nodes_excluded", job.nodes_excluded, kNameRule, kNodesMax);
   fields.boolean("requeue", job.requeue);
@@ -87,6 +89,9 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   spec.exclusive = job.exclusive;
   if (job.time_limit_s > 0) spec.time_limit = seconds(job.time_limit_s + kLimitMargin_s);
   spec.features = job.features;
+  if (!job.reservation.empty()) {
+    spec.reservation = core::reservation_name(executor.name, job.reservation);
+  }
   spec.nodes_wanted = job.nodes_wanted;
   spec.nodes_excluded = job.nodes_excluded;
   spec.requeue = job.requeue;

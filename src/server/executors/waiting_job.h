@@ -36,6 +36,7 @@ struct WaitingJob {
   bool exclusive = false;         // whole nodes
   std::int64_t time_limit_s = 0;  // 0: none
   std::vector<std::string> features;
+  std::string reservation;  // of the executor's, that it is to run in; "": in none
   std::vector<std::string> nodes_wanted;
   std::vector<std::string> nodes_excluded;
   bool requeue = false;

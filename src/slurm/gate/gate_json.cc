@@ -102,6 +102,7 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
       {"exclusive", gate.is_exclusive},
       {"time_limit_s", gate.limit_minutes * 60},
       {"features", split(gate.features, "&,")},
+      {"reservation", line_of(gate.reservation)},
       {"nodes_wanted", wanted},
       {"nodes_excluded", excluded},
       {"requeue", gate.may_requeue},

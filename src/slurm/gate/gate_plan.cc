@@ -346,6 +346,7 @@ class GatePlanner {
     Ask ask;
     ask.name = fence_name(one.start, cluster_);
     ask.node = node.name;
+    ask.reservation = one.job->gate->reservation;
     ask.partitions = node.partitions;
     ask.cpus = node.threads_per_core;
     ask.memory_bytes = kFence_memory_bytes;

@@ -132,7 +132,7 @@ void read_shape(const json& object, GateSeen& gate) {
   // Without an amount a job gets all the memory, and other jobs with it none.
   if (memory == 0 && !gate.is_exclusive) cannot("all the memory of its nodes (give --mem)");
   gate.memory_per_node = std::min(memory, kMemoryMax_mib) * kMebibyte;
-  if (!text_of(object, "resv_name").empty()) cannot("a reservation of Slurm's");
+  gate.reservation = text_of(object, "resv_name");
   if (!text_of(object, "licenses").empty()) cannot("licences of Slurm's");
   if (number_of(object, "het_job_id").value_or(0) != 0) cannot("a heterogeneous job");
 }

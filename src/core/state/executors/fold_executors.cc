@@ -6,6 +6,7 @@
 #include "core/state/executors/conflicts.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/foreign_use.h"
+#include "core/state/executors/kept_reservations.h"
 #include "core/state/executors/placeholders.h"
 #include "core/state/fold.h"
 
@@ -126,6 +127,7 @@ void drop_executor(State& state, const std::string& name) {
   count_all_foreign(state, name, -1);
   if (state.executors.erase(name) == 0) return;
   state.standings.erase(name);
+  drop_kept_reservations(state, name);
   for (Node& node : state.nodes) leave_node(state, node, name);
   state.changes.note_declared();
 }

@@ -1,0 +1,174 @@
+// Jobs that wait in an executor for the ledger's word.
+#include "server/executors/executors_fixture.h"
+
+namespace dove::server {
+namespace {
+
+class GateJobsTest : public ExecutorsTest {
+ protected:
+  void SetUp() override {
+    ExecutorsTest::SetUp();
+    declare(true);
+    sync(said());
+  }
+  void declare(bool gate, const Json& queues = Json::object()) {
+    ASSERT_LT(live.call("PUT", "/v1/objects/executor/slurm",
+                        {{"service_account", "slurm-1"},
+                         {"nodes", {"n[1-2]"}},
+                         {"placeholders", false},
+                         {"queues", queues},
+                         {"gate", gate}})
+                  .status,
+              300);
+  }
+  Answer tell(Json more) {
+    more.update(Json{{"incarnation", incarnation}, {"number", ++told}});
+    return live.call("POST", "/v1/executors/slurm/waiting", more, {}, &account);
+  }
+  static Json job(const char* id, Json more = Json::object()) {
+    Json all{{"id", id},   {"user", "grace"},         {"submitted_at", "2020-01-01T00:00:00Z"},
+             {"cores", 1}, {"memory_bytes", 1 << 20}, {"name", "train"}};
+    all.update(more);
+    return all;
+  }
+  Answer take(const char* id, Json more = Json::object()) {
+    return tell({{"present", {{{"id", id}}}}, {"jobs", {job(id, std::move(more))}}});
+  }
+  Json first(const Answer& answer) {
+    EXPECT_EQ(answer.status, 200) << answer.response.body;
+    return answer.status == 200 ? answer.body.at("jobs").at(0) : Json::object();
+  }
+  std::string state_of(const Json& id) {
+    return live.call("GET", "/v1/jobs/" + id.dump()).body.at("state");
+  }
+
+  std::uint64_t told = 0;
+};
+
+TEST_F(GateJobsTest, AReservationIsTheExecutors) {
+  const Json in_course{{"reservation", "course"}};
+  EXPECT_EQ(first(take("7", in_course)).at("state"), "refused") << "there is none yet";
+  const Json course{{"name", "course"},
+                    {"nodes", {"n1"}},
+                    {"starts_at", nullptr},
+                    {"ends_at", "2100-01-01T00:00:00Z"}};
+  sync(said({{"reservations", {course}}}));
+  const Json one = first(take("7", in_course));
+  EXPECT_EQ(one.at("state"), "active") << one.dump();
+  const Json shown = live.call("GET", "/v1/jobs/" + one.at("job").dump()).body;
+  EXPECT_EQ(shown.value("reservation", ""), "slurm:course");
+}
+
+TEST_F(GateJobsTest, ItsNiceAndItsQosCount) {
+  for (const char* name : {"day", "night"}) {
+    ASSERT_LT(live.call("PUT", std::string("/v1/objects/queue/") + name, Json::object()).status,
+              300);
+  }
+  declare(true, {{"lab", "day"}, {"qos:long", "night"}});
+  const auto shown = [&](const char* id, Json more) {
+    more["account"] = "lab";
+    const Json taken = first(take(id, std::move(more)));
+    EXPECT_NE(taken.at("job"), 0) << taken.dump();
+    return live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body;
+  };
+  Json job = shown("1", {{"nice", 50}, {"qos", "normal"}});
+  EXPECT_EQ(job.value("priority", 0), -50) << job.dump();
+  EXPECT_EQ(job.value("queue", ""), "day");
+  job = shown("2", {{"nice", -1'000'000}, {"qos", "long"}});
+  EXPECT_EQ(job.value("priority", 0), 1'000'000);
+  EXPECT_EQ(job.value("queue", ""), "night");
+}
+
+TEST_F(GateJobsTest, AJobThatWaitsThereIsOneOfOursOnce) {
+  const Json taken = first(take("77", {{"hold", true}}));
+  EXPECT_EQ(taken.at("state"), "waiting");
+  const Json shown = live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body;
+  EXPECT_EQ(shown.at("user"), "grace");
+  EXPECT_EQ(shown.at("held"), true);
+  EXPECT_EQ(first(take("77")).at("job"), taken.at("job")) << "told twice";
+  EXPECT_EQ(first(tell({{"present", {{{"id", "78"}}}}})).at("state"), "unknown");
+  EXPECT_TRUE(live.until([&] { return state_of(taken.at("job")) == "cancelled"; }))
+      << "it does not wait there any more";
+}
+
+TEST_F(GateJobsTest, AClockThatIsAheadMakesNoOtherJob) {
+  const Json ahead{{"hold", true}, {"submitted_at", "2099-01-01T00:00:00Z"}};
+  const Json taken = first(take("77", ahead));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(first(take("77", ahead)).at("job"), taken.at("job"));
+  EXPECT_EQ(state_of(taken.at("job")), "held");
+  const Json other{{"hold", true}, {"submitted_at", "2099-02-01T00:00:00Z"}};
+  const Json anew = first(take("77", other));
+  EXPECT_NE(anew.at("job"), taken.at("job")) << "the numbers have begun anew";
+  take("77", other);
+  EXPECT_TRUE(live.until([&] { return state_of(taken.at("job")) == "cancelled"; }));
+  EXPECT_EQ(state_of(anew.at("job")), "held");
+}
+
+TEST_F(GateJobsTest, AJobThatWaitsThereStillIsTakenAgain) {
+  const Json first_time = first(take("77", {{"hold", true}}));
+  tell({{"present", Json::array()}});
+  ASSERT_TRUE(live.until([&] { return state_of(first_time.at("job")) == "cancelled"; }));
+  const Json again = first(take("77", {{"hold", true}}));
+  EXPECT_EQ(again.at("state"), "waiting");
+  EXPECT_NE(again.at("job"), first_time.at("job"));
+  tell({{"present", Json::array()}});
+  ASSERT_TRUE(live.until([&] { return state_of(again.at("job")) == "cancelled"; }));
+  EXPECT_EQ(first(take("77", {{"hold", true}})).at("state"), "waiting") << "a third time";
+}
+
+TEST_F(GateJobsTest, WhatIsCancelledHereIsSaidToHaveEnded) {
+  const Json taken = first(take("77", {{"hold", true}}));
+  live.call("POST", "/v1/jobs/" + taken.at("job").dump() + "/cancel", Json::object());
+  const Json known{{"id", "77"}, {"job", taken.at("job")}};
+  ASSERT_TRUE(live.until([&] {
+    return first(tell({{"present", {known}}})).at("state") == "ended";
+  }));
+}
+
+TEST_F(GateJobsTest, WhatIsCancelledWhileNobodyListensDoesNotComeBack) {
+  const Json taken = first(take("77", {{"hold", true}}));
+  live.call("POST", "/v1/jobs/" + taken.at("job").dump() + "/cancel", Json::object());
+  ASSERT_TRUE(live.until([&] { return state_of(taken.at("job")) == "cancelled"; }));
+  // An adapter that began anew knows none of our ids.
+  const Json again = first(take("77", {{"hold", true}}));
+  EXPECT_EQ(again.at("state"), "ended");
+  EXPECT_EQ(again.at("job"), taken.at("job"));
+  EXPECT_NE(live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body.at("cancelled_by"),
+            "slurm-1");
+  // Requeued by hand since: somebody wants it to run.
+  EXPECT_EQ(first(take("77", {{"hold", true}, {"restarts", 1}})).at("state"), "waiting");
+}
+
+TEST_F(GateJobsTest, WhoMaySayIt) {
+  EXPECT_EQ(take("", {{"user", "grace"}}).status, 400);
+  const std::uint64_t late = told;
+  told = 0;
+  EXPECT_EQ(take("77").code(), late > 1 ? "sync_late" : "");
+  told = late;
+  incarnation = "a2";
+  EXPECT_EQ(take("77").code(), "sync_first");
+  number = 0;
+  sync(said());
+  told = 0;
+  EXPECT_NE(first(take("77")).at("job"), 0) << "the numbers of another process";
+  account.swap(stranger);
+  EXPECT_EQ(take("77").code(), "not_its_account");
+}
+
+TEST_F(GateJobsTest, AJobThatIsNotUnderstoodIsRefusedAlone) {
+  const Answer answer = tell({{"present", {{{"id", "77"}}, {{"id", "78"}}}},
+                              {"jobs", {job("77", {{"nodes", 0}}), job("78", {{"hold", true}})}}});
+  ASSERT_EQ(answer.status, 200) << answer.response.body;
+  const Json& jobs = answer.body.at("jobs");
+  EXPECT_EQ(jobs.at(0).at("state"), "refused");
+  EXPECT_NE(jobs.at(0).at("why").get<std::string>().find("nodes"), std::string::npos);
+  EXPECT_EQ(jobs.at(1).at("state"), "waiting");
+}
+
+TEST_F(GateJobsTest, WithoutAGateNothingWaits) {
+  declare(false);
+  EXPECT_EQ(take("77").code(), "executor_no_gate");
+}
+
+}  // namespace
+}  // namespace dove::server
