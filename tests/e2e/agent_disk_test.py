@@ -34,7 +34,7 @@ class AgentDisk(unittest.TestCase):
             findings = cluster.nodes()[0]["findings"]
             return next((finding["evidence"] for finding in findings if finding["check"] == "disk"), None)
 
-        self.assertIn("has less than 64 MiB left", until(disk, 20, f"the finding, with {free_bytes()} bytes left"))
+        self.assertIn("ran below 64 MiB", until(disk, 20, f"the finding, with {free_bytes()} bytes left"))
         waits = cluster.submit({"name": "waits", "command": ["true"]})
         self.assertEqual(cluster.job(waits)["state"], "waiting")
         self.assertIn("disk", cluster.run("why", str(waits)).stdout)

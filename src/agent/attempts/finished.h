@@ -20,8 +20,8 @@ struct FinishedLimits {
   std::int64_t age_max_s = 7 * 24 * 3600;
   std::int64_t bytes_max = std::int64_t{10} << 30;
   std::int64_t look_every_s = 300;
-  // The oldest go early while the disk has less than this; looked at every ten seconds; 0: whatever
-  // it has.
+  // The oldest go early while the disk has less than this; looked at every five seconds; 0:
+  // whatever it has.
   std::int64_t free_least = std::int64_t{512} << 20;
   std::function<std::int64_t(int directory)> free_bytes = {};  // empty: as the system says
 };

@@ -105,7 +105,6 @@ void Health::check_disk() {
   Finding finding{"disk", Severity::kGood, Remedy::kNone, -1, ""};
   struct statvfs disk {};
   const std::uint64_t least_bytes = disk_is_short_ ? kDiskGood_bytes : kDiskShort_bytes;
-  disk_is_short_ = false;
   if (statvfs(options_.data_dir.c_str(), &disk) != 0) {
     finding.severity = Severity::kFault;
     finding.evidence = options_.data_dir + " cannot be read";
@@ -116,8 +115,10 @@ void Health::check_disk() {
     disk_is_short_ = true;
     finding.severity = Severity::kFault;
     finding.evidence =
-        fmt::format("{} has less than {} MiB left, and the node takes jobs again from {} MiB on",
+        fmt::format("{} ran below {} MiB of free space; the node takes jobs again at {} MiB",
                     options_.data_dir, kDiskShort_bytes >> 20, kDiskGood_bytes >> 20);
+  } else {
+    disk_is_short_ = false;
   }
   tell(finding);
 }
