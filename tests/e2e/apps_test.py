@@ -240,6 +240,10 @@ class AppsTest(unittest.TestCase):
         ended = self.wait_state(job, "failed")
         self.assertEqual(ended["exit_code"], 7)
 
+    def test_its_exit_code_is_the_programs_however_quickly_it_ends(self):
+        shells = [self.terminal("sh", "-c", f"exit {code}") for code in range(1, 9)]
+        self.assertEqual([shell.end() for shell in shells], list(range(1, 9)))
+
     def test_a_job_ends_with_its_terminal(self):
         shell = self.terminal("sh")
         job = shell.expect(r"job (\d+) is submitted")[1]

@@ -25,13 +25,16 @@ constexpr int kComes_s = 120;  // so long after its start the terminal must have
 constexpr int kLeft = 129;     // as if by SIGHUP
 
 // With a terminal, the task waits for the command that comes to it, and ends as that does: with its
-// exit code, or as soon as it is gone without one.
+// exit code, or as soon as it is gone without one. Never before it is gone: what is left of a job
+// is killed with the task, and that would be the exit code.
 constexpr char kTask[] = R"sh(
 line=$DOVE_SOCKETS/dove-run
 mkfifo -m 600 "$line" || exit 125
 ( sleep "$1"; [ -e "$line.came" ] || echo "$2" >"$line" ) &
 code=
-read -r code <"$line"
+exec 8<"$line"
+read -r code <&8
+read -r gone <&8
 exit "${code:-$2}"
 )sh";
 
@@ -43,8 +46,8 @@ until [ -p "$line" ] || [ "$tries" -ge 100 ]; do
   sleep 0.1 2>/dev/null || sleep 1
   tries=$((tries + 1))
 done
-: >"$line.came"
 exec 9>"$line"
+: >"$line.came"
 trap : INT QUIT
 "$@" 9>&-
 code=$?
