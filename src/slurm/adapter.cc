@@ -112,12 +112,16 @@ bool Adapter::observe(Look look) {
 
 // The ledger knows those of whole nodes.
 void Adapter::check_reservation(GateSeen& gate) const {
+  if (gate.reservation.empty()) return;
   const auto& known = observed_.reservations;
-  const bool is_known = std::any_of(known.begin(), known.end(), [&](const ReservationSeen& one) {
-    return one.name == gate.reservation;
+  const auto one = std::find_if(known.begin(), known.end(), [&](const ReservationSeen& each) {
+    return each.name == gate.reservation;
   });
-  if (gate.reservation.empty() || is_known || !gate.cannot.empty()) return;
-  gate.cannot = "a reservation of Slurm's that is not known to be of whole nodes";
+  if (one != known.end()) {
+    gate.begins_s = std::max(gate.begins_s, one->starts_s);
+  } else if (gate.cannot.empty()) {
+    gate.cannot = "a reservation other than one of whole nodes (a new one is known in seconds)";
+  }
 }
 
 // It holds what the ledger gave away, or keeps it from others for a moment.

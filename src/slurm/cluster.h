@@ -32,7 +32,7 @@ struct Ask {
   int cpus = 1;
   std::int64_t memory_bytes = 0;
   std::int64_t limit_minutes = 0;  // 0: none
-  std::string reservation;         // of Slurm's, that its node is in; "": in none
+  std::string reservation;         // Slurm's, to allocate from; "": none
   std::string user;                // whom Slurm accounts it to, if it is a Linux user here
   bool is_users = false;  // it is that user\'s, who is to run something in it, or nobody\'s
   // It needs no mark of ask(): the gate's job_submit.lua writes the same.

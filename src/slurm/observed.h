@@ -108,7 +108,8 @@ struct ReservationSeen {
   std::int64_t starts_s = 0;  // since 1970 UTC
   std::int64_t ends_s = 0;
   bool is_active = false;
-  std::int64_t cores = 0;  // of all its nodes
+  std::int64_t cores = 0;               // of all its nodes
+  std::vector<std::string> names = {};  // of its nodes, of a look that knows them
   bool operator==(const ReservationSeen&) const = default;
 };
 

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "codec/quantity.h"
@@ -33,14 +34,12 @@ std::int64_t number_in(std::string_view text) {
   return read.ptr == text.data() + text.size() ? number : 0;
 }
 
-// Slurm lists the cores of one that has only some, but not always (22.05): they are counted.
-bool is_whole(const ReservationSeen& one, const std::vector<NodeSeen>& nodes) {
-  std::int64_t cores = 0;
-  for (const NodeSeen& node : nodes) {
-    if (!text::any_hostlist_holds({one.nodes}, node.name)) continue;
-    cores += std::int64_t{node.sockets} * node.cores_per_socket;
-  }
-  return one.cores >= cores;
+using NodesByName = std::unordered_map<std::string_view, NodeSeen*>;
+
+NodesByName by_name(std::vector<NodeSeen>& nodes) {
+  NodesByName found;
+  for (NodeSeen& node : nodes) found.emplace(node.name, &node);
+  return found;
 }
 
 std::set<std::string> nodes_inside(const std::vector<NodeSeen>& nodes) {
@@ -66,8 +65,10 @@ std::vector<ReservationSeen> read_reservation_lines(std::string_view text) {
     one.ends_s = number_in(value_of(line, "EndTime="));
     one.is_active = value_of(line, "State=") == "ACTIVE";
     one.cores = number_in(value_of(line, "CoreCnt="));
+    // One whose begin is always so much later than now keeps nobody off for good.
+    const bool floats = value_of(line, "Flags=").find("TIME_FLOAT") != std::string_view::npos;
     const bool has_all = !one.name.empty() && !one.nodes.empty() && one.ends_s > one.starts_s;
-    if (has_all) all.push_back(std::move(one));
+    if (has_all && !floats) all.push_back(std::move(one));
   }
   return all;
 }
@@ -77,21 +78,37 @@ bool Reservations::is_due(const std::vector<NodeSeen>& nodes) const {
   return nodes_inside(nodes) != inside_;
 }
 
-void Reservations::keep(std::vector<ReservationSeen> all, const std::vector<NodeSeen>& nodes) {
-  std::erase_if(all, [&](const ReservationSeen& one) { return !is_whole(one, nodes); });
-  all_ = std::move(all);
+// Slurm lists the cores of one that has only some, but not always (22.05): they are counted.
+void Reservations::keep(std::vector<ReservationSeen> all, std::vector<NodeSeen>& nodes) {
+  all_.clear();
   inside_ = nodes_inside(nodes);
   read_at_ = std::chrono::steady_clock::now();
+  const NodesByName known = by_name(nodes);
+  for (ReservationSeen& one : all) {
+    // With nodes named one by one: a list is expanded once, and not for each node.
+    one.names.clear();
+    std::int64_t cores = 0;
+    for (std::string& name : text::expand_hostlist(one.nodes)) {
+      const auto node = known.find(name);
+      if (node == known.end()) continue;
+      cores += std::int64_t{node->second->sockets} * node->second->cores_per_socket;
+      one.names.push_back(std::move(name));
+    }
+    if (!one.names.empty() && one.cores >= cores) all_.push_back(std::move(one));
+  }
 }
 
 void Reservations::add_to(Observed& seen) const {
   seen.reservations = all_;
+  if (all_.empty()) return;
+  const NodesByName known = by_name(seen.nodes);
   for (const ReservationSeen& one : all_) {
     if (!one.is_active) continue;
-    for (NodeSeen& node : seen.nodes) {
-      if (!node.is_in_reservation || !text::any_hostlist_holds({one.nodes}, node.name)) continue;
-      node.reserved = fmt::format("reserved in Slurm: {} until {}", one.name,
-                                  codec::rfc3339(Instant{one.ends_s * 1'000'000}));
+    for (const std::string& name : one.names) {
+      const auto node = known.find(name);
+      if (node == known.end() || !node->second->is_in_reservation) continue;
+      node->second->reserved = fmt::format("reserved in Slurm: {} until {}", one.name,
+                                           codec::rfc3339(Instant{one.ends_s * 1'000'000}));
     }
   }
 }

@@ -23,8 +23,8 @@ std::vector<ReservationSeen> read_reservation_lines(std::string_view text);
 class Reservations {
  public:
   bool is_due(const std::vector<NodeSeen>& nodes) const;
-  // Those of whole nodes. `nodes`: as they were seen just before.
-  void keep(std::vector<ReservationSeen> all, const std::vector<NodeSeen>& nodes);
+  // Those of whole nodes that are known. `nodes`: as they were seen just before.
+  void keep(std::vector<ReservationSeen> all, std::vector<NodeSeen>& nodes);
   // Adds them to what is seen, and says of its nodes which are reserved now.
   void add_to(Observed& seen) const;
 

@@ -35,7 +35,9 @@ std::vector<NodeSeen> seen_with(const std::vector<ReservationSeen>& all,
   Observed seen;
   seen.nodes = std::move(nodes);
   reservations.add_to(seen);
-  EXPECT_EQ(seen.reservations, std::vector<ReservationSeen>{all.back()});
+  EXPECT_EQ(seen.reservations.size(), 1u);
+  EXPECT_EQ(seen.reservations[0].name, "course");
+  EXPECT_EQ(seen.reservations[0].names, (std::vector<std::string>{"n2", "n3"}));
   return seen.nodes;
 }
 
@@ -69,6 +71,22 @@ TEST(SlurmReservations, ThoseToComeCloseNoNodeYet) {
   ASSERT_EQ(all.size(), 1u);
   EXPECT_FALSE(all[0].is_active);
   for (const NodeSeen& node : seen_with(all, three_nodes())) EXPECT_EQ(node.reserved, "");
+}
+
+TEST(SlurmReservations, OnlyKnownNodesMakeOne) {
+  auto nodes = three_nodes();
+  nodes.resize(1);
+  Reservations reservations;
+  reservations.keep(read_reservation_lines(kWhole), nodes);
+  Observed seen;
+  reservations.add_to(seen);
+  EXPECT_TRUE(seen.reservations.empty());
+}
+
+TEST(SlurmReservations, OneThatFloatsKeepsNobodyOff) {
+  std::string floats = kWhole;
+  floats.replace(floats.find("Flags=SPEC_NODES"), 16, "Flags=SPEC_NODES,TIME_FLOAT");
+  EXPECT_TRUE(read_reservation_lines(floats).empty());
 }
 
 TEST(SlurmReservations, WhatSaysNothingIsPassedOver) {

@@ -291,8 +291,9 @@ Result<std::vector<ReservationSeen>> read_reservations(std::string_view text) {
     one.ends_s = number_of(object, "end_time").value_or(0);
     one.is_active = one.starts_s <= std::time(nullptr);
     one.cores = number_of(object, "core_count").value_or(0);
+    const bool floats = has_word(words_of(object, "flags"), "TIME_FLOAT");
     const bool has_all = !one.name.empty() && !one.nodes.empty() && one.ends_s > one.starts_s;
-    if (has_all) all.push_back(std::move(one));
+    if (has_all && !floats) all.push_back(std::move(one));
   }
   return all;
 }

@@ -53,7 +53,8 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
 
 TEST(Sync, AReservationBeginsAMinuteEarlierForTheLedger) {
   SyncRequest request;
-  request.reservations = {{"course", "n[1-2]", 1'763'917'200, 1'763'920'800, false, 16}};
+  request.reservations = {
+      {"course", "n[1-2]", 1'763'917'200, 1'763'920'800, false, 16, {"n1", "n2"}}};
   EXPECT_EQ(json::parse(write_request(request)).at("reservations"), json::parse(R"([
     {"name": "course", "nodes": ["n[1-2]"], "starts_at": "2025-11-23T16:59:00.000000Z",
      "ends_at": "2025-11-23T18:00:00.000000Z"}])"));

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # limit_s: 900
-# takes: slurm
 """The gate in a real Slurm with a real cluster of ours: no foreign job starts before the ledger has given it devices,
 and each holds exactly those that it was given.
 
@@ -18,9 +17,10 @@ import unittest
 
 import shared_nodes
 from gate_lab import LUA, GateLab
+from people import add_people, person
 from shared_nodes import GPUS, NODES, SKIP, SharedNodes, available, until
 
-PEOPLE = ["dovegate1", "dovegate2", "dovegate3"]
+PEOPLE = [person(i) for i in (6, 7, 8)]
 OBJECTS = """\
 kind: Executor
 name: slurm
@@ -33,9 +33,7 @@ gate: true
 class Gate(SharedNodes):
     @classmethod
     def setUpClass(cls):
-        for name in PEOPLE:
-            subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/tmp", name], check=True)
-            cls.addClassCleanup(subprocess.run, ["userdel", name], check=True)
+        add_people(cls, PEOPLE)
         lab, objects = shared_nodes.SlurmLab, shared_nodes.OBJECTS
         shared_nodes.SlurmLab = GateLab
         shared_nodes.OBJECTS = objects.split("kind: Executor")[0] + OBJECTS
@@ -138,7 +136,7 @@ class Gate(SharedNodes):
         self.lab.run("scontrol create reservation ReservationName=course starttime=now duration=60 users=nobody,root nodes=n1")
         try:
             until(lambda: self.cluster.api.call("GET", "/v1/objects?kind=reservation")["objects"], 30, "it to be known")
-            one, more = (self.gated("--reservation=course", "--time=10", f"--gres=gpu:{gpus}") for gpus in (1, 2))
+            one, more = (self.gated("--reservation=course", "--time=600", f"--gres=gpu:{gpus}") for gpus in (1, 2))
             self.assertEqual({node for job in (one, more) for node, _ in self.in_its_place(job)}, {"n1"})
             other = self.gated("--gres=gpu:1", "--time=10")
             self.assertEqual({node for node, _ in self.in_its_place(other)}, {"n0"})

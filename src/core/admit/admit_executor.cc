@@ -143,6 +143,11 @@ Result<void> admit_executor(const State& state, const JobSpec& spec) {
 }
 
 Result<void> check_executor(const State& state, const Executor& executor) {
+  // The colon ends its name in those of its reservations.
+  const bool is_new = !state.executors.contains(executor.name);
+  if (is_new && executor.name.find(':') != std::string::npos) {
+    return wrong("executor_name", "the name of an executor has no colon: choose another", "name");
+  }
   TRY(check_nodes_stay(state, executor));
   // Only taking an ability away can strand jobs. Where both stay, or the executor is new, no job
   // has to be looked at.
@@ -164,6 +169,11 @@ Result<void> check_executor(const State& state, const Executor& executor) {
 Result<void> check_keeper(const State& state, const std::string& reservation) {
   const Executor* keeper = keeper_of(state, reservation);
   if (keeper == nullptr) return {};
+  // Its adapter may be gone for good, and with it whoever could end the reservation.
+  const auto standing = state.standings.find(keeper->name);
+  const bool is_silent =
+      standing != state.standings.end() && standing->second.contact == ExecutorContact::kSilent;
+  if (is_silent) return {};
   return Error{
       ErrorKind::kConflict, "kept_by_executor",
       fmt::format("reservation {} is {}'s own: change it there, and it changes here within "

@@ -15,7 +15,7 @@ Result<void> admit_executor(const State& state, const JobSpec& spec);
 
 // An executor that jobs name is declared so that it goes on running them.
 Result<void> check_executor(const State& state, const Executor& executor);
-// People keep the reservation of that name, and no executor.
+// Succeeds unless an executor that is not silent owns the reservation of that name.
 Result<void> check_keeper(const State& state, const std::string& reservation);
 // No job that has not ended names it.
 Result<void> executor_idle(const State& state, const std::string& name);

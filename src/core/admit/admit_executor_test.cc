@@ -101,6 +101,7 @@ TEST_F(AdmitExecutor, ItsReservationsAreNobodyElses) {
   course.name = "slurm:course";
   course.nodes = {"n1"};
   cluster.declare(course);
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
   const Policies policies = plain_policies();
   const auto may = [&](const Event& event) { return admit(cluster.state, policies, event).ok(); };
   EXPECT_FALSE(may(ObjectDeleted{"reservation", "slurm:course"}));
@@ -112,6 +113,9 @@ TEST_F(AdmitExecutor, ItsReservationsAreNobodyElses) {
   JobSpec spec = spec_of({});
   spec.reservation = "slurm:course";
   EXPECT_EQ(refused(spec), "reservation_of_executor");
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kSilent, ""});
+  EXPECT_TRUE(may(ObjectDeleted{"reservation", "slurm:course"})) << "nobody else could end it";
+  EXPECT_FALSE(may(ObjectApplied{Executor{"slurm:b", "", {"n2"}, true, {}}}));
 }
 
 TEST_F(AdmitExecutor, ANodeWithItsWorkIsNotRemoved) {

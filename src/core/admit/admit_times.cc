@@ -6,6 +6,7 @@
 
 #include "core/place/reservation.h"
 #include "core/state/books.h"
+#include "core/state/executors/kept_reservations.h"
 
 namespace dove::core {
 namespace {
@@ -18,7 +19,7 @@ std::string known_reservations(const State& state) {
   std::string known;
   for (const auto& [name, reservation] : state.reservations) {
     // No job can name these.
-    if (reservation.outage || reservation.spares_for > 0) continue;
+    if (reservation.outage || reservation.spares_for > 0 || keeper_of(state, name)) continue;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
   }
   return known.empty() ? "there are none" : "known are " + known;

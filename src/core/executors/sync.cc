@@ -12,6 +12,7 @@
 #include "core/place/reservation.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/kept_reservations.h"
+#include "model/field_rules.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
@@ -20,6 +21,7 @@ namespace {
 // Of 53 bits, which every reader of JSON keeps exactly: those of the epoch above those of the list.
 constexpr int kListBits = 32;
 constexpr std::uint64_t kEpochMask = (std::uint64_t{1} << 21) - 1;
+constexpr std::ptrdiff_t kNamesPerList = 30;
 constexpr std::int32_t kFeaturesLevel = 2;  // from which on the log holds an executor's features
 
 // A placement of the job's current attempt that has not ended; null attempt: there is none.
@@ -121,7 +123,13 @@ class News {
         if (node_of(name) != nullptr) names.push_back(std::move(name));
       }
     }
-    if (!names.empty()) made.nodes = {text::fold_sorted_hostlist(std::move(names))};
+    std::sort(names.begin(), names.end());
+    // Some to a list, as people's are: an object may hold no long ones.
+    for (auto from = names.begin(); from != names.end();) {
+      const auto to = names.end() - from < kNamesPerList ? names.end() : from + kNamesPerList;
+      made.nodes.push_back(text::fold_sorted_hostlist({from, to}));
+      from = to;
+    }
     return made;
   }
 
@@ -129,7 +137,8 @@ class News {
     std::set<std::string> named;
     for (const SaidReservation& said : said_.reservations) {
       Reservation now = reservation_of(said);
-      if (now.nodes.empty() || now.ends_at <= state_.now) continue;
+      const bool fits = now.name.size() <= kNameRule.bytes_max && !now.nodes.empty();
+      if (!fits || now.ends_at <= state_.now) continue;
       named.insert(now.name);
       const auto known = state_.reservations.find(now.name);
       if (known != state_.reservations.end() && known->second == now) continue;

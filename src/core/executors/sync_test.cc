@@ -100,6 +100,7 @@ TEST_F(Sync, AReservationOfItsNodesIsOneHereAndLetsInNobody) {
   const Reservation& course = cluster.state.reservations.at("slurm:course");
   EXPECT_EQ(course.nodes, std::vector<std::string>{"n1"}) << "n2 is not its own";
   EXPECT_FALSE(course.outage) << "it stops nothing that runs";
+  EXPECT_EQ(tell(said), 0u);
   said.reservations[0].ends_at = cluster.state.now + seconds(90);
   EXPECT_EQ(tell(said), 1u);
   said.complete = false;

@@ -46,7 +46,7 @@ class GateJobsTest : public ExecutorsTest {
 };
 
 TEST_F(GateJobsTest, AReservationIsTheExecutors) {
-  const Json in_course{{"reservation", "course"}};
+  const Json in_course{{"reservation", "course"}, {"time_limit_s", 315360000}};
   EXPECT_EQ(first(take("7", in_course)).at("state"), "refused") << "there is none yet";
   const Json course{{"name", "course"},
                     {"nodes", {"n1"}},
@@ -57,6 +57,7 @@ TEST_F(GateJobsTest, AReservationIsTheExecutors) {
   EXPECT_EQ(one.at("state"), "active") << one.dump();
   const Json shown = live.call("GET", "/v1/jobs/" + one.at("job").dump()).body;
   EXPECT_EQ(shown.value("reservation", ""), "slurm:course");
+  EXPECT_EQ(shown.value("time_limit_s", 0), 0) << "Slurm ends it with its reservation";
 }
 
 TEST_F(GateJobsTest, ItsNiceAndItsQosCount) {

@@ -90,7 +90,9 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   if (job.time_limit_s > 0) spec.time_limit = seconds(job.time_limit_s + kLimitMargin_s);
   spec.features = job.features;
   if (!job.reservation.empty()) {
+    // The executor starts it with less than its limit left there, too, and ends it in time.
     spec.reservation = core::reservation_name(executor.name, job.reservation);
+    spec.time_limit = Span{};
   }
   spec.nodes_wanted = job.nodes_wanted;
   spec.nodes_excluded = job.nodes_excluded;

@@ -172,7 +172,14 @@ bool GateKeeper::is_told(const JobSeen& job, std::int64_t now_s) const {
   // Its user may have made it depend on another one since: Slurm would not start it.
   if (job.gate->depends && job.gate->is_held) return false;
   const auto known = known_.find(job.id);
-  if (known != known_.end() && known->second.job != 0) return true;
+  if (known != known_.end() && known->second.job != 0) {
+    // Its user or an administrator has named another one since, or there is none any more: the
+    // ledger's job ends, and it is handed in again.
+    const std::string& reservation = job.gate->reservation;
+    return reservation.empty()
+               ? known->second.reservation.empty()
+               : known->second.reservation == reservation && job.gate->cannot.empty();
+  }
   const bool is_begun = job.gate->restarts > 0 || job.gate->begins_s <= now_s;
   return !job.gate->depends && is_begun && why_not_placed(job).empty();
 }
@@ -213,6 +220,7 @@ void GateKeeper::tell(const Observed& observed, std::int64_t now_s) {
       request.jobs.push_back(&job);
       Known& entry = known_[job.id];
       entry.restarts = job.gate->restarts;
+      entry.reservation = job.gate->reservation;
       entry.told_s = now_s;
     }
     if (!is_new && whys > 0 && now_s - known->second.asked_why_s >= kWhyEvery_s) {

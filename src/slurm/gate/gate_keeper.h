@@ -49,8 +49,9 @@ class GateKeeper {
 
  private:
   struct Known {
-    std::int64_t job = 0;  // of the ledger
-    int restarts = 0;      // when it was handed in
+    std::int64_t job = 0;          // of the ledger
+    int restarts = 0;              // when it was handed in
+    std::string reservation = {};  // then
     std::string refused;
     std::int64_t told_s = 0;  // when it was handed in last
     std::int64_t asked_why_s = 0;

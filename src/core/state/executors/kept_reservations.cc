@@ -7,13 +7,10 @@ std::string reservation_name(const std::string& executor, const std::string& nam
 }
 
 const Executor* keeper_of(const State& state, const std::string& reservation) {
-  // The name of an executor may have a colon, too.
-  for (std::size_t at = reservation.find(':'); at != std::string::npos;
-       at = reservation.find(':', at + 1)) {
-    const auto executor = state.executors.find(reservation.substr(0, at));
-    if (executor != state.executors.end()) return &executor->second;
-  }
-  return nullptr;
+  const std::size_t colon = reservation.find(':');
+  if (colon == std::string::npos) return nullptr;
+  const auto executor = state.executors.find(reservation.substr(0, colon));
+  return executor == state.executors.end() ? nullptr : &executor->second;
 }
 
 void drop_kept_reservations(State& state, const std::string& executor) {
