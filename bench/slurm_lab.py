@@ -26,17 +26,23 @@ def accounting_available():
 
 
 def free_ports(count):
-    """A base port with `count` free ones after it."""
+    """(a base port with `count` free ones after it, what keeps them from other labs while it is open)"""
     for base in range(16800, 30000, 200):
-        taken = False
-        for port in range(base, base + count):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    taken = True
-                    break
-        if not taken:
-            return base
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0dove-slurm-ports-{base}")
+        except OSError:
+            claim.close()
+            continue
+        if not any(is_taken(port) for port in range(base, base + count)):
+            return base, claim
+        claim.close()
     raise RuntimeError("no free ports for Slurm")
+
+
+def is_taken(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def environment_of(pid):
@@ -51,10 +57,13 @@ def environment_of(pid):
 class SlurmLab:
     ungated = ()  # options of sbatch for a job that no gate looks at
     command_limit_s = 120
+    cred_expire_s = None  # how long credentials are good; Slurm's default is two minutes
 
     def __init__(self, nodes, cpus, accounting=False, gpus=0):
         """gpus: of each node, each with a GRES type of its own; memory is counted then too."""
         self.nodes, self.cpus, self.accounting, self.gpus = nodes, cpus, accounting, gpus
+        if accounting:
+            self.cred_expire_s = 5  # a requeued job waits for that long
         self.folder = tempfile.mkdtemp(prefix="dove-slurm.")
         os.chmod(self.folder, 0o755)
         self.processes, self.slurmds = [], {}
@@ -125,27 +134,31 @@ class SlurmLab:
             time.sleep(0.2)
 
     def start_munge(self):
-        if subprocess.run("munge -n | unmunge", shell=True, capture_output=True).returncode == 0:
-            return
-        key = "/etc/munge/munge.key"
-        if not os.path.exists(key):
-            with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-                file.write(os.urandom(128))
-            shutil.chown(key, "munge", "munge")
-        os.makedirs("/run/munge", exist_ok=True)
-        shutil.chown("/run/munge", "munge", "munge")
-        os.chmod("/run/munge", 0o755)
-        self.munge = subprocess.Popen(["/usr/sbin/munged", "-F", "--num-threads=2"], user="munge", group="munge",
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        """Its own, so that labs can be beside one another."""
+        home = f"{self.folder}/munge"
+        os.mkdir(home, 0o711)
+        with open(os.open(f"{home}/key", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            file.write(os.urandom(128))
+        for path in (home, f"{home}/key"):
+            shutil.chown(path, "munge", "munge")
+        self.munge = subprocess.Popen(
+            ["/usr/sbin/munged", "-F", "--num-threads=2", f"--socket={home}/socket", f"--key-file={home}/key",
+             f"--pid-file={home}/pid", f"--log-file={home}/log", f"--seed-file={home}/seed"],
+            user="munge", group="munge", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(100):
-            if subprocess.run("munge -n | unmunge", shell=True, capture_output=True).returncode == 0:
+            if subprocess.run(f"munge -n -S {home}/socket | unmunge -S {home}/socket", shell=True,
+                              capture_output=True).returncode == 0:
                 return
             time.sleep(0.1)
         raise RuntimeError("munged did not start")
 
+    def auth_info(self):
+        expires = [f"cred_expire={self.cred_expire_s}"] if self.cred_expire_s else []
+        return "AuthInfo=" + ",".join([f"socket={self.folder}/munge/socket", *expires])
+
     def write_config(self):
         host = socket.gethostname().split(".")[0]
-        port = free_ports(120)
+        port, self.ports_claim = free_ports(120)
         last = self.nodes - 1
         for name in ("state", "spool", "log"):
             os.makedirs(f"{self.folder}/{name}")
@@ -153,7 +166,7 @@ class SlurmLab:
         lines = [
             "ClusterName=bench", f"SlurmctldHost={host}(127.0.0.1)", f"SlurmctldPort={port}",
             "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny", "SlurmUser=root", "AuthType=auth/munge",
-            f"SlurmctldPidFile={self.folder}/slurmctld.pid", f"SlurmdPidFile={self.folder}/slurmd-%n.pid",
+            self.auth_info(), f"SlurmctldPidFile={self.folder}/slurmctld.pid", f"SlurmdPidFile={self.folder}/slurmd-%n.pid",
             f"SlurmdSpoolDir={self.folder}/spool/%n", f"StateSaveLocation={self.folder}/state",
             f"SlurmctldLogFile={self.folder}/log/slurmctld", f"SlurmdLogFile={self.folder}/log/slurmd-%n",
             "SlurmctldDebug=error", "SlurmdDebug=error", "SwitchType=switch/none", "MpiDefault=none",
@@ -171,8 +184,8 @@ class SlurmLab:
         if self.accounting:
             self.write_accounting(host, port + 2)
             lines += ["AccountingStorageType=accounting_storage/slurmdbd", "AccountingStorageHost=127.0.0.1",
-                      f"AccountingStoragePort={port + 2}",
-                      "AuthInfo=cred_expire=5"]  # a requeued job waits for that long, two minutes without it
+                      f"AccountingStoragePass={self.folder}/munge/socket",
+                      f"AccountingStoragePort={port + 2}"]
         else:
             lines += ["AccountingStorageType=accounting_storage/none"]
         if self.gpus:
@@ -193,7 +206,7 @@ class SlurmLab:
                 file.write(f"NodeName=n[0-{self.nodes - 1}] Name=gpu Type=h200_{i} File=/dev/{device}\n")
 
     def write_accounting(self, host, port):
-        lines = ["AuthType=auth/munge", f"DbdHost={host}", "DbdAddr=127.0.0.1", f"DbdPort={port}", "SlurmUser=root",
+        lines = ["AuthType=auth/munge", f"AuthInfo=socket={self.folder}/munge/socket", f"DbdHost={host}", "DbdAddr=127.0.0.1", f"DbdPort={port}", "SlurmUser=root",
                  f"LogFile={self.folder}/log/slurmdbd", "DebugLevel=error", f"PidFile={self.folder}/slurmdbd.pid",
                  "StorageType=accounting_storage/mysql", "StorageHost=localhost", "StorageUser=root",
                  "StorageLoc=slurm_acct_db", "CommunicationParameters=NoInAddrAny"]

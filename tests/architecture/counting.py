@@ -122,9 +122,11 @@ class Counting(unittest.TestCase):
         self.script("hangs", "# limit_s: 1", "sleep 60")
         self.assertIn("ran past its limit of 1 s", self.counts("e2e", "0 passed, 1 failed, 0 skipped"))
 
-    def test_scripts_that_take_the_same_run_one_at_a_time(self):
+    def test_scripts_run_beside_one_another(self):
+        """With two jobs, three scripts: each waits until all are there."""
         for name in ("first", "second", "third"):
-            self.script(name, "# takes: it", f"mkdir {self.root}/taken && sleep 0.1 && rmdir {self.root}/taken")
+            self.script(name, "# limit_s: 20", f"mkdir {self.root}/{name}.there",
+                        f"until [ $(ls -d {self.root}/*.there | wc -l) = 3 ]; do sleep 0.05; done")
         self.counts("e2e", "3 passed, 0 failed, 0 skipped")
 
     def test_a_script_that_leaves_a_process(self):

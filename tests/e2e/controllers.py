@@ -105,11 +105,13 @@ class AnyApi:
 
 
 class Controllers(Cluster):
-    def __init__(self, count=2, nodes=2, lease_ms=None, tls=False, **more):
+    """fsync: the database waits for its disk. Tests that end no machine need not."""
+
+    def __init__(self, count=2, nodes=2, lease_ms=None, tls=False, fsync=False, **more):
         super().__init__(nodes=nodes, tls=tls, **more)
         self.tls = tls
         self.count, self.lease_ms = count, lease_ms
-        self.postgres = Postgres(self.folder, ["fsync=off"])
+        self.postgres = Postgres(self.folder, [] if fsync else ["fsync=off"])
         self.controllers = []
 
     def start_server(self):

@@ -17,6 +17,7 @@ class GateLab(SlurmLab):
     """Its nodes are in the gated partition `main`, and in `open`, which has no gate."""
 
     ungated = ("-p", "open")
+    cred_expire_s = 5  # a requeued job waits for that long, two minutes without it
 
     def write_config(self):
         super().write_config()
@@ -27,7 +28,6 @@ class GateLab(SlurmLab):
         self.install("prolog.sh", self.shipped("prolog.sh").replace("\nPATH=", f"\nexport SLURM_CONF={conf}\nPATH=", 1))
         with open(conf, "a") as file:
             file.write(f"JobSubmitPlugins=lua\nPrologSlurmctld={self.folder}/prolog.sh\nEpilog=/bin/true\n"
-                       "AuthInfo=cred_expire=5\n"  # a requeued job waits for that long, two minutes without it
                        "PartitionName=open Nodes=ALL Default=NO MaxTime=INFINITE State=UP OverSubscribe=NO\n")
 
     @staticmethod

@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# takes: slurm
 """bench/sbatch_scripts holds its bars: public scripts mean here what they mean to a real slurmctld.
 
 Skips where the scripts (shared/inputs/sbatch) or Slurm (tools/setup peers, as root) are missing.

@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# takes: slurm
 """dove slurm beside a real Slurm: what Slurm runs is reported device by device, placeholders hold exactly what is
 wanted, and nothing is left behind or taken to have ended when one of the sides is killed. The controller is a fake that
 speaks POST /v1/executors/slurm/sync.

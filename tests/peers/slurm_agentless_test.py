@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# takes: slurm
 """Nodes of a real Slurm on which no agent of ours runs: what they have comes from Slurm, and what Slurm runs for us runs
 there, beside Slurm's own jobs.
 
@@ -8,13 +7,13 @@ Skips where Slurm (tools/setup peers, as root) is missing.
 import os
 import pwd
 import signal
-import subprocess
 import unittest
 
 import slurm_gate_test
+from people import add_people, person
 from shared_nodes import GPUS, SharedNodes, main, until
 
-USER = "dovetest4"
+USER = person(4)
 OBJECTS = """\
 kind: Executor
 name: slurm
@@ -29,8 +28,7 @@ class Agentless(SharedNodes):
 
     @classmethod
     def setUpClass(cls):
-        subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/tmp", USER], check=True)
-        cls.addClassCleanup(subprocess.run, ["userdel", USER], check=True)
+        add_people(cls, [USER])
         super().setUpClass()
         cls.cluster.run("apply", "-f", "-", input=OBJECTS)
         cls.home = f"{cls.lab.folder}/home"

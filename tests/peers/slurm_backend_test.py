@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# takes: slurm
 """Jobs of ours that a real Slurm runs: on the devices that the ledger chose, as their submitters, with their exit
 codes, through kills of the adapter and of the controller.
 
@@ -10,13 +9,13 @@ import os
 import pwd
 import re
 import signal
-import subprocess
 
 import shared_nodes
+from people import add_people, person
 from shared_nodes import SharedNodes, SlurmLab, main, until
 from slurm_lab import accounting_available
 
-PEOPLE = ["dovetest1", "dovetest2", "dovetest3"]
+PEOPLE = [person(i) for i in (1, 2, 3)]
 OBJECTS = """\
 kind: Executor
 name: slurm
@@ -54,9 +53,7 @@ else:
 class Backend(SharedNodes):
     @classmethod
     def setUpClass(cls):
-        for name in PEOPLE:
-            subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/tmp", name], check=True)
-            cls.addClassCleanup(subprocess.run, ["userdel", name], check=True)
+        add_people(cls, PEOPLE)
         shared_nodes.SlurmLab = lambda **options: SlurmLab(**options, accounting=bool(accounting_available()))
         try:
             super().setUpClass()

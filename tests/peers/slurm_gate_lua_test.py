@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# takes: slurm
 """The gate alone, in a real Slurm without an adapter: every job of a gated partition waits, no user gets past it, and
 what slipped past is put back by the prolog.
 

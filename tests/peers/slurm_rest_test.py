@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # limit_s: 600
-# takes: slurm
 """The suite of dove slurm beside a real Slurm (slurm_adapter_test.py), with looks through a real slurmrestd: by its Unix
 socket, and by TCP with a token.
 

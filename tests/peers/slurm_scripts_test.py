@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # limit_s: 900
-# takes: slurm
 """Scripts as people write them give the same end, exit code and files in three places: real Slurm, our
 `sbatch` on our own agents, and our `sbatch` where Slurm runs the project's jobs.
 
@@ -13,9 +12,10 @@ import subprocess
 import time
 
 import shared_nodes
+from people import add_people, person
 from shared_nodes import OBJECTS, SharedNodes, main, until
 
-PERSON = "dovetest1"
+PERSON = person(1)
 MOVED = OBJECTS.replace("nodes: [", "runs_jobs: true\nnodes: [") + f"""\
 ---
 kind: Project
@@ -141,8 +141,7 @@ class Scripts(SharedNodes):
 
     @classmethod
     def setUpClass(cls):
-        subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/nonexistent", PERSON], check=True)
-        cls.addClassCleanup(subprocess.run, ["userdel", PERSON], check=True)
+        add_people(cls, [PERSON], home="/nonexistent")
         shared_nodes.OBJECTS = MOVED
         super().setUpClass()
         for name in ("sbatch", "scontrol"):

@@ -8,6 +8,7 @@ from unittest import mock
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "tools"))
 import shared_nodes  # noqa: E402
 from gate_lab import LUA, GateLab  # noqa: E402
+from people import add_people, person  # noqa: E402
 from places import HERE, Place, available, commands_of_dove, commands_of_slurm, in_each  # noqa: E402,F401
 from shared_nodes import SharedNodes  # noqa: E402
 
@@ -21,7 +22,7 @@ job: {executor: slurm}
 """
 
 
-PERSON = "dovetools"  # Slurm runs no job of ours as root
+PERSON = person(5)  # Slurm runs no job of ours as root
 
 
 class ToolsLab(GateLab):
@@ -34,8 +35,7 @@ class ToolPlaces(SharedNodes):
 
     @classmethod
     def setUpClass(cls):
-        subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/tmp", PERSON], check=True)
-        cls.addClassCleanup(subprocess.run, ["userdel", PERSON], check=True)
+        add_people(cls, [PERSON])
         with mock.patch.object(shared_nodes, "SlurmLab", ToolsLab), mock.patch.object(shared_nodes, "OBJECTS", OBJECTS):
             super().setUpClass()
         # Slurm's numbers are not ours.

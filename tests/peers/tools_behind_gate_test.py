@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# takes: slurm
 """Tools that drive a Slurm cluster, as PyPI has them, run unchanged on a real Slurm behind the gate, and through our own commands
 where Slurm runs the project's jobs: the results that tools_test.py has from a Slurm alone.
 
