@@ -5,7 +5,7 @@ import time
 
 CLIENTS = 4
 HEAD = "Dove-Log-Head"
-RATE = float(os.environ.get("RATE", "50"))  # submissions a second, of all together
+RATE = float(os.environ.get("RATE", "200"))  # submissions a second, of all together
 
 
 class Client(threading.Thread):
