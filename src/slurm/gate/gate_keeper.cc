@@ -259,6 +259,7 @@ void GateKeeper::hear(const GateJob& said, const JobSeen& job, std::int64_t now_
       Known& entry = known_[job.id];
       if (entry.job == 0) {
         entry.restarts = job.gate->restarts;
+        entry.reservation = job.gate->reservation;
         telemetry::log(telemetry::Level::kInfo, "gate_job",
                        {{"slurm_job", job.id}, {"job", said.job}, {"user", job.user}});
       }

@@ -231,6 +231,33 @@ TEST_F(GateKeeperTest, OneThatDependsOnAnotherSinceItWasToldWaitsInSlurm) {
   EXPECT_TRUE(told.present.empty());
 }
 
+TEST_F(GateKeeperTest, AJobOfAnotherReservationIsHandedInAgain) {
+  job().gate->reservation = "course";
+  keeper.tell(seen, 1000);
+  keeper.tell(seen, 1001);
+  EXPECT_EQ(told.present.at(0).job, 17u);
+  EXPECT_TRUE(told.jobs.empty());
+  job().gate->reservation = "later";
+  keeper.tell(seen, 1002);
+  EXPECT_TRUE(told.present.empty()) << "the ledger's job ends";
+  keeper.tell(seen, 1003);
+  EXPECT_EQ(told.jobs.size(), 1u);
+  job().gate->cannot = "there is none of that name";
+  keeper.tell(seen, 1004);
+  EXPECT_TRUE(told.present.empty());
+  keeper.tell(seen, 1005);
+  EXPECT_TRUE(told.jobs.empty()) << "it waits until there is one again";
+}
+
+TEST_F(GateKeeperTest, AJobOfAReservationIsHandedInWhenThatBegins) {
+  job().gate->reservation = "course";
+  job().gate->begins_s = 1500;  // as the adapter sets it
+  keeper.tell(seen, 1000);
+  EXPECT_TRUE(told.jobs.empty());
+  keeper.tell(seen, 1500);
+  EXPECT_EQ(told.jobs.size(), 1u);
+}
+
 TEST_F(GateKeeperTest, AJobThatWasCancelledWhileNobodyListenedIsEnded) {
   says = GateJob::State::kEnded;
   keeper.tell(seen, 1000);
