@@ -27,7 +27,6 @@ constexpr std::int64_t kCoresMax = 65'536;
 constexpr std::size_t kLineBytesMax = 256;
 constexpr std::int64_t kMinute_s = 60;
 constexpr std::size_t kReservationsMax = 10'000;
-constexpr std::size_t kNamesPerList = 100;
 // Of a node's features, as the controller takes them.
 constexpr std::size_t kFeaturesMax = 64;
 constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
@@ -93,22 +92,10 @@ json node_json(const NodeSeen& node, bool has_agent) {
   return object;
 }
 
-// The names, some to a list: none of the lists is long.
-std::vector<std::string> lists_of(const std::vector<std::string>& names) {
-  std::vector<std::string> lists;
-  for (auto from = names.begin(); from != names.end();) {
-    const auto to =
-        names.end() - from < std::ptrdiff_t{kNamesPerList} ? names.end() : from + kNamesPerList;
-    lists.push_back(text::fold_hostlist({from, to}));
-    from = to;
-  }
-  return lists;
-}
-
 // Slurm takes no limit that crosses the begin of one, and a limit is in whole minutes.
 json reservation_json(const ReservationSeen& one) {
   return {{"name", line_of(one.name)},
-          {"nodes", lists_of(one.names)},
+          {"nodes", {one.nodes}},
           {"starts_at", time_json(one.starts_s - kMinute_s)},
           {"ends_at", time_json(one.ends_s)}};
 }

@@ -46,18 +46,6 @@ class Executors : public testing::Test {
   TestCluster cluster{3, {.cores = 8, .gpus = 4, .memory_bytes = 1000}};
 };
 
-TEST_F(Executors, ItsReservationsGoWithIt) {
-  for (const char* name : {"slurm:course", "slurm2:course", "course"}) {
-    Reservation one;
-    one.name = name;
-    one.nodes = {"n1"};
-    cluster.declare(one);
-  }
-  cluster.tell(ObjectDeleted{"executor", "slurm"});
-  EXPECT_FALSE(cluster.state.reservations.contains("slurm:course"));
-  EXPECT_EQ(cluster.state.reservations.size(), 2u);
-}
-
 TEST_F(Executors, AForeignAllocationTakesWhatItHoldsFromWhatIsFree) {
   observe("7", {0, 2});
   const Node& node = cluster.node(1);
