@@ -263,7 +263,7 @@ void read_topology(JsonFields& fields, std::vector<TopologyUnit>& topology) {
 void read(JsonFields& fields, NodeDeclaration& v) {
   fields.boolean("drained", v.drained);
   fields.text("drain_reason", v.drain_reason);
-  fields.texts("features", v.features, {64, TextRule::Kind::kName}, 64);
+  fields.texts("features", v.features, {64, TextRule::Kind::kFeature}, 64);
   fields.countables("countables", v.countables);
   fields.integer("cores_reserved", v.cores_reserved, 0, kInt32Max);
   fields.bytes("memory_reserved", v.memory_reserved_bytes);

@@ -53,6 +53,23 @@ Error refused(std::string code, std::string message) {
   return Error{ErrorKind::kInvalid, std::move(code), std::move(message), ""};
 }
 
+std::string_view broken_name_rule(std::string_view text) {
+  if (text.empty()) return "must not be empty";
+  if (text.front() == ' ' || text.back() == ' ') return "begins or ends with a space";
+  return has_control(text) ? "holds a control character" : "";
+}
+
+std::string_view broken_features_rule(std::string_view text) {
+  while (true) {
+    const std::size_t end = text.find('|');
+    const std::string_view broken = broken_name_rule(text.substr(0, end));
+    if (!broken.empty())
+      return broken == "must not be empty" ? "has a | with nothing beside it" : broken;
+    if (end == std::string_view::npos) return "";
+    text.remove_prefix(end + 1);
+  }
+}
+
 // Words of the rule that `text` breaks; empty when it keeps it.
 std::string_view broken_rule(std::string_view text, TextRule::Kind kind) {
   switch (kind) {
@@ -61,9 +78,7 @@ std::string_view broken_rule(std::string_view text, TextRule::Kind kind) {
     case TextRule::Kind::kLine:
       return has_control(text) ? "holds a control character" : "";
     case TextRule::Kind::kName:
-      if (text.empty()) return "must not be empty";
-      if (text.front() == ' ' || text.back() == ' ') return "begins or ends with a space";
-      return has_control(text) ? "holds a control character" : "";
+      return broken_name_rule(text);
     case TextRule::Kind::kPath:
       if (has_control(text)) return "holds a control character";
       return leaves_base(text) ? "leaves its directory by \"..\"" : "";
@@ -78,6 +93,11 @@ std::string_view broken_rule(std::string_view text, TextRule::Kind kind) {
       return is_countable_name(text) ? "" : "is not a name of a-z, 0-9 and _.:/- (a letter first)";
     case TextRule::Kind::kSha256:
       return is_sha256(text) ? "" : "is not a SHA-256 of 64 hex digits";
+    case TextRule::Kind::kFeature:
+      if (text.find('|') != std::string_view::npos) return "holds a |, which joins alternatives";
+      return broken_name_rule(text);
+    case TextRule::Kind::kFeatures:
+      return broken_features_rule(text);
   }
   return "";
 }

@@ -6,6 +6,8 @@
 
 #include "codec/words.h"
 #include "jobfiles/words.h"
+#include "model/resource_names.h"
+#include "text/feature_expression.h"
 
 namespace dove::jobfiles {
 
@@ -89,26 +91,18 @@ Result<void> set_project(Draft& draft, const Option& option) {
 }
 
 Result<void> set_constraint(Draft& draft, const Option& option) {
-  std::vector<std::string> features;
-  if (option.value.empty()) {
-    spec(draft).features.clear();
-    return {};
+  spec(draft).features.clear();
+  draft.same_features.reset();
+  if (option.value.empty()) return {};
+  std::optional<text::FeatureExpression> made = text::read_feature_expression(option.value);
+  if (!made) {
+    return invalid(fmt::format("\"{}\" is not supported: write features joined by & (all of them) "
+                               "and | (one of them), such as nvlink&(a100|h100)",
+                               shown(option.value)),
+                   "unsupported");
   }
-  for (std::string_view piece : split(option.value, '&')) {
-    for (std::string_view feature : split(piece, ',')) {
-      feature = trimmed(feature);
-      if (feature.empty() || feature.size() > kNameMax ||
-          feature.find_first_of("|[]()*!") != std::string_view::npos) {
-        return invalid(
-            fmt::format("\"{}\" is not supported: only features that every node must have, joined "
-                        "by '&', such as a100&nvlink",
-                        shown(option.value)),
-            "unsupported");
-      }
-      features.emplace_back(feature);
-    }
-  }
-  spec(draft).features = std::move(features);
+  if (made->is_same_on_all) draft.same_features = option;
+  spec(draft).features = std::move(made->wishes);
   return {};
 }
 
@@ -190,7 +184,7 @@ Result<void> set_licenses(Draft& draft, const Option& option) {
       return invalid(fmt::format("\"{}\" is not a licence: write NAME[:COUNT], joined by commas",
                                  shown(item)));
     }
-    if (*amount > 0) licences.push_back(Countable{"licence:" + name, *amount});
+    if (*amount > 0) licences.push_back(Countable{licence_name(name), *amount});
   }
   std::sort(licences.begin(), licences.end(),
             [](const Countable& a, const Countable& b) { return a.name < b.name; });

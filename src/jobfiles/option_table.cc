@@ -34,7 +34,7 @@ const std::vector<OptionRule> kRules = {
   {"cluster-constraint", 0, kMayBeEmpty, nullptr, "jobs go to the server that the command talks to"},
   {"clusters", 'M', kMayBeEmpty, nullptr, "jobs go to the server that the command talks to", "SBATCH_CLUSTERS"},
   {"comment", 0, kMayBeEmpty, set_comment, "kept as the label `comment`"},
-  {"constraint", 'C', kMayBeEmpty, set_constraint, "features that every node must have, joined by `&`; other forms are refused", "SBATCH_CONSTRAINT"},
+  {"constraint", 'C', kMayBeEmpty, set_constraint, "features of every node, joined by `&` (it has all) or a bar (it has one), with brackets; numbers of nodes with each are refused", "SBATCH_CONSTRAINT"},
   {"container", 0, kMayBeEmpty, nullptr, "a bundle of the node; name an image with --container-image", "SBATCH_CONTAINER"},
   {"container-entrypoint", 0, kNone, set_container_option, "the image's entry point starts the program"},
   {"container-env", 0, kRequired, set_container_option, "variables whose values are the submitter's though the image sets them"},

@@ -238,6 +238,24 @@ TEST(Sbatch, ContradictionsAreRefused) {
   }
 }
 
+TEST(Sbatch, AConstraintMayHaveAlternatives) {
+  const auto features = [](const std::string& line) {
+    return read("#SBATCH " + line)->submission.spec.features;
+  };
+  using Wishes = std::vector<std::string>;
+  EXPECT_EQ(features("-C a100|h100"), (Wishes{"a100|h100"}));
+  EXPECT_EQ(features("-N2 -C nvlink&(a100|h100)"), (Wishes{"nvlink", "a100|h100"}));
+  EXPECT_EQ(features("-C [a100|h100]"), (Wishes{"a100|h100"}));
+  EXPECT_EQ(features("-N1 -n8 -C [a100|h100]"), (Wishes{"a100|h100"}));
+  EXPECT_EQ(features("-N2 -C [a100|h100] -C ib"), (Wishes{"ib"}));
+  for (const char* line : {"-N2 -C [a100|h100]", "-n8 -C [a100|h100]", "-C a100*2", "-C a100|"}) {
+    auto job = read(std::string("#SBATCH ") + line);
+    ASSERT_FALSE(job.ok()) << line;
+    EXPECT_EQ(job.error().code, "unsupported");
+    EXPECT_TRUE(job.error().field.starts_with("job.sh:2:")) << job.error().field;
+  }
+}
+
 TEST(Sbatch, RestOfTheJob) {
   Context context = ann();
   auto job = read(

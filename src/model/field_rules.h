@@ -17,6 +17,8 @@ struct TextRule {
     kEnvironmentName,
     kCountableName,  // [a-z][a-z0-9_.:/-]*, "hugepages-2Mi"
     kSha256,         // 64 hex digits, or empty
+    kFeature,        // a name of its own: without "|"
+    kFeatures,       // one, or several joined by "|"
   } kind = Kind::kLine;
 };
 

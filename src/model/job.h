@@ -93,7 +93,7 @@ struct JobSpec {
   bool requeue = true;           // run again after a lost node (does not count as a retry)
   bool hold = false;
   bool exclusive = false;                 // whole nodes
-  std::vector<std::string> features;      // every node must have all of them
+  std::vector<std::string> features;      // every node meets all: "a", or one of "a|b"
   std::vector<std::string> nodes_wanted;  // non-empty: only these nodes
   std::vector<std::string> nodes_excluded;
   std::string exec_digest;  // SHA-256 (hex) of the ExecSpec blob

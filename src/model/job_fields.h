@@ -23,7 +23,8 @@ constexpr std::int64_t kPriorityMax = 1'000'000'000;
 constexpr std::int64_t kRetriesMax = 1'000'000;
 constexpr std::int64_t kSignalMax = 64;
 constexpr std::size_t kFeaturesMax = 64;
-constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
+constexpr TextRule kFeatureRule{64, TextRule::Kind::kFeature};
+constexpr TextRule kWishRule{256, TextRule::Kind::kFeatures};
 constexpr std::size_t kJobLabelsMax = 64;
 constexpr std::size_t kNodesListedMax = 10'000;
 
@@ -51,7 +52,7 @@ void job_fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
   ar(1, "requeue", v.requeue, field::Plain{});
   ar(1, "hold", v.hold, field::Plain{});
   ar(1, "exclusive", v.exclusive, field::Plain{});
-  ar(1, "features", v.features, field::Texts{kFeatureRule, kFeaturesMax});
+  ar(1, "features", v.features, field::Texts{kWishRule, kFeaturesMax});
   ar(1, "nodes_wanted", v.nodes_wanted, field::Texts{kNameRule, kNodesListedMax});
   ar(1, "nodes_excluded", v.nodes_excluded, field::Texts{kNameRule, kNodesListedMax});
   ar(1, "exec_digest", v.exec_digest, field::Kept{});

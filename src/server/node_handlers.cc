@@ -103,7 +103,7 @@ bool is_wanted(const core::Node& node, const NodeQuery& query) {
     return false;
   }
   return std::all_of(query.features.begin(), query.features.end(),
-                     [&](const std::string& wanted) { return core::has_feature(node, wanted); });
+                     [&](const std::string& wanted) { return core::meets(node, wanted); });
 }
 
 // A page of nodes, put together in pieces.

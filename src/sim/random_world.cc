@@ -127,7 +127,7 @@ void RandomWorld::set_up() {
     NodeDeclaration place;
     place.name = fmt::format("n{}", i);
     place.topology = {{"switch", i <= 4 ? "s1" : "s2"}, {"rack", fmt::format("r{}", i / 2)}};
-    if (varied_ && one_in(2)) place.features = {"fast"};
+    if (varied_ && one_in(2)) place.features = {i % 2 == 0 ? "fast" : "big"};
     if (i < kNodes) brain_.add(ObjectApplied{place});
     register_node(i, "boot1");
   }
@@ -222,7 +222,7 @@ void RandomWorld::submit() {
   spec->exclusive = one_in(10);
   if (one_in(10)) spec->nodes_excluded = {"n1"};
   say_where(*spec);
-  if (varied_ && one_in(10)) spec->features = {"fast"};
+  if (varied_ && one_in(10)) spec->features = {spec->exclusive ? "fast" : "fast|big"};
   if (varied_ && one_in(10)) spec->nodes_wanted = {one_in(2) ? "n[2-3]" : "n5"};
   if (core::admit(state(), *spec).ok()) brain_.add(JobSubmitted{spec});
 }

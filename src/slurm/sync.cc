@@ -29,7 +29,7 @@ constexpr std::int64_t kMinute_s = 60;
 constexpr std::size_t kReservationsMax = 10'000;
 // Of a node's features, as the controller takes them.
 constexpr std::size_t kFeaturesMax = 64;
-constexpr TextRule kFeatureRule{64, TextRule::Kind::kName};
+constexpr TextRule kFeatureRule{64, TextRule::Kind::kFeature};
 
 json time_json(std::int64_t at_s) {
   if (at_s <= 0) return nullptr;

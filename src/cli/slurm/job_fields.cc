@@ -7,6 +7,7 @@
 #include "cli/face.h"
 #include "cli/slurm/local_ids.h"
 #include "cli/terminal/times.h"
+#include "text/feature_expression.h"
 #include "text/hostlist.h"
 
 namespace dove::cli {
@@ -176,7 +177,7 @@ std::string text_field(const JobView& job, char field) {
     case 'B':
       return job.nodes().empty() ? "n/a" : job.nodes().front();
     case 'f':
-      return joined(job.features, "(null)");
+      return job.features.empty() ? "(null)" : text::write_feature_expression(job.features);
     case 'n':
       return joined(job.nodes_wanted, "");
     case 'h':

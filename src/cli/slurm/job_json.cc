@@ -7,6 +7,7 @@
 #include "cli/slurm/amounts.h"
 #include "cli/slurm/job_page.h"
 #include "cli/slurm/local_ids.h"
+#include "text/feature_expression.h"
 #include "text/hostlist.h"
 
 namespace dove::cli {
@@ -130,7 +131,7 @@ json queued_json(const JobView& job, const std::string& cluster) {
           {"requeue", job.requeue},
           {"restart_cnt", restarts < 0 ? 0 : restarts},
           {"dependency", job.dependencies.empty() ? "" : job.dependencies.front()},
-          {"features", job.features.empty() ? "" : job.features.front()},
+          {"features", text::write_feature_expression(job.features)},
           {"command", absolute_script(job)},
           {"current_working_directory", job.workdir},
           {"standard_output", absolute_stdout(job)},

@@ -7,6 +7,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
+#include "text/feature_expression.h"
 #include "text/hostlist.h"
 
 namespace dove::cli {
@@ -155,7 +156,7 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   line(out, "Priority", job.priority == 0 ? "" : std::to_string(job.priority));
   line(out, "Time limit", job.time_limit_us == 0 ? "none" : span_text(job.time_limit_us));
   line(out, "After", joined(job.dependencies));
-  line(out, "Features", joined(job.features));
+  line(out, "Features", text::write_feature_expression(job.features));
   line(out, "Placing", job.nearness);
   line(out, "Source", job.source_name);
   line(out, "Command", job.command);

@@ -128,10 +128,10 @@ TEST_F(Sync, FeaturesAreNewsOnce) {
   cluster.tell(LevelRaised{kNewestLevel});
   EXPECT_EQ(tell(said), 1u);
   EXPECT_EQ(tell(said), 0u);
-  EXPECT_TRUE(has_feature(cluster.node(1), "ib"));
+  EXPECT_TRUE(meets(cluster.node(1), "ib"));
   said.nodes[0].features = {};
   EXPECT_EQ(tell(said), 1u);
-  EXPECT_FALSE(has_feature(cluster.node(1), "ib"));
+  EXPECT_FALSE(meets(cluster.node(1), "ib"));
 }
 
 TEST_F(Sync, WhatIsClosedHereIsToGetNothingNewThere) {

@@ -49,8 +49,8 @@ bool allows(const JobSpec& spec, const Node& node) {
 }
 
 bool has_wished(const JobSpec& spec, const Node& node) {
-  for (const std::string& feature : spec.features) {
-    if (!has_feature(node, feature)) return false;
+  for (const std::string& wish : spec.features) {
+    if (!meets(node, wish)) return false;
   }
   // Names are compared last: the questions before are cheaper, and this runs for every node of a
   // search.

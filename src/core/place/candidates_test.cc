@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "core/queue/policies_fixture.h"
 #include "core/state/cluster_fixture.h"
 
@@ -21,6 +25,25 @@ TEST(Candidates, FeaturesAndNamesDecideWhichNodesAreAllowed) {
   EXPECT_FALSE(allows(spec, cluster.node(2)));
   spec.nodes_excluded = {"n[1-3]"};
   EXPECT_FALSE(allows(spec, cluster.node(1)));
+}
+
+TEST(Candidates, OneOfSeveralFeaturesIsEnough) {
+  TestCluster cluster(3);
+  for (const auto& [name, features] :
+       std::map<std::string, std::vector<std::string>>{{"n1", {"a100", "ib"}}, {"n2", {"h100"}}}) {
+    NodeDeclaration node;
+    node.name = name;
+    node.features = features;
+    cluster.declare(node);
+  }
+  JobSpec spec = spec_of({});
+  spec.features = {"h100|a100"};
+  EXPECT_TRUE(allows(spec, cluster.node(1)));
+  EXPECT_TRUE(allows(spec, cluster.node(2)));
+  EXPECT_FALSE(allows(spec, cluster.node(3)));
+  spec.features.push_back("ib|nvlink");
+  EXPECT_TRUE(allows(spec, cluster.node(1)));
+  EXPECT_FALSE(allows(spec, cluster.node(2)));
 }
 
 TEST(Candidates, LabelsOfOneUserDrawNearAndKeepApart) {

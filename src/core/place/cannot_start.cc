@@ -13,6 +13,7 @@
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "model/huge_pages.h"
+#include "text/feature_expression.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
@@ -120,9 +121,8 @@ bool is_evident(const State& state, const JobSpec& spec) {
     if (node.removed || node.inventory == nullptr || node.declared.drained) continue;
     if (holds(spec.nodes_excluded, node.name) || !text::any_hostlist_holds(pool.nodes, node.name))
       continue;
-    const bool has_all =
-        std::all_of(spec.features.begin(), spec.features.end(),
-                    [&](const std::string& feature) { return has_feature(node, feature); });
+    const bool has_all = std::all_of(spec.features.begin(), spec.features.end(),
+                                     [&](const std::string& wish) { return meets(node, wish); });
     if (!has_all) continue;
     bool all = true;
     for (std::size_t i = 0; i < spec.groups.size(); ++i) {
@@ -175,10 +175,14 @@ std::string Finder::choose(Nodes& chosen) const {
         std::any_of(all_.begin(), all_.end(), [&](const Node* n) { return n->name == wanted; });
     if (!known) return fmt::format("asks for node {}, which {} does not have", wanted, name_);
   }
-  for (const std::string& feature : spec_.features) {
-    const bool known = std::any_of(all_.begin(), all_.end(),
-                                   [&](const Node* n) { return has_feature(*n, feature); });
-    if (!known) return fmt::format("no node of {} has the feature {}", name_, feature);
+  for (const std::string& wish : spec_.features) {
+    const bool known =
+        std::any_of(all_.begin(), all_.end(), [&](const Node* n) { return meets(*n, wish); });
+    if (!known) {
+      const bool is_one = wish.find('|') == std::string::npos;
+      return fmt::format("no node of {} has {} {}", name_, is_one ? "the feature" : "a feature of",
+                         wish);
+    }
   }
   std::int64_t left = 0;
   for (const Node* node : all_) {
@@ -187,9 +191,8 @@ std::string Finder::choose(Nodes& chosen) const {
     if (only_wanted && !holds(spec_.nodes_wanted, node->name)) continue;
     if (holds(spec_.nodes_excluded, node->name)) continue;
     ++left;
-    const bool has_all =
-        std::all_of(spec_.features.begin(), spec_.features.end(),
-                    [&](const std::string& feature) { return has_feature(*node, feature); });
+    const bool has_all = std::all_of(spec_.features.begin(), spec_.features.end(),
+                                     [&](const std::string& wish) { return meets(*node, wish); });
     if (has_all) chosen.push_back(node);
   }
   if (left == 0 && !all_.empty()) {
@@ -197,7 +200,7 @@ std::string Finder::choose(Nodes& chosen) const {
   }
   if (chosen.empty() && !all_.empty()) {
     return fmt::format("no node of {} that it may use has {}", name_,
-                       fmt::join(spec_.features, " and "));
+                       text::write_feature_expression(spec_.features));
   }
   return "";
 }

@@ -10,6 +10,7 @@
 #include "cli/slurm/amounts.h"
 #include "cli/slurm/local_ids.h"
 #include "cli/terminal/times.h"
+#include "text/feature_expression.h"
 #include "text/hostlist.h"
 
 namespace dove::cli {
@@ -171,7 +172,7 @@ const std::map<std::string_view, Value>& words() {
       {"Cluster", cluster},
       {"Constraints",
        [](const Row& r, const Context&) {
-         return of_job(r, fmt::format("{}", fmt::join(r.job->features, ",")));
+         return of_job(r, text::write_feature_expression(r.job->features));
        }},
       {"DerivedExitCode",
        [](const Row& r, const Context&) { return of_job(r, exit_text(exit_of_steps(*r.job))); }},

@@ -116,9 +116,10 @@ TEST_F(Executors, FeaturesAreThoseDeclaredAndThoseItSays) {
       ExecutorNodeObserved{"slurm", NodeId(1), ExecutorNodeState::kUp, "", {"ib", "nvlink"}});
   const Node& node = cluster.node(1);
   EXPECT_EQ(features_of(node), (std::vector<std::string>{"nvlink", "local", "ib"}));
-  EXPECT_TRUE(has_feature(node, "ib"));
-  EXPECT_TRUE(has_feature(node, "local"));
-  EXPECT_FALSE(has_feature(cluster.node(2), "ib"));
+  EXPECT_TRUE(meets(node, "ib"));
+  EXPECT_TRUE(meets(node, "local"));
+  EXPECT_TRUE(meets(node, "h200|local"));
+  EXPECT_FALSE(meets(cluster.node(2), "ib"));
 }
 
 TEST_F(Executors, NoWorkGoesWhereNoPlaceholderCanBeHad) {

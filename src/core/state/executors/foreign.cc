@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "text/feature_expression.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
@@ -58,9 +59,11 @@ std::string closing_text(const NodeExecutor& executor) {
   return fmt::format("{}: down there{}", executor.name, why);
 }
 
-bool has_feature(const Node& node, std::string_view feature) {
-  const auto names = [feature](const std::vector<std::string>& list) {
-    return std::find(list.begin(), list.end(), feature) != list.end();
+bool meets(const Node& node, std::string_view wish) {
+  const auto names = [wish](const std::vector<std::string>& list) {
+    return std::any_of(list.begin(), list.end(), [wish](const std::string& feature) {
+      return text::wishes_for(wish, feature);
+    });
   };
   return names(node.declared.features) ||
          std::any_of(node.executors.begin(), node.executors.end(),

@@ -45,9 +45,9 @@ const NodeExecutor* closing_executor(const Node& node);
 // Why it does, for people: "slurm: drained there (fan)".
 std::string closing_text(const NodeExecutor& executor);
 
-// Whether a job that asks for the feature may go to the node: its declaration or one of its
-// executors says so.
-bool has_feature(const Node& node, std::string_view feature);
+// Whether a job with that wish (a feature, or several joined by "|") may go to the node: its
+// declaration or one of its executors says that it has such a feature.
+bool meets(const Node& node, std::string_view wish);
 // All such: those declared in their order, then the others ascending.
 std::vector<std::string> features_of(const Node& node);
 
