@@ -15,5 +15,11 @@ TEST(SliceName, IsReadAsSlurmAndKubernetesWriteThem) {
   }
 }
 
+TEST(LicenceName, IsACountableOfTheCluster) {
+  EXPECT_EQ(licence_name("matlab"), "licence:matlab");
+  EXPECT_EQ(licence_name("Ansys HPC+"), "licence:ansys-hpc-");
+  EXPECT_EQ(licence_name(""), "licence:");
+}
+
 }  // namespace
 }  // namespace dove

@@ -71,16 +71,18 @@ struct GateSeen {
   std::int64_t array_job = 0;
   bool depends = false;  // on a job that has not ended yet
   int nodes = 1;
-  bool may_have_more_nodes = false;  // --nodes=MIN-MAX: `nodes` is the least
+  bool may_have_more_nodes = false;  // `nodes` is the least (--nodes=MIN-MAX, -n alone)
   int cpus = 1;                      // on all nodes
   int gpus_per_node = 0;
+  bool divides_gpus = false;  // Slurm chooses how many of them a node gives (--gpus)
   std::int64_t memory_per_node = 0;
   bool is_exclusive = false;   // it gets its nodes whole
   std::string nodes_wanted;    // a hostlist, as the next
   std::string nodes_excluded;  //
-  std::string features;        // all of them: "h200&nvlink"
-  std::string reservation;     // that it is to run in; "": in none
-  std::string cannot;          // what of it the ledger cannot place; "": it can
+  std::string features;        // as sbatch --constraint has them: "h200&(nvlink|ib)"
+  std::map<std::string, std::int64_t> licences;  // how many of each, by Slurm's name
+  std::string reservation;                       // that it is to run in; "": in none
+  std::string cannot;                            // what of it the ledger cannot place; "": it can
 };
 
 struct JobSeen {

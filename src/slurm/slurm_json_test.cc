@@ -237,6 +237,67 @@ TEST(SlurmJson, AJobAtTheGateMayNameAReservation) {
   EXPECT_EQ(one.cannot, "");
 }
 
+// sbatch -N2 --gpus=4: which node gives how many is Slurm's choice.
+TEST(SlurmJson, GpusOfTheJobAreDividedAmongItsNodes) {
+  const GateSeen one = at_the_gate(R"(, "tres_per_job": "gres:gpu:3")");
+  EXPECT_EQ(one.gpus_per_node, 3);
+  EXPECT_FALSE(one.divides_gpus);
+  EXPECT_EQ(at_the_gate(R"(, "tres_per_job": "gres:gpu:0")").cannot, "");
+  const GateSeen two = at_the_gate(R"(, "tres_per_job": "gres:gpu:4", "tasks": 2, "cpus": 2,
+      "node_count": 2, "max_nodes": 2)");
+  EXPECT_EQ(two.cannot, "");
+  EXPECT_EQ(two.gpus_per_node, 2);
+  EXPECT_TRUE(two.divides_gpus);
+}
+
+TEST(SlurmJson, LicencesAtTheGate) {
+  const GateSeen one = at_the_gate(R"(, "licenses": "matlab:2,fluent@a;fluent@b:3,idl:0")");
+  EXPECT_EQ(one.cannot, "");
+  EXPECT_EQ(one.licences, (std::map<std::string, std::int64_t>{{"fluent", 4}, {"matlab", 2}}));
+}
+
+// sbatch -n 20 on nodes of 8 cores: Slurm 22.05 estimates 3 nodes.
+TEST(SlurmJson, AJobWithoutANumberOfNodesHasAsManyTasksOnEach) {
+  const GateSeen one = at_the_gate(R"(, "node_count": 3, "tasks": 20, "cpus": 20)");
+  EXPECT_EQ(one.cannot, "");
+  EXPECT_EQ(one.nodes, 4);
+  EXPECT_TRUE(one.may_have_more_nodes);
+  EXPECT_TRUE(at_the_gate(R"(, "tasks": 4, "cpus": 4)").may_have_more_nodes);
+  EXPECT_FALSE(at_the_gate(R"(, "tasks": 4, "cpus": 4, "max_nodes": 1)").may_have_more_nodes);
+  EXPECT_FALSE(at_the_gate("").may_have_more_nodes);
+  for (const char* more :
+       {R"(, "node_count": 3, "max_nodes": 3, "tasks": 20, "cpus": 20)",
+        R"(, "node_count": 2, "tasks": 13, "cpus": 13)",  // it would be on 13
+        R"(, "node_count": 2, "required_nodes": "n[1-2]", "tasks": 3, "cpus": 3)",
+        R"(, "node_count": 3, "tasks": 20, "cpus": 20, "tres_per_node": "gres:gpu:8")",
+        R"(, "node_count": 3, "tasks": 20, "cpus": 20, "shared": "none")",
+        R"(, "node_count": 99999, "tasks": 1000000007, "cpus": 1000000007)"}) {
+    EXPECT_NE(at_the_gate(more).cannot, "") << more;
+  }
+}
+
+// sbatch -n 10 --ntasks-per-node=4: 22.05 estimates 2 nodes.
+TEST(SlurmJson, ANodeHasNoMoreTasksThanItMay) {
+  const GateSeen one = at_the_gate(R"(, "node_count": 2, "tasks": 10, "cpus": 10,
+      "tasks_per_node": 4)");
+  EXPECT_EQ(one.nodes, 5);
+  EXPECT_EQ(one.cannot, "");
+  EXPECT_NE(at_the_gate(R"(, "node_count": 2, "max_nodes": 2, "tasks": 10, "cpus": 10,
+      "tasks_per_node": 4)")
+                .cannot,
+            "");
+}
+
+// sbatch --mincpus: 22.05 leaves it out of `cpus`.
+TEST(SlurmJson, AJobHasNoFewerCpusThanItsNodesMustHave) {
+  EXPECT_EQ(at_the_gate(R"(, "tasks": 2, "cpus": 2, "minimum_cpus_per_node": 3)").cpus, 3);
+  EXPECT_EQ(at_the_gate(R"(, "tasks": 4, "cpus": 8, "minimum_cpus_per_node": 2)").cpus, 8);
+  const GateSeen more = at_the_gate(R"(, "node_count": 3, "tasks": 20, "cpus": 20,
+      "minimum_cpus_per_node": 8)");
+  EXPECT_EQ(more.cpus, 32);
+  EXPECT_EQ(more.nodes, 4);
+}
+
 TEST(SlurmJson, WhatTheGateCannotPlace) {
   EXPECT_EQ(at_the_gate("").cannot, "");
   EXPECT_EQ(at_the_gate(R"(, "tres_per_task": "gres:gpu:2", "tasks": 4)").gpus_per_node, 8);
@@ -245,7 +306,12 @@ TEST(SlurmJson, WhatTheGateCannotPlace) {
       {R"(, "memory_per_tres": "gres:gpu:all")", "memory by GPU"},
       {R"(, "threads_per_core": 1)", "threads"},
       {R"(, "tres_per_task": "gres:gpu:1000", "tasks": 1000000000)", "more GPUs"},
-      {R"(, "tres_per_job": "gpu:64", "tasks": 2, "node_count": 2)", "several nodes"}};
+      {R"(, "tres_per_job": "gpu:3", "tasks": 2, "cpus": 2, "node_count": 2)", "more GPUs on one"},
+      {R"(, "tres_per_job": "gpu:x", "tasks": 2, "cpus": 2, "node_count": 2)", "not understood"},
+      {R"(, "tres_per_job": "gres:nic:2")", "other than GPUs"},
+      {R"(, "licenses": "matlab:x")", "licences"},
+      {R"(, "licenses": "matlab:9223372036854775807")", "licences"},
+      {R"(, "licenses": "matlab,:2")", "licences"}};
   for (const auto& [more, said] : kBad) {
     EXPECT_NE(at_the_gate(more).cannot.find(said), std::string::npos) << more;
   }

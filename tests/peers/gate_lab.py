@@ -13,6 +13,12 @@ LUA = next((path for path in ("/usr/lib/x86_64-linux-gnu/slurm-wlm/job_submit_lu
                               "/usr/lib/aarch64-linux-gnu/slurm-wlm/job_submit_lua.so") if os.path.exists(path)), None)
 
 
+def numbers(text):
+    """"0-2,5" -> {0, 1, 2, 5}"""
+    ends = [part.split("-") for part in text.split(",")]
+    return {number for end in ends for number in range(int(end[0]), int(end[-1]) + 1)}
+
+
 class GateLab(SlurmLab):
     """Its nodes are in the gated partition `main`, and in `open`, which has no gate."""
 
@@ -77,8 +83,14 @@ class GateLab(SlurmLab):
 
     def indices(self, job):
         """{(node, index)} of its GPUs."""
-        held = set()
-        for node, gres in re.findall(r"Nodes=(\S+) CPU_IDs=\S+ Mem=\d+ GRES=(\S*)",
-                                     self.run(f"scontrol show job -d -o {job}")):
-            held |= {(node, int(i)) for i in re.findall(r"\(IDX:(\d+)\)", gres)}
-        return held
+        return {(node, i) for node, (_, devices) in self.given(job).items() for i in devices}
+
+    def given(self, job):
+        """{node: (its cores, indices of its GPUs)} of what Slurm gave it."""
+        all_of_it = {}
+        for nodes, cores, gres in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+) Mem=\d+ GRES=(\S*)",
+                                             self.run(f"scontrol show job -d -o {job}")):
+            devices = {int(i) for i in re.findall(r"\(IDX:(\d+)\)", gres)}
+            for node in self.run(f"scontrol show hostnames {nodes}").split():
+                all_of_it[node] = numbers(cores), devices
+        return all_of_it

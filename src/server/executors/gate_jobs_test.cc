@@ -60,6 +60,28 @@ TEST_F(GateJobsTest, AReservationIsTheExecutors) {
   EXPECT_EQ(shown.value("time_limit_s", 0), 0) << "Slurm ends it with its reservation";
 }
 
+TEST_F(GateJobsTest, LicencesAreCountablesOfTheCluster) {
+  const Json two{{"cluster_requests", {{"licence:matlab", 2}}}};
+  const Json unknown = first(take("1", two));
+  EXPECT_EQ(unknown.at("state"), "refused");
+  EXPECT_NE(unknown.at("why").get<std::string>().find("licence:matlab"), std::string::npos);
+  const Json settings{{"countables", {{"licence:matlab", 3}}}};
+  ASSERT_LT(live.call("PUT", "/v1/objects/cluster/default", settings).status, 300);
+  EXPECT_EQ(first(take("2", two)).at("state"), "active");
+  EXPECT_EQ(first(take("3", two)).at("state"), "waiting") << "one is left";
+}
+
+TEST_F(GateJobsTest, ItsFeaturesMayBeAlternatives) {
+  sync(said({{"nodes",
+              {{{"name", "n1"}, {"state", "up"}, {"features", {"h100"}}},
+               {{"name", "n2"}, {"state", "up"}, {"features", {"v100"}}}}}}));
+  EXPECT_EQ(first(take("1", {{"features", {"a100|h100"}}})).at("state"), "active");
+  EXPECT_EQ(first(take("2", {{"features", {"a100|h100", "v100"}}})).at("state"), "waiting");
+  const Json wrong = first(take("3", {{"features", {"a100|"}}}));
+  EXPECT_EQ(wrong.at("state"), "refused");
+  EXPECT_NE(wrong.at("why").get<std::string>().find("features[0]"), std::string::npos);
+}
+
 TEST_F(GateJobsTest, ItsNiceAndItsQosCount) {
   for (const char* name : {"day", "night"}) {
     ASSERT_LT(live.call("PUT", std::string("/v1/objects/queue/") + name, Json::object()).status,

@@ -50,7 +50,8 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
   fields.bytes("memory", job.memory_bytes);
   fields.boolean("exclusive", job.exclusive);
   fields.integer("time_limit_s", job.time_limit_s, 0, kSecondsMax);
-  fields.texts("features", job.features, kFeatureRule, kFeaturesMax);
+  fields.texts("features", job.features, kWishRule, kFeaturesMax);
+  fields.countables("cluster_requests", job.cluster_requests);
   fields.text("reservation", job.reservation);
   fields.texts("nodes_wanted", job.nodes_wanted, kNameRule, kNodesMax);
   fields.texts("nodes_excluded", job.nodes_excluded, kNameRule, kNodesMax);
@@ -89,6 +90,7 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   spec.exclusive = job.exclusive;
   if (job.time_limit_s > 0) spec.time_limit = seconds(job.time_limit_s + kLimitMargin_s);
   spec.features = job.features;
+  spec.cluster_requests = job.cluster_requests;
   if (!job.reservation.empty()) {
     // The executor starts it with less than its limit left there, too, and ends it in time.
     spec.reservation = core::reservation_name(executor.name, job.reservation);

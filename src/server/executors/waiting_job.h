@@ -13,6 +13,7 @@
 #include "codec/json_fields.h"
 #include "core/state/state.h"
 #include "model/executor.h"
+#include "model/resources.h"
 #include "model/time.h"
 
 namespace dove::server {
@@ -36,7 +37,8 @@ struct WaitingJob {
   bool exclusive = false;         // whole nodes
   std::int64_t time_limit_s = 0;  // 0: none
   std::vector<std::string> features;
-  std::string reservation;  // of the executor's, that it is to run in; "": in none
+  std::vector<Countable> cluster_requests;  // licences
+  std::string reservation;                  // of the executor's, that it is to run in; "": in none
   std::vector<std::string> nodes_wanted;
   std::vector<std::string> nodes_excluded;
   bool requeue = false;

@@ -66,6 +66,9 @@ Result<void> CommandGate::place(const std::string& handle, const GatePlacing& pl
   if (placing.nodes_exactly > 0) {
     words.push_back(fmt::format("NumNodes={0}-{0}", placing.nodes_exactly));
   }
+  if (placing.cpus_of_each > 0) {
+    words.push_back(fmt::format("MinCPUsNode={}", placing.cpus_of_each));
+  }
   if (placing.comment) words.push_back("Comment=" + *placing.comment);
   return run(std::move(words));
 }

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
 #include "codec/json_fields.h"
 #include "codec/quantity.h"
+#include "model/resource_names.h"
 #include "slurm/gate/mark.h"
 #include "slurm/sync.h"
+#include "text/feature_expression.h"
 #include "text/hostlist.h"
 #include "text/utf8.h"
 
@@ -67,6 +70,11 @@ std::vector<std::string> nodes_by_partition(const JobSeen& job, const std::vecto
   return names;
 }
 
+// REQUIRES: why_not_placed() has nothing against it.
+text::FeatureExpression features_of(const GateSeen& gate) {
+  return text::read_feature_expression(gate.features).value_or(text::FeatureExpression{});
+}
+
 json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
   const GateSeen& gate = *job.gate;
   std::vector<std::string> wanted = expanded(nodes_named(job));
@@ -84,7 +92,7 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
   for (const NodeSeen& node : nodes) threads = std::min(threads, node.threads_per_core);
   threads = std::max(threads, 1);
   const int cpus = (gate.cpus + gate.nodes - 1) / gate.nodes;
-  return {
+  json made{
       {"id", std::to_string(job.id)},
       {"submitted_at", codec::rfc3339(Instant{gate.submitted_s * 1'000'000})},
       {"restarts", gate.restarts},
@@ -101,12 +109,19 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
       {"memory_bytes", gate.memory_per_node},
       {"exclusive", gate.is_exclusive},
       {"time_limit_s", gate.limit_minutes * 60},
-      {"features", split(gate.features, "&,")},
+      {"features", features_of(gate).wishes},
       {"reservation", line_of(gate.reservation)},
       {"nodes_wanted", wanted},
       {"nodes_excluded", excluded},
       {"requeue", gate.may_requeue},
       {"batch", gate.is_batch}};
+  // Older controllers know no such field.
+  if (!gate.licences.empty()) {
+    std::map<std::string, std::int64_t> amounts;
+    for (const auto& [name, count] : gate.licences) amounts[licence_name(name)] += count;
+    made["cluster_requests"] = amounts;
+  }
+  return made;
 }
 
 }  // namespace
@@ -114,8 +129,13 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
 std::string why_not_placed(const JobSeen& job) {
   const GateSeen& gate = *job.gate;
   if (!gate.cannot.empty()) return gate.cannot;
-  if (gate.features.find_first_of("|[]()*!") != std::string::npos) {
-    return "features other than a plain list of them";
+  if (!gate.features.empty()) {
+    const auto features = text::read_feature_expression(gate.features);
+    if (!features)
+      return "features in a form that is not understood, or numbers of nodes with each";
+    if (features->is_same_on_all && gate.nodes > 1) {
+      return "nodes that all have the same feature ([a|b])";
+    }
   }
   const std::string named = nodes_named(job);
   // The mark has to hold it, too.

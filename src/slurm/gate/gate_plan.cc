@@ -317,11 +317,12 @@ class GatePlanner {
 
   // Whether Slurm gives it, of several free devices there, the one of the lowest index. Several
   // devices may be chosen by their links, which it does not tell.
-  bool gets_lowest(const Wanted& wanted, const NodeSeen& node) const {
+  bool gets_lowest(const Starting& one, const Wanted& wanted, const NodeSeen& node) const {
     const auto surprised = memory_.surprised_s.find(node.name);
     const bool is_surprised =
         surprised != memory_.surprised_s.end() && now_s_ - surprised->second < kSurprisedFor_s;
-    return wanted.devices.size() == 1 && !node.devices_bound && !is_surprised;
+    const bool is_fixed = !one.job->gate->divides_gpus;
+    return is_fixed && wanted.devices.size() == 1 && !node.devices_bound && !is_surprised;
   }
 
   // Whether all devices there that Slurm might give it in place of its own are held; asks for what
@@ -339,7 +340,7 @@ class GatePlanner {
       fences_kept_.insert(job.id);
       for (const int device : held->devices) missing.erase(device);
     }
-    if (gets_lowest(wanted, node)) {
+    if (gets_lowest(one, wanted, node)) {
       missing.erase(missing.upper_bound(wanted.devices.front()), missing.end());
     }
     if (missing.empty()) return true;
@@ -421,8 +422,14 @@ class GatePlanner {
     std::vector<std::string> nodes;
     for (const Wanted* wanted : *one.keys) nodes.push_back(wanted->key.node);
     GatePlacing placing{one.job->id, write_mark(mark), text::fold_hostlist(nodes), nodes.front()};
+    const GateSeen& gate = *one.job->gate;
+    // As many as the ledger gave: what Slurm estimates may have changed since.
+    const int count = static_cast<int>(nodes.size());
     // Slurm would add nodes to those that it is told.
-    if (one.job->gate->may_have_more_nodes) placing.nodes_exactly = one.job->gate->nodes;
+    if (gate.may_have_more_nodes || count > 1) placing.nodes_exactly = count;
+    // Left alone it takes as many CPUs as are free on the first node, and the rest on the others.
+    const bool is_divided = count > 1 && !gate.is_exclusive && gate.cpus % count == 0;
+    if (is_divided) placing.cpus_of_each = gate.cpus / count;
     plan_.place.push_back(std::move(placing));
   }
 

@@ -54,6 +54,7 @@ struct GatePlacing {
   std::string nodes;
   std::string first_node = {};              // of these
   int nodes_exactly = 0;                    // not more than these; 0: it asked for that number
+  int cpus_of_each = 0;                     // at least that many of each node; 0: it has one
   std::optional<std::string> comment = {};  // its user's own, where why it waited stands in it
 };
 

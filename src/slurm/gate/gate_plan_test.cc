@@ -356,7 +356,13 @@ TEST_F(GatePlanTest, TheLedgerIsToldWhatItCannotPlace) {
   EXPECT_NE(why_not_placed(job()), "");
   job().mark = "dovetail-gate nodes=-";  // they were the ledger's own
   EXPECT_EQ(why_not_placed(job()), "");
-  job().gate->features = "a|b";
+  job().gate->features = "a&(b|c)";
+  EXPECT_EQ(why_not_placed(job()), "");
+  job().gate->features = "[a|b]";
+  EXPECT_EQ(why_not_placed(job()), "");
+  job().gate->nodes = 2;
+  EXPECT_NE(why_not_placed(job()), "") << "all of its nodes are to have the same one";
+  job().gate->features = "a*2&b*4";
   EXPECT_NE(why_not_placed(job()), "");
 }
 
@@ -381,6 +387,38 @@ TEST_F(GatePlanTest, OfARangeOfNodesItGetsTheLeast) {
   EXPECT_EQ(plan().place.at(0).nodes_exactly, 0);
   job().gate->may_have_more_nodes = true;
   EXPECT_EQ(plan().place.at(0).nodes_exactly, 1);
+}
+
+// Slurm 22.05 gives sbatch -N2 -n4 three CPUs of the first node and one of the second.
+TEST_F(GatePlanTest, EachOfItsNodesGivesAsManyCpus) {
+  wanted[0].devices = {};
+  job().gate->cpus = 4;
+  EXPECT_EQ(plan().place.at(0).cpus_of_each, 0);
+  wanted.push_back(wanted[0]);
+  wanted[1].key.node = "n2";
+  seen.nodes.push_back(seen.nodes[0]);
+  seen.nodes[1].name = "n2";
+  job().gate->nodes = 2;
+  EXPECT_EQ(plan().place.at(0).cpus_of_each, 2);
+  EXPECT_EQ(plan().place[0].nodes_exactly, 2);
+  job().gate->nodes = 1;
+  EXPECT_EQ(plan().place.at(0).nodes_exactly, 2) << "the ledger's number, whatever Slurm estimates";
+  job().gate->is_exclusive = true;
+  for (Wanted& one : wanted) {
+    one.devices = {0, 1, 2, 3};
+    one.cores.resize(64);
+  }
+  ASSERT_EQ(plan().place.size(), 1u);
+  EXPECT_EQ(plan().place[0].cpus_of_each, 0) << "they are all its own";
+}
+
+// Of several free GPUs Slurm could take two here and none on the next node.
+TEST_F(GatePlanTest, AJobWhoseGpusSlurmDividesHasAllOthersFenced) {
+  seen.nodes[0].devices_bound = false;
+  wanted[0].devices = {0};
+  EXPECT_TRUE(plan().fences.empty()) << "it gets the lowest";
+  job().gate->divides_gpus = true;
+  EXPECT_EQ(plan().fences.size(), 1u);
 }
 
 }  // namespace

@@ -76,6 +76,45 @@ void read_by_gpu(const json& object, GateSeen& gate,
   }
 }
 
+// Of --gpus: each node gives as many. Where Slurm could choose, fences leave it no other way.
+void read_gpus_of_job(const json& object, GateSeen& gate,
+                      const std::function<void(const char*)>& cannot) {
+  const std::string text = text_of(object, "tres_per_job");
+  const std::optional<int> gpus = gpus_in(text);
+  if (!gpus) return cannot("GPUs in a form that is not understood");
+  if (!text.empty() && text.find("gpu") == std::string::npos) {
+    return cannot("generic resources other than GPUs");
+  }
+  if (*gpus % gate.nodes != 0) return cannot("more GPUs on one node than on the next (--gpus)");
+  if (gate.gpus_per_node + *gpus / gate.nodes > kDevicesMax) {
+    return cannot("more GPUs than a node can have");
+  }
+  gate.gpus_per_node += *gpus / gate.nodes;
+  gate.divides_gpus = *gpus > 0 && gate.nodes > 1;
+}
+
+// "matlab:2,fluent@server".
+void read_licences(std::string_view text, GateSeen& gate,
+                   const std::function<void(const char*)>& cannot) {
+  constexpr std::size_t kLicencesMax = 64;
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, text.find_first_of(",;"));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    const std::size_t colon = one.find(':');
+    std::int32_t count = 1;
+    bool is_read = true;
+    if (colon != std::string_view::npos) {
+      const auto end = std::from_chars(one.data() + colon + 1, one.data() + one.size(), count);
+      is_read = end.ec == std::errc() && end.ptr == one.data() + one.size() && count >= 0;
+    }
+    const std::string_view name = one.substr(0, one.find_first_of("@:"));
+    if (!is_read || name.empty() || gate.licences.size() >= kLicencesMax) {
+      return cannot("licences in a form that is not understood");
+    }
+    if (count > 0) gate.licences[std::string(name)] += count;
+  }
+}
+
 // In MiB; what is said by GPU counts before what is said by CPU, which may be Slurm's default.
 std::int64_t memory_of(const json& object, const GateSeen& gate) {
   if (const auto memory = number_of(object, "memory_per_node").value_or(0); memory > 0) {
@@ -86,24 +125,61 @@ std::int64_t memory_of(const json& object, const GateSeen& gate) {
   return std::min(per_cpu, kMemoryMax_mib) * (gate.cpus / gate.nodes);
 }
 
+int count_of(const json& object, const char* name, std::int64_t otherwise) {
+  constexpr std::int64_t kMost = 1 << 30;
+  return static_cast<int>(std::min(number_of(object, name).value_or(otherwise), kMost));
+}
+
+// Without -N Slurm estimates the least nodes on which the CPUs fit. A few more may be needed so
+// that each has as many tasks; not where they would bring more than tasks with them.
+int divided(int tasks, const GateSeen& gate, const json& object) {
+  constexpr int kEstimate_max = 100'000;
+  const bool is_free = count_of(object, "max_nodes", 0) == 0 && gate.nodes <= kEstimate_max &&
+                       text_of(object, "required_nodes").empty() &&
+                       text_of(object, "tres_per_node").empty() &&
+                       text_of(object, "shared") != "none";
+  if (!is_free) return gate.nodes;
+  for (int nodes = gate.nodes; nodes <= std::min(2 * gate.nodes, tasks); ++nodes) {
+    if (tasks % nodes == 0 && gate.cpus % nodes == 0) return nodes;
+  }
+  return gate.nodes;
+}
+
+// How many nodes it has, and CPUs and tasks on each.
+void read_nodes(const json& object, GateSeen& gate,
+                const std::function<void(const char*)>& cannot) {
+  gate.nodes = std::max(count_of(object, "node_count", 1), 1);
+  // Until its nodes have registered, Slurm estimates as many as it has CPUs. Each has a task.
+  const int said = count_of(object, "tasks", 0);
+  if (said > 0) gate.nodes = std::min(gate.nodes, said);
+  const int tasks = std::max(said, 1);
+  gate.cpus = std::max(count_of(object, "cpus", 1), 1);
+  const int tasks_of_node = count_of(object, "tasks_per_node", 0);
+  // It rounds down: 10 tasks, 4 of them on a node at most, would be on two.
+  if (tasks_of_node > 0 && count_of(object, "max_nodes", 0) == 0) {
+    gate.nodes = std::max(gate.nodes, (tasks - 1) / tasks_of_node + 1);
+  }
+  if (gate.nodes > 1) gate.nodes = divided(tasks, gate, object);
+  const int nodes_max = count_of(object, "max_nodes", 0);
+  gate.may_have_more_nodes = nodes_max == 0 ? tasks > 1 : nodes_max > gate.nodes;
+  const bool is_even = gate.cpus % gate.nodes == 0 && tasks % gate.nodes == 0;
+  if (gate.nodes > 1 && !is_even) cannot("other CPUs or tasks on one node than on the next");
+  if (tasks_of_node > 0 && tasks / gate.nodes > tasks_of_node) {
+    cannot("more tasks than its nodes may have (--ntasks-per-node)");
+  }
+  // 22.05 leaves --mincpus out of `cpus`.
+  const std::int64_t least =
+      std::int64_t{count_of(object, "minimum_cpus_per_node", 1)} * gate.nodes;
+  gate.cpus = static_cast<int>(std::clamp<std::int64_t>(least, gate.cpus, 1 << 30));
+}
+
 // What a node of the job has to give; gate.cannot says what we do not place.
 void read_shape(const json& object, GateSeen& gate) {
-  const auto number = [&](const char* name, std::int64_t otherwise) {
-    constexpr std::int64_t kMost = 1 << 30;
-    return static_cast<int>(std::min(number_of(object, name).value_or(otherwise), kMost));
-  };
-  gate.nodes = std::max(number("node_count", 1), 1);
-  // Of a waiting job with -n and without -N Slurm tells as many nodes as CPUs. Each has a task.
-  if (const int said = number("tasks", 0); said > 0) gate.nodes = std::min(gate.nodes, said);
-  const int tasks = std::max(number("tasks", 1), 1);
-  gate.cpus = std::max(number("cpus", 1), 1);
-  gate.may_have_more_nodes = number("max_nodes", 0) > gate.nodes;
   const auto cannot = [&](const char* what) {
     if (gate.cannot.empty()) gate.cannot = what;
   };
-  if (gate.nodes > 1 && (gate.cpus % gate.nodes != 0 || tasks % gate.nodes != 0)) {
-    cannot("other CPUs or tasks on one node than on the next");
-  }
+  read_nodes(object, gate, cannot);
+  const int tasks = std::max(count_of(object, "tasks", 1), 1);
   const auto gpus = [&](const char* name, int times) {
     const std::string text = text_of(object, name);
     const std::optional<int> count = gpus_in(text);
@@ -117,10 +193,7 @@ void read_shape(const json& object, GateSeen& gate) {
   };
   gpus("tres_per_node", 1);
   gpus("tres_per_task", std::max(tasks / gate.nodes, 1));
-  if (gate.nodes > 1 && !text_of(object, "tres_per_job").empty()) {
-    cannot("GPUs of the whole job on several nodes (--gpus): name those of a node (--gres)");
-  }
-  gpus("tres_per_job", 1);
+  read_gpus_of_job(object, gate, cannot);
   if (!text_of(object, "tres_per_socket").empty()) cannot("GPUs by socket");
   read_by_gpu(object, gate, cannot);
   const std::int64_t memory = memory_of(object, gate);
@@ -133,7 +206,7 @@ void read_shape(const json& object, GateSeen& gate) {
   if (memory == 0 && !gate.is_exclusive) cannot("all the memory of its nodes (give --mem)");
   gate.memory_per_node = std::min(memory, kMemoryMax_mib) * kMebibyte;
   gate.reservation = text_of(object, "resv_name");
-  if (!text_of(object, "licenses").empty()) cannot("licences of Slurm's");
+  read_licences(text_of(object, "licenses"), gate, cannot);
   if (number_of(object, "het_job_id").value_or(0) != 0) cannot("a heterogeneous job");
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 
+#include "model/resource_names.h"
 #include "slurm/migrate/accounts.h"
 #include "slurm/migrate/objects.h"
 #include "slurm/migrate/priority_weights.h"

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "model/resource_names.h"
 #include "slurm/migrate/conf_file.h"
 #include "telemetry/json_text.h"
 
@@ -89,8 +90,6 @@ std::string countable_name(std::string_view text) {
 
 }  // namespace
 
-std::string licence_name(std::string_view name) { return "licence:" + std::string(name); }
-
 bool Amounts::empty() const {
   return jobs_running < 0 && jobs_waiting < 0 && cores < 0 && gpus < 0 && memory_bytes < 0 &&
          gpus_by_model.empty() && countables.empty();
@@ -118,7 +117,7 @@ std::vector<std::string> read_tres(std::string_view text, Amounts& amounts) {
     } else if (name.starts_with("gres/gpu:")) {
       amounts.gpus_by_model[std::string(name.substr(9))] = count;
     } else if (name.starts_with("license/")) {
-      amounts.countables[countable_name(licence_name(name.substr(8)))] = count;
+      amounts.countables[licence_name(name.substr(8))] = count;
     } else {
       left.emplace_back(one);
     }

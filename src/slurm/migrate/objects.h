@@ -24,9 +24,6 @@ struct Amounts {
   bool empty() const;
 };
 
-// "matlab" as a countable of the cluster: "licence:matlab".
-std::string licence_name(std::string_view name);
-
 // Reads "cpu=8,mem=64G,gres/gpu=4,gres/gpu:h200=2,license/x=3" into `amounts`; gives back what has
 // no counterpart ("node=2"), or is malformed.
 std::vector<std::string> read_tres(std::string_view text, Amounts& amounts);
