@@ -86,11 +86,13 @@ class GateLab(SlurmLab):
         return {(node, i) for node, (_, devices) in self.given(job).items() for i in devices}
 
     def given(self, job):
-        """{node: (its cores, indices of its GPUs)} of what Slurm gave it."""
+        """{node: (cores, indices of GPUs)} of what Slurm gave it, or all tasks of an array."""
         all_of_it = {}
         for nodes, cores, gres in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+) Mem=\d+ GRES=(\S*)",
                                              self.run(f"scontrol show job -d -o {job}")):
             devices = {int(i) for i in re.findall(r"\(IDX:(\d+)\)", gres)}
             for node in self.run(f"scontrol show hostnames {nodes}").split():
-                all_of_it[node] = numbers(cores), devices
+                held = all_of_it.setdefault(node, (set(), set()))  # several lines where it is an array
+                held[0].update(numbers(cores))
+                held[1].update(devices)
         return all_of_it
