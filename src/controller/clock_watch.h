@@ -23,7 +23,8 @@ class ClockWatch {
 
   // Controller's thread, as all but leap().
   std::int64_t now_us() { return instants_.now_us(); }
-  void not_before(std::int64_t at_us) { instants_.not_before(at_us); }
+  void heard(std::int64_t at_us) { instants_.heard(at_us); }
+  void begin(std::int64_t stamped_us) { instants_.begin(stamped_us); }
   void look();
   void keep();  // at the end
   // Somebody may have said in it that the clock is right.

@@ -127,16 +127,19 @@ Result<void> Controller::open() {
   }
   // A lease may be shorter than the first reading of a long log.
   if (!self.has_followed) TRY(self.follow());
+  const Instant before = self.ledger.state().now;
   const Result<Epoch> begun = self.keeper.begin_epoch(self.options.holder);
   if (!begun.ok() && begun.error().code != "lease_held") return begun.error();
   TRY(self.follow());
   if (!begun.ok()) {  // the next try has less to fold
+    const Instant last = self.ledger.state().now;
+    if (self.clock && last > before) self.clock->heard(last.us);
     Impl::Told& told = self.told;
     if (told.calls.whole && !told.whole) told.whole = told.calls.whole(self.ledger.state());
     return begun.error();
   }
   self.epoch = *begun;
-  if (self.clock) self.clock->not_before(self.ledger.state().now.us);
+  if (self.clock) self.clock->begin(self.ledger.state().now.us);
   Cause cause;
   cause.principal = "controller";
   BatchMaker restored(self.ledger, self.options, self.epoch);

@@ -14,7 +14,18 @@ Instants::Instants(std::function<std::int64_t()> wall, std::function<std::int64_
       steady_us_(steady_()),
       accepted_(begin_us != 0 && accepted) {}
 
-void Instants::not_before(std::int64_t at_us) { now_us_ = std::max(now_us_, at_us); }
+// Stamps may be heard late, never early: the least difference comes nearest to that of the clocks.
+void Instants::heard(std::int64_t at_us) {
+  const std::int64_t ahead_us = now_us() - at_us;
+  ahead_us_ = std::min(ahead_us_.value_or(ahead_us), ahead_us);
+}
+
+void Instants::begin(std::int64_t stamped_us) {
+  now_us();
+  if (ahead_us_.value_or(0) > kFollowed_us) now_us_ -= *ahead_us_;
+  ahead_us_.reset();
+  now_us_ = std::max(now_us_, stamped_us);
+}
 
 std::int64_t Instants::now_us() {
   const std::int64_t steady_us = steady_();

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace dove::controller {
 
@@ -21,8 +22,12 @@ class Instants {
   Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady,
            std::int64_t begin_us = 0, bool accepted = false);
 
-  // What was stamped before: a clock that is behind it has leapt.
-  void not_before(std::int64_t at_us);
+  // Another controller stamped it a moment ago. If this machine's clock is ahead of all such
+  // stamps, it is the one that is wrong.
+  void heard(std::int64_t at_us);
+  // The first instant, after the last one that was stamped before. A clock that is behind that, or
+  // ahead of what was heard, has leapt.
+  void begin(std::int64_t stamped_us);
 
   std::int64_t now_us();
   // The machine's clock is right, however far it is from here.
@@ -47,7 +52,8 @@ class Instants {
   std::int64_t now_us_;
   std::int64_t steady_us_;
   std::int64_t leap_us_ = 0;
-  bool accepted_ = false;  // until it is followed again
+  std::optional<std::int64_t> ahead_us_;  // of the stamps that were heard, by the least of them
+  bool accepted_ = false;                 // until it is followed again
 };
 
 }  // namespace dove::controller

@@ -106,10 +106,45 @@ TEST_F(InstantsTest, AfterARestartAnAcceptedClockIsStillSlewedIn) {
 
 TEST_F(InstantsTest, WhatWasStampedIsNotUndone) {
   const std::int64_t stamped_us = wall_us_ + 86'400 * kSecond;
-  instants_.not_before(stamped_us);
+  instants_.begin(stamped_us);
   pass(7 * kSecond);
   EXPECT_EQ(instants_.now_us(), stamped_us + 7 * kSecond) << "time goes on";
   EXPECT_LT(instants_.leap_us(), 0);
+}
+
+// A standby asks for no time until it leads. What it stood by for is not to be counted twice.
+TEST_F(InstantsTest, BeginsAfterALongTimeWhereTheLogIs) {
+  pass(86'400 * kSecond);
+  instants_.begin(wall_us_ - kSecond / 2);
+  EXPECT_EQ(instants_.now_us(), wall_us_);
+  pass(kSecond);
+  EXPECT_EQ(instants_.now_us(), wall_us_);
+  EXPECT_EQ(instants_.leap_us(), 0);
+}
+
+TEST_F(InstantsTest, AClockThatIsAheadOfWhatWasHeardHasLeapt) {
+  const std::int64_t right_by_us = 86'400 * kSecond;
+  for (const std::int64_t late_us : {3 * kSecond, kSecond / 100, 60 * kSecond}) {
+    pass(100 * kSecond);
+    instants_.heard(wall_us_ - right_by_us - late_us);
+  }
+  pass(500 * kSecond);  // nobody wrote
+  instants_.begin(wall_us_ - right_by_us - 560 * kSecond);
+  pass(7 * kSecond);
+  EXPECT_EQ(instants_.now_us(), wall_us_ - right_by_us - kSecond / 100);
+  EXPECT_EQ(instants_.leap_us(), right_by_us + kSecond / 100);
+  EXPECT_FALSE(instants_.slewing()) << "until somebody says that the clock is right";
+}
+
+TEST_F(InstantsTest, AClockThatAgreesWithWhatWasHeardIsFollowed) {
+  pass(kSecond);
+  instants_.heard(wall_us_ - 30 * kSecond);  // read late
+  pass(kSecond);
+  instants_.heard(wall_us_ - kSecond / 50);
+  pass(3600 * kSecond);
+  instants_.begin(wall_us_ - 3600 * kSecond);
+  EXPECT_EQ(instants_.now_us(), wall_us_);
+  EXPECT_EQ(instants_.leap_us(), 0);
 }
 
 TEST_F(InstantsTest, GoesOnWhereItsFormerLifeWas) {

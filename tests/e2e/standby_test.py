@@ -92,6 +92,8 @@ class StandbyTest(unittest.TestCase):
             self.assertEqual(self.pids(i), self.begun[i], "its task went on")
             os.kill(int(self.begun[i][0]), 0)
         self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
+        # The next leader goes on where the last one's time was, however long it stood by.
+        self.assertEqual(cluster.api.call("GET", "/v1/events?kind=ClockLeapt")["events"], [])
         # An agent asks one controller after the other, a quarter of a second and more apart: one of them may have come
         # back and run all that was submitted while the other still waits for its turn.
         until(lambda: [node["contact"] for node in cluster.nodes()] == ["connected"] * 2, 20, "both agents")

@@ -199,7 +199,7 @@ Result<void> Seat::begin_standing() {
   calls.over = [this](const Error& error) { give_up(error); };
   calls.leads = [this] {
     recovered();
-    instants_->not_before(life_->controller.state().now.us);
+    instants_->begin(life_->controller.state().now.us);
     life_->loop.post([this] {
       const Result<void> led = take_turn();
       if (!led.ok()) oracle_.fail(options_.name + " does not lead: " + led.error().message);
