@@ -93,7 +93,8 @@ class StandbyTest(unittest.TestCase):
             os.kill(int(self.begun[i][0]), 0)
         self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
         # The next leader goes on where the last one's time was, however long it stood by.
-        self.assertEqual(cluster.api.call("GET", "/v1/events?kind=ClockLeapt")["events"], [])
+        with open(cluster.log.name) as log:
+            self.assertNotIn('"event":"clock_leapt"', log.read())
         # An agent asks one controller after the other, a quarter of a second and more apart: one of them may have come
         # back and run all that was submitted while the other still waits for its turn.
         until(lambda: [node["contact"] for node in cluster.nodes()] == ["connected"] * 2, 20, "both agents")
@@ -107,7 +108,7 @@ class StandbyTest(unittest.TestCase):
         self.assertIn(first.url, body)
         self.assertIn("fsync=off", first.ask("/readyz")[1])
         with Submissions(self.cluster) as submissions:
-            time.sleep(0.5)
+            time.sleep(2)  # for which it stands by: see the clock in check()
             first.kill()
             self.assertIs(self.cluster.wait_leader(but=0), second)
             first.start()
