@@ -166,14 +166,14 @@ void Explainer::tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone) 
   // The most on one node, as a task cannot be spread. By the sums most nodes are known to have no
   // more than another one.
   nodes.each([&](NodeId id) {
-    if (each.most(nodes.free(id)) <= made.free || !allows(spec_, nodes.node(id))) return;
+    if (each.most(nodes.free(id)) <= made.free || !nodes.may_use(spec_, id)) return;
     made.free = std::max(made.free, each.free(nodes.view(id)));
   });
   // Empty nodes of a kind share their books, and come in runs.
   const CoreSet* seen = nullptr;
   std::int64_t here = 0;
   empty.each([&](NodeId id) {
-    if (!allows(spec_, empty.node(id))) return;
+    if (!empty.may_use(spec_, id)) return;
     const FreeView view = empty.view(id);
     if (view.cores != seen) here = each.free(view);
     seen = view.cores;

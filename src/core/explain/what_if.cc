@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/plan/wishes.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
@@ -219,10 +220,14 @@ std::optional<std::vector<Placement>> WhatIf::places(const JobSpec& spec,
   return find_places(all, policy_, spec, avoided);
 }
 
+bool WhatIf::may_use(const JobSpec& spec, NodeId id) const {
+  return !chooses_nodes(state_, spec) || allows(spec, state_.nodes[id]);
+}
+
 std::vector<const Node*> WhatIf::matching(const JobSpec& spec) const {
   std::vector<const Node*> found;
   each([&](NodeId id) {
-    if (allows(spec, state_.nodes[id])) found.push_back(&state_.nodes[id]);
+    if (may_use(spec, id)) found.push_back(&state_.nodes[id]);
   });
   return found;
 }
@@ -235,7 +240,7 @@ std::int64_t WhatIf::count_with_room(const JobSpec& spec) const {
           // The sums first: most nodes of a full cluster need no closer look.
           return covers(free(id), needs_of(group, 1)) && capacity(view(id), group, policy_, 1) > 0;
         });
-    if (!has_room || !allows(spec, node(id))) return;
+    if (!has_room || !may_use(spec, id)) return;
     // A whole node is wanted, and somebody is on it.
     if (spec.exclusive && !empty_ && !is_idle(node(id))) return;
     ++count;

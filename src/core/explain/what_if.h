@@ -64,7 +64,10 @@ class WhatIf {
       if (base_ == nullptr || are_in_[entry.node]) visit(entry.node);
     }
   }
-  // Nodes that the job's features and choice of nodes allow.
+  // Whether the job's features and choice of nodes allow it. Cheap for a job that has none: then
+  // nothing of the node is read.
+  bool may_use(const JobSpec& spec, NodeId node) const;
+  // Nodes that the job may use.
   std::vector<const Node*> matching(const JobSpec& spec) const;
   // Of those, the ones with room for a task.
   std::int64_t count_with_room(const JobSpec& spec) const;
