@@ -77,6 +77,7 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
 }
 
 Result<void> Ledger::follow(store::LogStore& log, const Observer& observer) {
+  brain_.let_go();
   std::optional<Error> wrong;
   TRY(log.read(state().head, [&](const store::Batch& batch) {
     fold(batch);

@@ -32,6 +32,13 @@ std::vector<Decision> Scheduler::decide(const CycleOptions& options) {
   return run_cycle(state_, *indexes_, policies_, options);
 }
 
+void Scheduler::let_go() {
+  if (!state_.changes.is_followed()) return;
+  // A job that others end and forget would stay in the indexes, which are told of its end alone.
+  indexes_ = std::make_unique<Indexes>();
+  state_.changes.stop();
+}
+
 Instant Scheduler::wake_at() const {
   // After a fold without a cycle the indexes are behind. The walk over the state gives the same
   // instant, and is only slower.

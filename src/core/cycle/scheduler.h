@@ -42,6 +42,10 @@ class Scheduler {
   // indexed.
   std::vector<Decision> decide(const CycleOptions& options = {});
 
+  // From here on others decide, and what they did is applied: nothing is noted for the indexes,
+  // which the next decide() builds anew.
+  void let_go();
+
   // The next instant at which decide could have something new to say without an event; kNever if
   // none.
   Instant wake_at() const;

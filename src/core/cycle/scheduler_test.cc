@@ -35,6 +35,32 @@ TEST(Scheduler, DecidesAsOneThatKeepsNothing) {
   EXPECT_EQ(state_hash(brain.state()), state_hash(plain));
 }
 
+// A leader that handed over folds what the next one decides. A job that ended and was forgotten
+// there is not to be found in its indexes when it leads again.
+TEST(Scheduler, WhatOthersDecideIsNotNoted) {
+  Scheduler former(plain_policies(), TestCluster(1, {.gpus = 1}).state);
+  submit(former, {.gpus = 1});
+  submit(former, {.gpus = 1});
+  ASSERT_EQ(launches(former.decide()), 1) << "the other one waits";
+  Scheduler leader(plain_policies(), former.state());
+  former.let_go();
+  const auto both = [&](const Event& event) {
+    for (Scheduler* one : {&former, &leader}) one->apply(StampedEvent{event, {}});
+    for (const Decision& decision : leader.decide()) former.apply(decision);
+  };
+  both(JobCancelRequested{JobId(2)});
+  const Instant later = leader.state().now + seconds(30 * 86'400);
+  for (Scheduler* one : {&former, &leader}) one->begin_batch(later, Epoch(2));
+  both(TimeReached{});
+  ASSERT_EQ(former.state().find_job(JobId(2)), nullptr);
+  EXPECT_FALSE(former.state().changes.is_followed());
+  EXPECT_TRUE(former.state().changes.jobs.empty());
+  submit(former, {.gpus = 1});
+  submit(leader, {.gpus = 1});
+  EXPECT_EQ(former.decide(), leader.decide());
+  EXPECT_EQ(former.wake_at(), leader.wake_at());
+}
+
 TEST(Scheduler, ADeclarationBetweenCyclesIsSeen) {
   Scheduler brain(plain_policies(), TestCluster(1, {.gpus = 1}).state);
   Pool closed = brain.state().pools.at("default");
