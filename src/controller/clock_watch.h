@@ -23,7 +23,7 @@ class ClockWatch {
 
   // Controller's thread, as all but leap().
   std::int64_t now_us() { return instants_.now_us(); }
-  void heard(std::int64_t at_us) { instants_.heard(at_us); }
+  void heard(std::int64_t at_us, std::int64_t late_us) { instants_.heard(at_us, late_us); }
   void begin(std::int64_t stamped_us) { instants_.begin(stamped_us); }
   void look();
   void keep();  // at the end

@@ -62,6 +62,7 @@ struct Controller::Impl {
   Housekeeping housekeeping;
   DiskWatch disk;
   bool has_followed = false;
+  std::int64_t looked_us = 0;  // steady: the log was read up to its end of this moment
   struct Told {
     Following calls;     // both unset: nobody
     bool whole = false;  // and so each batch from now on
@@ -126,14 +127,20 @@ Result<void> Controller::open() {
     self.stopping = self.stops_at_once = false;
   }
   // A lease may be shorter than the first reading of a long log.
-  if (!self.has_followed) TRY(self.follow());
+  if (!self.has_followed) {
+    self.looked_us = telemetry::monotonic_us();
+    TRY(self.follow());
+  }
   const Instant before = self.ledger.state().now;
   const Result<Epoch> begun = self.keeper.begin_epoch(self.options.holder);
   if (!begun.ok() && begun.error().code != "lease_held") return begun.error();
+  const std::int64_t looked_us = telemetry::monotonic_us();
   TRY(self.follow());
+  // What came since the last look was stamped since then.
+  const std::int64_t late_us = telemetry::monotonic_us() - std::exchange(self.looked_us, looked_us);
+  const Instant last = self.ledger.state().now;
+  if (self.clock && last > before) self.clock->heard(last.us, late_us);
   if (!begun.ok()) {  // the next try has less to fold
-    const Instant last = self.ledger.state().now;
-    if (self.clock && last > before) self.clock->heard(last.us);
     Impl::Told& told = self.told;
     if (told.calls.whole && !told.whole) told.whole = told.calls.whole(self.ledger.state());
     return begun.error();

@@ -14,16 +14,18 @@ Instants::Instants(std::function<std::int64_t()> wall, std::function<std::int64_
       steady_us_(steady_()),
       accepted_(begin_us != 0 && accepted) {}
 
-// Stamps may be heard late, never early: the least difference comes nearest to that of the clocks.
-void Instants::heard(std::int64_t at_us) {
-  const std::int64_t ahead_us = now_us() - at_us;
-  ahead_us_ = std::min(ahead_us_.value_or(ahead_us), ahead_us);
+void Instants::heard(std::int64_t at_us, std::int64_t late_us) {
+  ahead_us_ = now_us() - at_us;
+  least_ahead_us_ = ahead_us_ - late_us;
 }
 
 void Instants::begin(std::int64_t stamped_us) {
   now_us();
-  if (ahead_us_.value_or(0) > kFollowed_us) now_us_ -= *ahead_us_;
-  ahead_us_.reset();
+  // Stamps may be heard late, never early.
+  const bool is_ahead = least_ahead_us_ > kFollowed_us;
+  const bool is_behind = ahead_us_ < -kFollowed_us;
+  if (is_ahead || is_behind) now_us_ -= ahead_us_;
+  ahead_us_ = least_ahead_us_ = 0;
   now_us_ = std::max(now_us_, stamped_us);
 }
 

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 
 namespace dove::controller {
 
@@ -22,11 +21,10 @@ class Instants {
   Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady,
            std::int64_t begin_us = 0, bool accepted = false);
 
-  // Another controller stamped it a moment ago. If this machine's clock is ahead of all such
-  // stamps, it is the one that is wrong.
-  void heard(std::int64_t at_us);
-  // The first instant, after the last one that was stamped before. A clock that is behind that, or
-  // ahead of what was heard, has leapt.
+  // Another controller stamped it, at most `late_us` ago.
+  void heard(std::int64_t at_us, std::int64_t late_us);
+  // The first instant, after the last one that was stamped before. It goes on from what was heard
+  // last, where this machine's clock does not agree with that.
   void begin(std::int64_t stamped_us);
 
   std::int64_t now_us();
@@ -52,8 +50,10 @@ class Instants {
   std::int64_t now_us_;
   std::int64_t steady_us_;
   std::int64_t leap_us_ = 0;
-  std::optional<std::int64_t> ahead_us_;  // of the stamps that were heard, by the least of them
-  bool accepted_ = false;                 // until it is followed again
+  // How far now_us() was ahead of the stamp that was heard last: at most, and for certain.
+  std::int64_t ahead_us_ = 0;
+  std::int64_t least_ahead_us_ = 0;
+  bool accepted_ = false;  // until it is followed again
 };
 
 }  // namespace dove::controller
