@@ -122,7 +122,7 @@ void Office::restore() {
     outbox_.restore(
         kept.at("outbox"),
         [this](const std::string& user, const std::string& id) { return find_target(user, id); },
-        now());
+        now(), Instant{now().us - kOld.us});
     // A log that was set back is another one: what the file says of it is of no use.
     if (through <= state_.head) read_through_ = through;
   } catch (const Json::exception&) {

@@ -196,7 +196,7 @@ Json Outbox::keep() const {
   return Json{{"waiting", std::move(letters)}, {"targets", std::move(targets)}};
 }
 
-void Outbox::restore(const Json& kept, const FindTarget& find, Instant now) {
+void Outbox::restore(const Json& kept, const FindTarget& find, Instant now, Instant oldest) {
   for (const auto& [id, one] : kept.at("targets").items()) {
     TargetStanding& standing = standings_[id];
     standing.delivered = one.at("delivered").get<std::int64_t>();
@@ -212,7 +212,7 @@ void Outbox::restore(const Json& kept, const FindTarget& find, Instant now) {
     letter.made = Instant{one.at("made_us").get<std::int64_t>()};
     letter.tries = one.at("tries").get<int>();
     Result<Notice> notice = read_notice(one.at("notice"));
-    if (!notice.ok() || letters_.contains(letter.id)) continue;
+    if (!notice.ok() || letter.made < oldest || letters_.contains(letter.id)) continue;
     letter.notice = std::move(notice).value();
     std::optional<NoticeTarget> target = find(letter.notice.user, letter.target_id);
     if (!target.has_value()) continue;

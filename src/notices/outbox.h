@@ -84,8 +84,9 @@ class Outbox {
       std::function<std::optional<NoticeTarget>(const std::string& user, const std::string& id)>;
   // Those under way are kept as waiting.
   nlohmann::json keep() const;
-  // Targets that are no longer declared are forgotten.
-  void restore(const nlohmann::json& kept, const FindTarget& find, Instant now);
+  // Targets that are no longer declared are forgotten, as are letters made before `oldest`: a
+  // controller that stood by for weeks has some.
+  void restore(const nlohmann::json& kept, const FindTarget& find, Instant now, Instant oldest);
   void forget_targets_but(const std::set<std::string>& ids);
 
  private:

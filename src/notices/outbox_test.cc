@@ -151,7 +151,7 @@ TEST_F(OutboxTest, ARestartKeepsWhatWaitsAndWhatIsKnownOfTargets) {
         if (id == "t-left") return std::nullopt;
         return letter("", id == "t-mail" ? "mail" : "hook").target;
       },
-      now);
+      now, kBegin);
   EXPECT_EQ(again.waiting(), 2u);
   EXPECT_EQ(again.standing("t-hook")->error, "http_500: h answered 500");
   EXPECT_EQ(again.oldest(), kBegin);
@@ -160,6 +160,18 @@ TEST_F(OutboxTest, ARestartKeepsWhatWaitsAndWhatIsKnownOfTargets) {
   EXPECT_EQ(again.take(false, now)->tries, 2);
   again.forget_targets_but({"t-mail"});
   EXPECT_EQ(again.standing("t-hook"), nullptr);
+}
+
+TEST_F(OutboxTest, WhatIsTooOldIsNotToldAfterARestart) {
+  add(letter("old"));
+  const nlohmann::json kept = box.keep();
+  Outbox again(OutboxLimits{}, 1);
+  const auto find = [&](const std::string&, const std::string&) {
+    return std::optional<NoticeTarget>(letter("").target);
+  };
+  now = now + seconds(100 * 86'400);
+  again.restore(kept, find, now, Instant{now.us - seconds(86'400).us});
+  EXPECT_EQ(again.waiting(), 0u);
 }
 
 TEST_F(OutboxTest, ATargetThatIsRemovedIsForgotten) {

@@ -298,6 +298,8 @@ Result<void> ServerRuntime::Impl::lead() {
   running = true;
   check = std::make_unique<LogCheck>(*auditor, shared.get(), std::move(users), gives_up());
   if (wanted.has_value()) {
+    telemetry::log(telemetry::Level::kInfo, "settings_applied",
+                   {{"effect", "what this server was started with replaces what was declared"}});
     StampedEvent event{ObjectApplied{Declared(*wanted)}, {}};
     event.cause.principal = "controller";
     controller::Input input;
