@@ -30,16 +30,18 @@ bool take_word(std::string_view& text, std::string_view word) {
 
 std::string model_key(std::string_view model) { return lower(model); }
 
-std::string licence_name(std::string_view slurms) {
-  std::string name = lower(slurms);
+std::string countable_name(std::string_view text) {
+  std::string name = lower(text);
   const auto is_good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
            (c != 0 && std::string_view("_.:/-").find(c) != std::string_view::npos);
   };
   std::replace_if(
       name.begin(), name.end(), [&](char c) { return !is_good(c); }, '-');
-  return "licence:" + name;
+  return name;
 }
+
+std::string licence_name(std::string_view slurms) { return "licence:" + countable_name(slurms); }
 
 std::optional<std::string> slice_name(std::string_view text) {
   const std::string name = lower(text);

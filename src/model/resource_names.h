@@ -15,8 +15,9 @@ constexpr std::string_view kBySlice = "slice:";
 // The model as limits and usage name it: in lower case.
 std::string model_key(std::string_view model);
 
+// As a countable is named: in lower case, with "-" for characters that no countable has.
+std::string countable_name(std::string_view text);
 // The countable of the cluster that counts Slurm's licence: "licence:matlab" for "Matlab".
-// Characters that no countable has become "-".
 std::string licence_name(std::string_view slurms);
 
 // "1g.10gb" for "1g.10gb", "mig-1g.10gb", "nvidia.com/mig-1g.10gb", in any case; none for what is

@@ -78,7 +78,6 @@ class Ahead {
   std::optional<Reason> reason() const;
 
  private:
-  bool may_be_ahead(const UserQueue& user_queue) const;
   void look(const Job& other, bool own_queue_only);
   const UserQueue& user_queue_of(const Job& other);
   const UserQueue& user_queue_of(const JobSpec& spec);
@@ -284,23 +283,17 @@ void Ahead::count(const Job& other, const UserQueue& user_queue, const QueueKey&
   next_standing_ = &standing;
 }
 
-// Most waiting jobs of a busy cluster are behind by their queue and user alone.
-bool Ahead::may_be_ahead(const UserQueue& user_queue) const {
-  const Standing& standing = user_queue.standing;
-  if (standing.side == Standing::Side::kBehind) return false;
-  // That branch has its job already.
-  if (user_queue.branch >= 0 && branches_[static_cast<std::size_t>(user_queue.branch)].second) {
-    return false;
-  }
-  // Shares of users say nothing to who is at the head of its queue.
-  return !(standing.branch.starts_with('/') && comes_first(job_));
-}
-
 void Ahead::look(const Job& other, bool own_queue_only) {
   const JobSpec& spec = *other.spec;
   const UserQueue& user_queue = user_queue_of(other);
-  if (!may_be_ahead(user_queue)) return;
   const Standing& standing = user_queue.standing;
+  // The cheap questions first; most waiting jobs of a busy cluster are behind.
+  if (standing.side == Standing::Side::kBehind) return;
+  // Shares of users say nothing to who is at the head of its queue.
+  if (standing.branch.starts_with('/') && comes_first(job_)) return;
+  // That branch has its job already.
+  if (user_queue.branch >= 0 && branches_[static_cast<std::size_t>(user_queue.branch)].second)
+    return;
   const bool blocks = strict() && standing.same_user_queue;
   if (!blocks && own_queue_only) return;
   const QueueKey theirs = key(standing, other);
@@ -328,8 +321,6 @@ void Ahead::look_at_all(bool own_queue_only) {
       not_all_ = true;
       return false;
     }
-    // Its spec lies elsewhere: nothing of it is fetched where its account says enough.
-    if (other.account != 0 && !may_be_ahead(user_queue_of(other))) return true;
     __builtin_prefetch(&other.spec->user);
     __builtin_prefetch(&other.spec->pool);
     // A ring: a job is looked at some jobs after its spec was asked for, when it has come from

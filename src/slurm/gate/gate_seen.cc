@@ -134,8 +134,7 @@ int count_of(const json& object, const char* name, std::int64_t otherwise) {
 // that each has as many tasks; not where they would bring more than tasks with them.
 int divided(int tasks, const GateSeen& gate, const json& object) {
   constexpr int kEstimate_max = 100'000;
-  const bool is_free = count_of(object, "max_nodes", 0) == 0 && gate.nodes <= kEstimate_max &&
-                       text_of(object, "required_nodes").empty() &&
+  const bool is_free = gate.nodes <= kEstimate_max && text_of(object, "required_nodes").empty() &&
                        text_of(object, "tres_per_node").empty() &&
                        text_of(object, "shared") != "none";
   if (!is_free) return gate.nodes;
@@ -156,11 +155,11 @@ void read_nodes(const json& object, GateSeen& gate,
   gate.cpus = std::max(count_of(object, "cpus", 1), 1);
   const int tasks_of_node = count_of(object, "tasks_per_node", 0);
   // It rounds down: 10 tasks, 4 of them on a node at most, would be on two.
-  if (tasks_of_node > 0 && count_of(object, "max_nodes", 0) == 0) {
+  const int nodes_max = count_of(object, "max_nodes", 0);
+  if (tasks_of_node > 0 && nodes_max == 0) {
     gate.nodes = std::max(gate.nodes, (tasks - 1) / tasks_of_node + 1);
   }
-  if (gate.nodes > 1) gate.nodes = divided(tasks, gate, object);
-  const int nodes_max = count_of(object, "max_nodes", 0);
+  if (gate.nodes > 1 && nodes_max == 0) gate.nodes = divided(tasks, gate, object);
   gate.may_have_more_nodes = nodes_max == 0 ? tasks > 1 : nodes_max > gate.nodes;
   const bool is_even = gate.cpus % gate.nodes == 0 && tasks % gate.nodes == 0;
   if (gate.nodes > 1 && !is_even) cannot("other CPUs or tasks on one node than on the next");

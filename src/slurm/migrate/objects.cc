@@ -76,18 +76,6 @@ std::int64_t scaled(std::string_view text, std::int64_t plain) {
   return value << (10 * (power + 1));
 }
 
-// As countables are named: lower case, no others than letters, digits and _.:/-
-std::string countable_name(std::string_view text) {
-  std::string name;
-  for (const unsigned char c : text) {
-    const bool good =
-        std::isalnum(c) != 0 ||
-        (c != 0 && std::string_view("_.:/-").find(static_cast<char>(c)) != std::string_view::npos);
-    name += good ? static_cast<char>(std::tolower(c)) : '-';
-  }
-  return name;
-}
-
 }  // namespace
 
 bool Amounts::empty() const {
