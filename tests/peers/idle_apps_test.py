@@ -126,8 +126,10 @@ class IdleApps(SessionBed):
         page.start()
         self.addCleanup(page.join)
         self.addCleanup(closed.set)
+        # Before the rule is there: it would be right to warn of a page that its node has not told of yet.
+        until(lambda: self.cluster.api.call("GET", f"/v1/jobs/{opened.job}/use")["last_input"], 60, "the page to be noticed")
         opened_at = time.monotonic()
-        self.cluster.api.call("PUT", "/v1/objects/idle_rule/all", {"no_input_for_s": 5, "grace_s": 0, "warning_s": 2})
+        self.cluster.api.call("PUT", "/v1/objects/idle_rule/all", {"no_input_for_s": 10, "grace_s": 0, "warning_s": 2})
         self.assertEqual(self.cluster.wait(unopened.job, limit_s=60)["state"], "stopped_idle")
         # Its heart beats once a minute, which is longer than the rule's limit.
         while time.monotonic() < opened_at + 75:

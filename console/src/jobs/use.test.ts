@@ -11,6 +11,7 @@ const gang: JobUse = {
   gpu: line(80, null, 84),
   gpu_memory: line(null, null, null),
   cpu: line(9, 9, 9.4),
+  last_input: null,
   nodes: [
     {
       node: 'n2',

@@ -2,7 +2,7 @@
 import { useEffect, useMemo } from 'react';
 import { refresh, useQuery } from '../api/query';
 import type { Job, JobUse } from '../api/types';
-import { Panel, Trouble } from '../elements/elements';
+import { Panel, Time, Trouble } from '../elements/elements';
 import { duration } from '../elements/format';
 import { Plot } from '../overview/plot';
 import { IDLE_PERCENT, idleGpus, laggards, linesOf, MEASURED_EVERY_MS, nowText } from './use';
@@ -38,6 +38,11 @@ export default function UsePanel({ job }: { job: Job }) {
           lines={lines}
           most={100}
         />
+      )}
+      {data?.last_input && (
+        <p className="faint">
+          Somebody used it last <Time us={Date.parse(data.last_input) * 1000} />
+        </p>
       )}
       {idle && (
         <p className="faint">

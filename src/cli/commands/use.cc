@@ -67,6 +67,12 @@ std::string gpus_text(const json& node) {
   return out;
 }
 
+// When somebody used the session last; nothing where that is not known.
+std::string last_input_text(const json& use) {
+  const std::string at = text_of(use, "last_input");  // an older server has none
+  return at.empty() ? "" : with_local_times(fmt::format("Somebody used it last at {}.\n", at));
+}
+
 std::string use_text(Api&, const json& whole, const json& use) {
   const JobView job = read_job(whole);
   const bool is_over = text_of(whole, "phase") == "ended";
@@ -84,7 +90,7 @@ std::string use_text(Api&, const json& whole, const json& use) {
                             : fmt::format("Job {} uses, of what it holds (the last {}):\n",
                                           job.shown_id, span_text(span_us));
   out += line_text("GPU", use.at("gpu")) + line_text("GPU memory", use.at("gpu_memory")) +
-         line_text("CPU", use.at("cpu"));
+         line_text("CPU", use.at("cpu")) + last_input_text(use);
   const json& nodes = use.at("nodes");
   if (nodes.size() == 1 && !gpus_text(nodes[0]).empty()) {
     return out + fmt::format("Its GPUs: {}\n", gpus_text(nodes[0]));
@@ -119,6 +125,7 @@ std::vector<Command> use_commands() {
       "Percent of what the job holds, now and over the time that it has run; of a node's GPUs the\n"
       "busiest counts. A gang's line is the mean of its nodes; those that use the least are "
       "named.\n"
+      "For a session, it says when somebody used it last.\n"
       "For the last 1000 jobs that ended since the server started, it shows their last attempt.";
   use.options = {output_option()};
   return {{use, guarded("use", run_use)}};

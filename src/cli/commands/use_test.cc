@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_bed_for_test.h"
+#include "cli/terminal/times.h"
 
 namespace dove::cli {
 namespace {
@@ -41,6 +42,12 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
             "    GPUs: 0: 12 %, 3: 0 %\n"
             "  n1: GPU 100 %, GPU memory -, CPU 3 %\n");
   EXPECT_EQ(json::parse(run({"dove", "use", "7", "-o", "json"}).out), use);
+  use["last_input"] = "2026-11-26T10:00:30Z";
+  server_.set("GET /v1/jobs/7/use", {200, use.dump()});
+  const std::string used =
+      "  CPU           3 %  ▁▁▁▁\nSomebody used it last at " + zoned_text(1795687230'000'000);
+  EXPECT_NE(run({"dove", "use", "7"}).out.find(used), std::string::npos);
+  use["last_input"] = nullptr;
   use["nodes"].erase(1);
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});
   const std::string one_node = run({"dove", "use", "7"}).out;

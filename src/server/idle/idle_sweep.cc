@@ -146,11 +146,7 @@ core::IdleFacts IdleSweep::facts_of(const core::Job& job, const IdleRule& rule, 
   if (kept != state.kept.end()) facts.kept_until = kept->second;
   facts.input_known = use.is_told && (app.activity.empty() || use.is_app_told);
   facts.in_use = use.in_use;
-  facts.last_input =
-      std::max(use.last_input, context_.activity.last_input(job.id).value_or(Instant{}));
-  // What comes through a bare connection may be the page's own polling: an app that knows better
-  // is asked instead.
-  if (app.activity.empty()) facts.last_input = std::max(facts.last_input, use.last_connection);
+  facts.last_input = last_input_of(context_, job, app, use);
   facts.watched_since = begun_;
   facts.gpu = measured(use.gpu);
   facts.gpu_memory = measured(use.gpu_memory);
@@ -161,6 +157,15 @@ core::IdleFacts IdleSweep::facts_of(const core::Job& job, const IdleRule& rule, 
     facts.notice = notice->second;
   }
   return facts;
+}
+
+Instant last_input_of(const Context& context, const core::Job& job, const AppSpec& app,
+                      const backends::JobUse& use) {
+  const Instant told =
+      std::max(use.last_input, context.activity.last_input(job.id).value_or(Instant{}));
+  // What comes through a bare connection may be the page's own polling: an app that knows better
+  // is asked instead.
+  return app.activity.empty() ? std::max(told, use.last_connection) : told;
 }
 
 std::string idle_text(const core::State& state, const core::Job& job) {

@@ -43,6 +43,11 @@ class IdleSweep {
   wire::Timer timer_;
 };
 
+// When somebody was seen to use the session last; 0: never since the server started. `app` is its
+// app, `use` what nodes report about it.
+Instant last_input_of(const Context& context, const core::Job& job, const AppSpec& app,
+                      const backends::JobUse& use);
+
 // "nobody uses it: no input for 1 h (limit 1 h); by the rule all it is stopped at …"; "": it is not
 // idle.
 std::string idle_text(const core::State& state, const core::Job& job);

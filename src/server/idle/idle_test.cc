@@ -71,6 +71,23 @@ TEST_F(IdleTest, ASessionThatNobodyUsesIsWarnedStoppedAndSaysWhy) {
   EXPECT_EQ(keep(job).code(), "not_running");
 }
 
+TEST_F(IdleTest, WhenASessionWasUsedLastIsShown) {
+  const auto last_input = [&](std::uint64_t job) {
+    return live.call("GET", fmt::format("/v1/jobs/{}/use", job)).body.at("last_input");
+  };
+  const std::uint64_t job = start("tab");
+  const std::uint64_t knows = start("knows", "jupyter");
+  EXPECT_TRUE(last_input(job).is_null());
+  use(job, {{"in_use", true}});
+  use(knows, {{"app_told", true}, {"unused_us", 3'600'000'000}});
+  ASSERT_TRUE(live.until([&] { return last_input(job).is_string(); }));
+  ASSERT_TRUE(live.until([&] { return last_input(knows).is_string(); }));
+  EXPECT_LT(last_input(knows).get<std::string>(), last_input(job).get<std::string>());
+  agent.tell("ended", job, 1, {{"exits", {FakeAgent::exit_of(0, 0)}}});
+  ASSERT_TRUE(live.until([&] { return live.state(job) == "completed"; }));
+  EXPECT_TRUE(last_input(job).is_null()) << "it does not run any more";
+}
+
 // They run as long as the idle one, and longer.
 TEST_F(IdleTest, WhatIsNotKnownIsNotIdle) {
   const std::uint64_t untold = start("untold");

@@ -4,6 +4,7 @@
 #include "codec/quantity.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/idle/idle_sweep.h"
 
 namespace dove::server {
 namespace {
@@ -24,6 +25,16 @@ Json line_json(const UseCourse::Line& line) {
   for (const UseCourse::Part& part : line.mean) mean.push_back(percent(part));
   for (const UseCourse::Part& part : line.least) least.push_back(percent(part));
   return {{"mean", std::move(mean)}, {"least", std::move(least)}};
+}
+
+// When somebody used it last; null: nobody was seen to, or it is no session that runs.
+Json last_input_json(Context& context, const core::Job& job) {
+  if (job.phase != JobPhase::kActive) return nullptr;
+  const Result<const AppSpec*> app = context.session_apps.of(job);  // not read yet: the next time
+  if (!app.ok() || (*app)->name.empty()) return nullptr;
+  const backends::JobUse use = context.nodes.use.use_of(job, Span{});
+  const Instant last = last_input_of(context, job, **app, use);
+  return last.us == 0 ? Json(nullptr) : Json(codec::rfc3339(last));
 }
 
 }  // namespace
@@ -53,6 +64,7 @@ void get_job_use(Context& context, CallPtr call) {
                         {"gpu", line_json(course.gpu)},
                         {"gpu_memory", line_json(course.gpu_memory)},
                         {"cpu", line_json(course.cpu)},
+                        {"last_input", last_input_json(context, **job)},
                         {"nodes", std::move(nodes)}});
 }
 
