@@ -10,7 +10,6 @@
 #include "codec/json.h"
 #include "codec/json_parts.h"
 #include "codec/words.h"
-#include "files/text_file.h"
 #include "notices/job_mail.h"
 #include "notices/target.h"
 #include "notices/workers.h"
@@ -26,7 +25,6 @@ using Json = nlohmann::json;
 constexpr std::size_t kMailThreads = 2;
 constexpr std::size_t kPostThreads = 6;
 constexpr std::size_t kTestsMax = 4;
-constexpr std::size_t kFileBytesMax = 64 << 20;
 constexpr std::size_t kPieceMax = 500;
 constexpr Span kOld = seconds(24 * 3600);  // what is older is not told any more
 constexpr auto kWriteSoon = std::chrono::seconds(1);
@@ -65,6 +63,13 @@ const char* word_of(Outbox::Settled settled) {
       return "unknown";
   }
   return "";
+}
+
+void keep(const Place& place, const std::string& text) {
+  const Result<void> written = place.write(text);
+  if (written.ok()) return;
+  telemetry::log(telemetry::Level::kWarning, "notices_not_kept",
+                 {{"why", written.error().message}});
 }
 
 }  // namespace
@@ -113,7 +118,7 @@ void Office::start(std::string url) {
 
 void Office::restore() {
   if (!keeps_) return;
-  const Result<std::string> text = files::read_text(options_.path, kFileBytesMax);
+  const Result<std::string> text = options_.place.read();
   if (!text.ok() && text.error().kind == ErrorKind::kNotFound) return;
   const Json kept = text.ok() ? Json::parse(*text, nullptr, false) : Json();
   try {
@@ -126,8 +131,8 @@ void Office::restore() {
     // A log that was set back is another one: what the file says of it is of no use.
     if (through <= state_.head) read_through_ = through;
   } catch (const Json::exception&) {
-    telemetry::log(telemetry::Level::kWarning, "notices_file_unreadable",
-                   {{"path", options_.path},
+    telemetry::log(telemetry::Level::kWarning, "notices_unreadable",
+                   {{"why", text.ok() ? "it is damaged" : text.error().message},
                     {"effect", "notices of what happened before this start are not sent"}});
   }
 }
@@ -369,12 +374,7 @@ void Office::write() {
   is_changed_ = false;
   written_through_ = read_through_;
   late_timer_.cancel();
-  threads_->disk.queue([path = options_.path, text = kept()] {
-    const auto written = files::write_atomically(path, text, 0600, files::Survives::kPowerCut);
-    if (written.ok()) return;
-    telemetry::log(telemetry::Level::kWarning, "notices_not_kept",
-                   {{"why", written.error().message}});
-  });
+  threads_->disk.queue([place = options_.place, text = kept()] { keep(place, text); });
 }
 
 void Office::stop() {
@@ -394,12 +394,7 @@ void Office::stop() {
 }
 
 void Office::write_now() const {
-  if (!keeps_) return;
-  const auto written =
-      files::write_atomically(options_.path, kept(), 0600, files::Survives::kPowerCut);
-  if (written.ok()) return;
-  telemetry::log(telemetry::Level::kWarning, "notices_not_kept",
-                 {{"why", written.error().message}});
+  if (keeps_) keep(options_.place, kept());
 }
 
 Json Office::targets_json(const std::string& user) const {

@@ -1,6 +1,6 @@
 // Office: follows the log and tells people what happened, at least once.
 //
-// The log is the outbox: the file of the office says up to which record notices were made, and
+// The log is the outbox: what the office keeps says up to which record notices were made, and
 // which of them wait to be delivered. It is written within a second of a change; what happens after
 // it is made again from the log, with the same ids. Deciding waits for nothing here: records come
 // from the projection, and all that blocks is done by threads of the office.
@@ -21,6 +21,7 @@
 #include "core/state/state.h"
 #include "notices/notice.h"
 #include "notices/outbox.h"
+#include "notices/place.h"
 #include "notices/settings.h"
 #include "notices/wording.h"
 #include "store/log_store.h"
@@ -30,7 +31,7 @@ namespace dove::notices {
 
 struct OfficeOptions {
   Settings settings = {};
-  std::string path;        // of its file; "": it is never started, and keeps nothing
+  Place place = {};        // unset: it is never started, and keeps nothing
   std::string cluster_id;  // of the data directory
   OutboxLimits limits = {};
   // Blocks, in any thread (Delivery::deliver), until `stop` was called.
@@ -88,7 +89,7 @@ class Office {
   const OfficeOptions options_;
   std::string url_;
   // A simulated disk has no such file, and an office that only others ask has none either.
-  const bool keeps_ = loop_.world() == nullptr && !options_.path.empty();
+  const bool keeps_ = loop_.world() == nullptr && options_.place.read != nullptr;
   Outbox outbox_;
   Seq read_through_;
   bool catching_up_ = false;

@@ -73,7 +73,7 @@ class OfficeTest : public testing::Test {
   void open() {
     office.reset();
     OfficeOptions options;
-    options.path = path();
+    options.place = file_place(path());
     options.cluster_id = "cluster";
     options.deliver = [this](const Letter& letter, const Origin& origin) {
       return receive(letter, origin);

@@ -51,7 +51,9 @@ notices::OfficeOptions office_options(const ApiOptions& options, const listener:
   const auto delivery = std::make_shared<notices::Delivery>(options.notices, signer);
   notices::OfficeOptions out;
   out.settings = options.notices;
-  out.path = options.data_dir + "/notices.json";
+  out.place = options.notices_place.read != nullptr
+                  ? options.notices_place
+                  : notices::file_place(options.data_dir + "/notices.json");
   out.cluster_id = identity.cluster_id();
   out.limits.per_hour = options.notices.per_hour;
   out.deliver = [delivery](const notices::Letter& letter, const notices::Origin& origin) {
@@ -101,6 +103,11 @@ struct ApiServer::Impl {
     context.origins = text::SessionOrigins::parse(options.sessions_url);
     context.sessions_url = options.sessions_url;
     context.controllers = options.controllers;
+    if (const Result<void> keys = context.vault.check(desk.state().secrets); !keys.ok()) {
+      telemetry::log(
+          telemetry::Level::kWarning, keys.error().code,
+          {{"why", keys.error().message}, {"effect", "tasks with secrets do not start"}});
+    }
     desk.open_secret = [this](const Secret& secret) { return context.vault.open(secret); };
     std::ranges::move(listener::bind_routes(copies, log_routes()), std::back_inserter(routes));
     backend.add_routes(routes);

@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "controller/controller.h"
 #include "hook/answer.h"
+#include "notices/place.h"
 #include "notices/settings.h"
 #include "openid/provider.h"
 #include "pam/check.h"
@@ -64,6 +65,7 @@ struct ApiOptions {
   std::vector<openid::Provider> sign_in = {};  // services that people sign in at
   std::string public_url = {};  // "https://gpu.example.org", by which others know this server
   notices::Settings notices = {};
+  notices::Place notices_place = {};  // unset: a file in data_dir
   // The origins of sessions, where there is a proxy: "https://*.apps.example.org", or
   // "http://127.0.0.1:20000-20099" (text/session_origins.h).
   std::string sessions_url = {};

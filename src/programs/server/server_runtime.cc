@@ -234,6 +234,7 @@ server::ApiOptions ServerRuntime::Impl::api_options() {
   made.sessions_url = settings.sessions_url;
   take_sign_in(settings.sign_in, made);
   made.notices = settings.notices;
+  if (shared != nullptr) made.notices_place = shared_notices(*shared, settings.data_dir);
   if (term != nullptr) {
     made.silence = [this]() -> std::optional<Error> {
       if (rests) {

@@ -80,6 +80,17 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
   return store;
 }
 
+notices::Place shared_notices(store::PostgresStore& store, const std::string& data_dir) {
+  static constexpr char kNotices[] = "notices";
+  const notices::Place file = notices::file_place(data_dir + "/notices.json");
+  return {[&store, file]() -> Result<std::string> {
+            Result<std::string> kept = store.kept_text(kNotices);
+            const bool is_first = !kept.ok() && kept.error().kind == ErrorKind::kNotFound;
+            return is_first ? file.read() : kept;
+          },
+          [&store](const std::string& text) { return store.keep_text(kNotices, text); }};
+}
+
 bool agrees_on_keys(store::PostgresStore& store, const std::string& data_dir) {
   const Result<std::string> keys = store.agreed_keys("");
   return keys.ok() && !keys->empty() && *keys == keys_digest(data_dir);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "notices/place.h"
 #include "programs/server/server_settings.h"
 #include "store/postgres/postgres_store.h"
 
@@ -20,6 +21,9 @@ Result<void> agree_on_keys(store::PostgresStore& store, const std::string& data_
 // Whether the log's controllers have agreed on the keys in that directory; false too where that
 // cannot be known now.
 bool agrees_on_keys(store::PostgresStore& store, const std::string& data_dir);
+// What the log's controllers keep in it of the notices that they send; one that led before they did
+// has its file in the directory. `store` outlives it.
+notices::Place shared_notices(store::PostgresStore& store, const std::string& data_dir);
 // "gpu-head:7717", for people.
 std::string name_of_this(const ServerSettings& settings);
 // Where the API is when it listens on `port`.

@@ -117,6 +117,8 @@ wire::Response StandbyPage::refusal(const wire::Request& request) const {
   if (now.leader && request.target == "/readyz") {
     error.message += fmt::format("; its log ends at {}, folded up to {}", now.leader->head.value,
                                  now.folded.value);
+    const std::string trouble = reads_ == nullptr ? "" : reads_->trouble();
+    if (!trouble.empty()) error.message += "; " + trouble;
   }
   return server::refused_by_standby(error, url_of_leader(now));
 }

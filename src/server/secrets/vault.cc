@@ -99,10 +99,16 @@ Error Vault::missing(std::string_view what) const {
           "secret"};
 }
 
-Result<std::string> Vault::seal(const std::string& path, std::string_view value, bool is_first) {
+Result<void> Vault::check(const std::map<std::string, Secret>& kept) {
+  for (const auto& [path, secret] : kept) TRY(key_of_secret(secret));
+  return {};
+}
+
+Result<std::string> Vault::seal(const std::string& path, std::string_view value,
+                                const std::map<std::string, Secret>& kept) {
   if (keys_.empty()) TRY(read());
   if (keys_.empty()) {
-    if (!is_first) return missing("what is there");
+    if (!kept.empty()) return missing("what is there");
     TRY(begin_rotation({}));
   }
   const Key& key = keys_.front();
@@ -126,7 +132,7 @@ Result<std::string> Vault::open(const Secret& secret) {
 
 Result<void> Vault::begin_rotation(const std::map<std::string, Secret>& kept) {
   TRY(read());
-  for (const auto& [path, secret] : kept) TRY(key_of_secret(secret));
+  TRY(check(kept));
   std::string key = wire::random_bytes(wire::kBoxKeyBytes);
   keys_.insert(keys_.begin(), Key{id_of(key), key});
   wire::wipe(key);

@@ -24,10 +24,14 @@ class Vault {
   Vault(const Vault&) = delete;
   Vault& operator=(const Vault&) = delete;
 
-  // What the state keeps: "KEY:BASE64". `is_first`: there is no secret yet, so a missing file is
-  // made. Errors: kUnavailable secrets_key_missing, secrets_key_damaged; file_unreadable,
-  // file_unwritable.
-  Result<std::string> seal(const std::string& path, std::string_view value, bool is_first);
+  // Whether all that is kept can be opened. A controller with a key of its own beside those of the
+  // others would seal what they cannot open. Errors: kUnavailable secrets_key_missing,
+  // secrets_key_damaged; file_unreadable.
+  Result<void> check(const std::map<std::string, Secret>& kept);
+  // What the state keeps: "KEY:BASE64". Makes the first key where nothing is kept. REQUIRES:
+  // check(). Errors: as check(); file_unwritable.
+  Result<std::string> seal(const std::string& path, std::string_view value,
+                           const std::map<std::string, Secret>& kept);
   // The value. Whoever gets it wipes it. Errors: kUnavailable secrets_key_missing,
   // secrets_key_damaged; file_unreadable; kDenied cannot_unseal.
   Result<std::string> open(const Secret& secret);

@@ -187,6 +187,11 @@ void StandbyReads::fold(std::shared_ptr<const controller::CommittedBatch> batch)
   impl_->desk.take_batch(std::move(batch));
 }
 
+std::string StandbyReads::trouble() {
+  const Result<void> keys = impl_->context.vault.check(impl_->desk.state().secrets);
+  return keys.ok() ? "" : keys.error().message;
+}
+
 bool StandbyReads::answer(wire::Request& request, std::shared_ptr<wire::Responder>& responder) {
   Impl& self = *impl_;
   const listener::Route* route = listener::find_route(self.routes, request);

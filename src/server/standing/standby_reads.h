@@ -47,6 +47,8 @@ class StandbyReads {
   // Whether it is one of its reads, or for a file of the console: then it is answered, now or
   // later, and both are moved from.
   bool answer(wire::Request& request, std::shared_ptr<wire::Responder>& responder);
+  // What would go wrong if this controller led, for its administrator; "": nothing is known.
+  std::string trouble();
   // The log cannot be followed any more, or this controller begins to lead: ends streams, and
   // answers what waits. May be called again.
   void let_go();

@@ -10,15 +10,19 @@ namespace dove::store {
 namespace {
 
 constexpr std::int64_t kBatchesPerTransaction = 200;
+constexpr char kText[] = "text:";                   // before the name of a text that is kept
 constexpr std::string_view kSetAside = "damaged:";  // before the digest that a blob had
+
+Error epoch_stale() {
+  return {ErrorKind::kConflict, "epoch_stale", "another controller leads", ""};
+}
 
 // Whoever does not lead any more drops and writes nothing.
 Result<void> hold_term(Connection& line, Epoch epoch) {
   TRY_ASSIGN(const Rows rows,
              line.run("SELECT epoch FROM leader WHERE id = 1 AND epoch = $1 FOR KEY SHARE",
                       Params().add(epoch.value)));
-  if (rows.size() == 1) return {};
-  return Error{ErrorKind::kConflict, "epoch_stale", "another controller leads", ""};
+  return rows.size() == 1 ? Result<void>() : epoch_stale();
 }
 
 Result<Snapshot> snapshot_at(const Rows& rows, int row) {
@@ -206,6 +210,30 @@ Result<void> PostgresStore::set_aside(const std::string& sha256) {
 Epoch PostgresStore::epoch() const {
   std::lock_guard lock(state_mutex_);
   return epoch_;
+}
+
+// -- texts ---------------------------------------------------------------------------------------
+
+Result<void> PostgresStore::keep_text(const std::string& name, const std::string& text) {
+  TRY_ASSIGN(Lent line, lend_alive());
+  line->be_patient(kLeasePatience);
+  // The row of the leader is held until this is written: nobody's next term begins before it.
+  const Result<Rows> rows = line->run(
+      "INSERT INTO meta SELECT $1, NULL, $2 FROM (SELECT epoch FROM leader WHERE id = 1 "
+      "AND epoch = $3 FOR KEY SHARE) AS term ON CONFLICT (key) DO UPDATE SET bytes = "
+      "excluded.bytes RETURNING key",
+      Params().text(kText + name).bytes(text).add(epoch().value));
+  line->be_patient(kReadPatience);
+  if (!rows.ok()) return rows.error();
+  return rows->size() == 1 ? Result<void>() : epoch_stale();
+}
+
+Result<std::string> PostgresStore::kept_text(const std::string& name) {
+  TRY_ASSIGN(Lent line, lend_alive());
+  TRY_ASSIGN(const Rows rows,
+             line->run("SELECT bytes FROM meta WHERE key = $1", Params().text(kText + name)));
+  if (rows.size() == 1) return std::string(rows.bytes(0, 0));
+  return Error{ErrorKind::kNotFound, "not_kept", fmt::format("no text '{}' is kept", name), ""};
 }
 
 }  // namespace dove::store

@@ -15,6 +15,7 @@ namespace dove::store {
 
 constexpr char kWriterName[] = "dove writer";
 constexpr std::chrono::seconds kLeasePatience{2};
+constexpr std::chrono::seconds kReadPatience{60};
 
 // Guarded by PostgresStore::writer_mutex_.
 struct PostgresStore::Writer {

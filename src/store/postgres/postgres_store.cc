@@ -15,7 +15,6 @@ namespace dove::store {
 namespace {
 
 constexpr std::chrono::seconds kAppendPatience{10};
-constexpr std::chrono::seconds kReadPatience{60};
 constexpr std::chrono::seconds kSlicePatience{10};
 constexpr std::chrono::seconds kBlobPatience{1};
 

@@ -82,6 +82,10 @@ class PostgresStore : public LogStore,
   // Something that all controllers of a log have in common: what the first one gave; with `mine`
   // that is kept where there is none yet. "": nobody gave any.
   Result<std::string> agreed_keys(const std::string& mine);
+  // A text that the leader keeps for whoever leads next; replaces the one of that name. Errors:
+  // kConflict `epoch_stale` when this controller does not lead; kNotFound `not_kept`.
+  Result<void> keep_text(const std::string& name, const std::string& text);
+  Result<std::string> kept_text(const std::string& name);
   const PostgresOptions& options() const { return options_; }
   // Waits until the log or the leader's row has changed, at most that long; `wakes`: readable to
   // return early, -1: none. For one thread.
