@@ -253,7 +253,7 @@ void Agent::take_order(const protocol::Order& order, const nlohmann::json& line,
       pipeline_.launch(order.key, line, std::move(text), node_.offers_networks());
       return;
     case protocol::OrderKind::kStart:
-      attempts_.pass_barrier(order.key);
+      attempts_.pass_barrier(order.key, order.placement);
       return;
     case protocol::OrderKind::kStop:
       // Wherever it is: on its way it is dropped, and `stop` says that nothing of it is here.

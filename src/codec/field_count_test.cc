@@ -55,7 +55,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<NumaNode>(), 2u);
   EXPECT_EQ(field_count<Finding>(), 5u);
   EXPECT_EQ(field_count<NodeRequest>(), 5u);
-  EXPECT_EQ(field_count<Inventory>(), 6u);
+  EXPECT_EQ(field_count<Inventory>(), 8u);
   EXPECT_EQ(field_count<SlicePlace>(), 3u);
   EXPECT_EQ(field_count<DeviceGrant>(), 3u);
   EXPECT_EQ(field_count<TaskGrant>(), 5u);
@@ -129,7 +129,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<NodeDeclaredOff>(), 2u);
   EXPECT_EQ(field_count<ForeignAllocationObserved>(), 3u);
   EXPECT_EQ(field_count<ForeignAllocationEnded>(), 3u);
-  EXPECT_EQ(field_count<PlaceholderMoved>(), 7u);
+  EXPECT_EQ(field_count<PlaceholderMoved>(), 8u);
   EXPECT_EQ(field_count<ExecutorContactChanged>(), 3u);
   EXPECT_EQ(field_count<ExecutorNodeObserved>(), 5u);
   EXPECT_EQ(field_count<IdleObserved>(), 6u);

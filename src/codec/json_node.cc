@@ -19,6 +19,7 @@ constexpr std::size_t kDevicesMax = 1024;
 constexpr std::int64_t kSlotsMax = 16;
 constexpr std::size_t kLinksMax = 1'000'000;
 constexpr std::size_t kTasksMax = 100'000;
+constexpr std::int64_t kThreadsPerCoreMax = 16;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 void read_slice_place(JsonFields& fields, SlicePlace& place) {
@@ -74,6 +75,11 @@ void check_inventory(JsonFields& fields, const Inventory& v) {
                          fmt::format("core {} is there twice", *again.begin()));
     }
     cores |= numa.cores;
+  }
+  if (v.thread_order.size() % static_cast<std::size_t>(v.threads_per_core) != 0 ||
+      CoreSet(v.thread_order).size() != v.thread_order.size()) {
+    return fields.fail("thread_order", "bad_value",
+                       "must name each thread once, and as many of each core");
   }
   const auto devices = static_cast<std::int32_t>(v.devices.size());
   for (const Link& link : v.links) {
@@ -164,9 +170,14 @@ Json inventory_json(const Inventory& v) {
     links.push_back(
         {{"device_a", link.device_a}, {"device_b", link.device_b}, {"kind", link.kind}});
   }
-  return {{"numa", std::move(numa)},        {"devices", std::move(devices)},
-          {"links", std::move(links)},      {"countables", countables_json(v.countables)},
-          {"memory_bytes", v.memory_bytes}, {"has_overlay", v.has_overlay}};
+  Json object{{"numa", std::move(numa)},        {"devices", std::move(devices)},
+              {"links", std::move(links)},      {"countables", countables_json(v.countables)},
+              {"memory_bytes", v.memory_bytes}, {"has_overlay", v.has_overlay}};
+  if (!v.thread_order.empty()) {
+    object["thread_order"] = v.thread_order;
+    object["threads_per_core"] = v.threads_per_core;
+  }
+  return object;
 }
 
 Result<Inventory> read_inventory(const Json& value) {
@@ -190,6 +201,8 @@ Result<Inventory> read_inventory(const Json& value) {
     fields.countables("countables", v.countables);
     fields.bytes("memory", v.memory_bytes);
     fields.boolean("has_overlay", v.has_overlay);
+    fields.integers("thread_order", v.thread_order, 0, CoreSet::kEnd - 1, CoreSet::kEnd);
+    fields.integer("threads_per_core", v.threads_per_core, 1, kThreadsPerCoreMax);
     check_inventory(fields, v);
   });
 }

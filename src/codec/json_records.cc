@@ -150,6 +150,7 @@ Json write(const PlaceholderMoved& v) {
   object["to"] = word(v.to);
   object["id"] = v.id;
   object["why"] = v.why;
+  if (!v.cores.empty()) object["cores"] = v.cores.ids();
   return object;
 }
 Json write(const ExecutorContactChanged& v) {

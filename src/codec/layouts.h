@@ -22,7 +22,9 @@ struct LayoutChange {
 inline constexpr std::array kLayoutChanges{
     LayoutChange{2, "ControllerStarted", 1},
     LayoutChange{2, "ExecutorNodeObserved", 1},
+    LayoutChange{2, "Inventory", 2},
     LayoutChange{2, "NodeExecutor", 1},
+    LayoutChange{2, "PlaceholderMoved", 1},
     LayoutChange{2, "the snapshot", 12},
 };
 

@@ -112,9 +112,11 @@ void fields(Ar& ar, typename Ar::template Of<NumaNode>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Inventory>& v) {
-  auto layout = ar.layout(2, "Inventory");
+  auto layout = ar.layout(3, "Inventory");
   ar(v.numa, v.devices, v.links, v.countables, v.memory_bytes);
   ar.since(2, v.has_overlay);
+  ar.since(3, v.thread_order);
+  ar.since(3, v.threads_per_core);
 }
 
 template <class Ar>

@@ -65,7 +65,7 @@ DOVE_RECORD_KIND(KeyRevoked, 34, 1)
 DOVE_RECORD_KIND(CallsRefused, 35, 1)
 DOVE_RECORD_KIND(ForeignAllocationObserved, 36, 1)
 DOVE_RECORD_KIND(ForeignAllocationEnded, 37, 1)
-DOVE_RECORD_KIND(PlaceholderMoved, 38, 1)
+DOVE_RECORD_KIND(PlaceholderMoved, 38, 2)
 DOVE_RECORD_KIND(ExecutorContactChanged, 39, 1)
 DOVE_RECORD_KIND(ExecutorNodeObserved, 40, 2)
 DOVE_RECORD_KIND(IdleObserved, 41, 1)
@@ -267,6 +267,7 @@ void fields(Ar& ar, typename Ar::template Of<ForeignAllocationEnded>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<PlaceholderMoved>& v) {
   ar(v.executor, v.job, v.attempt, v.node, v.to, v.id, v.why);
+  ar.since(2, v.cores);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ExecutorContactChanged>& v) {

@@ -72,6 +72,8 @@ Inventory sample_inventory() {
   inventory.countables = {{"rdma", 8}};
   inventory.memory_bytes = std::int64_t{64} << 30;
   inventory.has_overlay = true;
+  inventory.thread_order = {0, 2, 1, 3};
+  inventory.threads_per_core = 2;
   return inventory;
 }
 
@@ -323,7 +325,7 @@ std::vector<StampedEvent> sample_events() {
       {ForeignAllocationObserved{"slurm", NodeId{3}, sample_allocation()}, full},
       {ForeignAllocationEnded{"slurm", NodeId{3}, "1234"}, full},
       {PlaceholderMoved{"slurm", JobId{8}, 2, NodeId{3}, PlaceholderStage::kRefused, "1300",
-                        "Resources"},
+                        "Resources", CoreSet{2, 3}},
        full},
       {ExecutorContactChanged{"slurm", ExecutorContact::kMute, "slurmctld is down"}, full},
       {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan", {"ib"}}, full},

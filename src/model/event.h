@@ -328,6 +328,7 @@ struct PlaceholderMoved {
   PlaceholderStage to = PlaceholderStage::kAsked;
   std::string id;  // in the executor
   std::string why;
+  CoreSet cores = {};  // of the node, that it holds when it is confirmed; empty: not known
   bool operator==(const PlaceholderMoved&) const = default;
 };
 struct ExecutorContactChanged {

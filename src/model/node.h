@@ -45,6 +45,10 @@ struct Inventory {
   std::int64_t memory_bytes = 0;
   // Containers may have a network of their gang here that leads to its other nodes.
   bool has_overlay = false;
+  // The ids of hardware threads, physical core after physical core by socket, as other schedulers
+  // number cores; empty: each id is a physical core, and they ascend.
+  std::vector<std::int32_t> thread_order = {};
+  std::int32_t threads_per_core = 1;  // of each, where there is a thread_order
   bool operator==(const Inventory&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Order {
   std::string reason;         // kStop: the ledger's word for it
   std::int64_t after_ms = 0;  // kStop: what asked for it itself has so long
   std::string remedy;         // kRemedy: the hook's name
+  // kStart: where an executor holds the place, as that gave it its cores; unset: as launched.
+  std::optional<Placement> placement = {};
 };
 
 // One node of an attempt, as the tasks on all of its nodes see it.

@@ -24,6 +24,7 @@ void fields(Ar& ar, typename Ar::template Of<Order>& v) {
     if (Ar::kReads || v.after_ms > 0) ar.may("after_ms", v.after_ms);
   }
   if (Ar::kReads || v.kind == OrderKind::kRemedy) ar.may("remedy", v.remedy);
+  if (v.kind == OrderKind::kStart) ar.may("placement", v.placement);
 }
 
 template <class Ar>

@@ -61,6 +61,11 @@ TEST(Protocol, AnOrderSaysWhatBelongsToItsKind) {
   start.kind = OrderKind::kStart;
   EXPECT_EQ(order_line(start),
             R"({"seq":1,"epoch":1,"proof":"","order":"start","job":7,"attempt":1})");
+  start.placement.emplace();
+  start.placement->cores = {4, 5};
+  const Result<Order> read = read_order(Json::parse(order_line(start)));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->placement, start.placement);
 }
 
 std::vector<Report> one_of_each() {

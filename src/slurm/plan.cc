@@ -186,8 +186,9 @@ class Planner {
 
  private:
   void report(const Wanted& wanted, std::int64_t id, PlaceholderState state, std::string why,
-              std::vector<int> devices = {}) {
-    plan_.reports.push_back({wanted.key, id, state, std::move(why), std::move(devices)});
+              std::vector<int> devices = {}, std::vector<int> cores = {}) {
+    plan_.reports.push_back(
+        {wanted.key, id, state, std::move(why), std::move(devices), std::move(cores)});
   }
 
   void refuse(const Wanted& wanted, std::string why) {
@@ -245,7 +246,9 @@ class Planner {
     // The others are those of standing fences. Where one has gone, what this holds is kept: work
     // may run on all of them.
     std::erase_if(missing, [&](int one) { return is_in(fenced_, wanted.key.node, one); });
-    if (missing.empty()) return report(wanted, job.id, PlaceholderState::kConfirmed, "", devices);
+    if (missing.empty()) {
+      return report(wanted, job.id, PlaceholderState::kConfirmed, "", devices, held.cores);
+    }
     if (const JobSeen* holder = holder_of(observed_, wanted.key.node, missing, cluster_)) {
       return report(wanted, job.id, PlaceholderState::kRefused,
                     fmt::format("Slurm job {} of {} runs on it", holder->id, holder->user));

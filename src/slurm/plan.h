@@ -30,7 +30,7 @@ struct PlaceholderKey {
 // What the ledger wants held in Slurm.
 struct Wanted {
   PlaceholderKey key;
-  std::vector<int> cores;
+  std::vector<int> cores;  // as many; which ones is Slurm's choice
   std::vector<int> devices;
   std::int64_t memory_bytes = 0;
   std::int64_t until_s = 0;  // since 1970 UTC; 0: no end
@@ -50,6 +50,7 @@ struct PlaceholderReport {
   PlaceholderState state = PlaceholderState::kAsked;
   std::string why;
   std::vector<int> devices;
+  std::vector<int> cores = {};  // that Slurm gave it, by Slurm's numbers; empty: not confirmed
   bool operator==(const PlaceholderReport&) const = default;
 };
 

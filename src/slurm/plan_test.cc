@@ -111,8 +111,9 @@ TEST_F(PlanTest, WhatIsHeldAsWantedIsConfirmedWithItsDevicesAndNotAskedForAgain)
   EXPECT_TRUE(plan.submit.empty());
   EXPECT_TRUE(plan.cancel.empty());
   EXPECT_TRUE(plan.limits.empty());
-  EXPECT_EQ(plan.reports, (std::vector<PlaceholderReport>{
-                              {{17, 1, "n1"}, 1300, PlaceholderState::kConfirmed, "", {1, 3}}}));
+  EXPECT_EQ(plan.reports,
+            (std::vector<PlaceholderReport>{
+                {{17, 1, "n1"}, 1300, PlaceholderState::kConfirmed, "", {1, 3}, {0}}}));
 }
 
 TEST_F(PlanTest, WhatIsHeldAndNotWantedIsReleased) {

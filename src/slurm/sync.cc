@@ -107,7 +107,8 @@ json placeholder_json(const PlaceholderReport& report) {
           {"id", report.id == 0 ? std::string() : std::to_string(report.id)},
           {"state", word(report.state)},
           {"why", line_of(report.why)},
-          {"devices", report.devices}};
+          {"devices", report.devices},
+          {"cores", report.cores}};
 }
 
 void read_wanted(codec::JsonFields& fields, Wanted& wanted) {

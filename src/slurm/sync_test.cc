@@ -30,7 +30,7 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
   job.started_s = 1795453177;
   job.held = {{"n1", {0, 1}, {0, 2}, 1024}, {"n2", {3}, {}, 0}};
   request.foreign = {job};
-  request.placeholders = {{{17, 2, "n1"}, 1300, PlaceholderState::kConfirmed, "", {3}},
+  request.placeholders = {{{17, 2, "n1"}, 1300, PlaceholderState::kConfirmed, "", {3}, {4, 5}},
                           {{18, 1, "n1"}, 0, PlaceholderState::kRefused, "busy", {}}};
   EXPECT_EQ(json::parse(write_request(request)), json::parse(R"({
     "incarnation": "ab12", "number": 7, "seen": 1234, "wait_s": 20, "complete": true,
@@ -43,9 +43,9 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
        "started_at": "2026-11-23T16:59:37.000000Z", "ends_by": null}],
     "placeholders": [
       {"job": 17, "attempt": 2, "node": "n1", "id": "1300", "state": "confirmed", "why": "",
-       "devices": [3]},
+       "devices": [3], "cores": [4, 5]},
       {"job": 18, "attempt": 1, "node": "n1", "id": "", "state": "refused", "why": "busy",
-       "devices": []}],
+       "devices": [], "cores": []}],
     "reservations": [],
     "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan", "features": []}],
     "works": []})"));

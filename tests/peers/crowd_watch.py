@@ -113,6 +113,7 @@ class Watch:
     def __init__(self, lab, cluster, memory_mib):
         self.lab, self.cluster, self.memory_mib = lab, cluster, memory_mib
         self.wrong, self.placeholders, self.findings = [], {}, set()
+        self.cores_held = collections.defaultdict(dict)  # {(job, attempt): {(Slurm job, node): cores}}
         self.alive, self.runs, self.memory_seen = {}, [], 0
         self.url, self.token = cluster.url, cluster.api.headers["Authorization"].split()[1]
         self.api = Api(self.url, self.token, timeout=5)
@@ -193,8 +194,11 @@ class Watch:
             name, job = fields["JobName"], fields["JobId"]
             if re.match(r"dove-\d", name):
                 self.placeholders.setdefault((name, job), []).append(now)
+            ours = re.match(r"dove-(\d+)\.(\d+)@", name)
             for node, ids, held, gres in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+) Mem=(\d+) GRES=(\S*)", line):
                 memory[node] += int(held)
+                if ours:
+                    self.cores_held[int(ours[1]), int(ours[2])][job, node] = set(numbers_of(ids))
                 for kind, taken, numbers in (("GPU", devices, re.findall(r"\(IDX:([\d,-]+)\)", gres)),
                                              ("core", cores, [ids])):
                     for i in (i for text in numbers for i in numbers_of(text)):
@@ -227,6 +231,7 @@ class Watch:
         self.check_ledger(jobs)
         said += self.check_runs(jobs)
         said.append(self.check_placeholders(jobs, outages))
+        said.append(self.check_cores(jobs))
         said += [f"ledger: {finding}" for finding in sorted(self.findings)]
         said.append(f"cgroups: at most {self.memory_seen >> 20} MiB of {self.memory_mib} of a node")
         return said
@@ -240,15 +245,21 @@ class Watch:
         moves = []  # by time; what ends at an instant goes before what begins
         for number, job in jobs.items():
             for attempt in job["attempts"]:
+                end = attempt["ended_at_us"] or 1 << 62
                 for place in attempt["placements"]:
-                    end = attempt["ended_at_us"] or 1 << 62
-                    moves += [(end, 0, number, place), (attempt["allocated_at_us"], 1, number, place)]
+                    devices = [("GPU", grant["device"]) for grant in place["devices"]]
+                    moves += [(end, 0, number, place["node_name"], devices, -place["memory_bytes"]),
+                              (attempt["allocated_at_us"], 1, number, place["node_name"], devices, place["memory_bytes"])]
+                    if not attempt["started_at_us"]:
+                        continue
+                    # Its cores at last are those that Slurm held for it, which is known when it starts.
+                    cores = [("core", i) for i in place["cores"]]
+                    moves += [(end, 0, number, place["node_name"], cores, 0),
+                              (attempt["started_at_us"], 1, number, place["node_name"], cores, 0)]
         moves.sort(key=lambda move: move[:2])
         taken, memory = {}, collections.Counter()
-        for at, begins, number, place in moves:
-            node = place["node_name"]
-            parts = [("core", i) for i in place["cores"]] + [("GPU", grant["device"]) for grant in place["devices"]]
-            memory[node] += place["memory_bytes"] if begins else -place["memory_bytes"]
+        for at, begins, number, node, parts, more in moves:
+            memory[node] += more
             if memory[node] > self.memory_mib * MIB:
                 self.say_wrong(f"the ledger gives {memory[node] >> 20} MiB of {node} at {at}")
             for part in parts:
@@ -290,6 +301,23 @@ class Watch:
         kinds = collections.Counter(run.who[0] for run in self.runs)
         return [f"cgroups: {kinds['ours']} runs of ours, {kinds['slurm']} of Slurm, {unknown} too short to say their "
                 f"devices; {len(held)} times a GPU in use"]
+
+    def check_cores(self, jobs):
+        """What runs on our side has the cores of its placeholder, if that is the one that it was started with."""
+        same = 0
+        for (number, name), held in self.cores_held.items():
+            attempt = next((one for one in jobs[number]["attempts"] if one["number"] == name), None)
+            if attempt is None or not attempt["started_at_us"] or len({job for job, _ in held}) > 1:
+                continue
+            for place in attempt["placements"]:
+                cores = next((cores for (_, node), cores in held.items() if node == place["node_name"]), None)
+                if cores is None:
+                    continue
+                if set(place["cores"]) != cores:
+                    self.say_wrong(f"job {number} has the cores {place['cores']} of {place['node_name']}, and its "
+                                   f"placeholder {sorted(cores)}")
+                same += 1
+        return f"cores: {same} placements compared with those of their placeholders"
 
     def check_placeholders(self, jobs, outages):
         """How long a placeholder was there after its attempt, while all parties worked."""

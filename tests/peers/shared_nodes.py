@@ -29,6 +29,15 @@ nodes: ["n[0-1]"]
 """
 
 
+def numbers_of(text):
+    """"0,2-4": {0, 2, 3, 4}."""
+    found = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
 class SharedNodes(unittest.TestCase):
     agents = NODES  # on the first so many of the nodes
 
@@ -99,6 +108,14 @@ class SharedNodes(unittest.TestCase):
                     (node, int(i)) for i in re.findall(r"\(IDX:(\d+)\)", gres))
         return held
 
+    def cores_in_slurm(self, job):
+        """{node: {core}} that the placeholder of our job has there."""
+        for part in self.lab.run("scontrol show job -d -o").splitlines():
+            fields = dict(re.findall(r"(\S+?)=(\S*)", part))
+            if fields.get("JobState") == "RUNNING" and fields["JobName"].startswith(f"dove-{job}."):
+                return {node: numbers_of(ids) for node, ids in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+) Mem=", part)}
+        return {}
+
     # -- our side
 
     def submit(self, gpus, node=None, command=("sleep", "300"), **more):
@@ -106,6 +123,11 @@ class SharedNodes(unittest.TestCase):
         if node:
             body["nodes_wanted"] = [node]
         return self.cluster.submit(body)
+
+    def cores(self, job):
+        """{node: {core}} that the ledger gives its attempt."""
+        placements = self.cluster.job(job)["attempts"][-1]["placements"]
+        return {one["node_name"]: set(one["cores"]) for one in placements}
 
     def devices(self, job):
         """{(node, index)} of its attempt."""

@@ -169,6 +169,13 @@ std::set<std::string> ActiveAttempt::warnings() const {
   return all;
 }
 
+void ActiveAttempt::take_place(Placement placement) {
+  if (placement == order_.placement) return;
+  order_.placement = std::move(placement);
+  if (context_.keeps_records) write_place(directory_, order_.placement);
+  for (const auto& slot : tasks_) place_again(plan_context(false), slot->plan);
+}
+
 void ActiveAttempt::start() {
   if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_ || leaving_) return;
   if (!needs_met_ || !secrets_ready_) {

@@ -78,6 +78,8 @@ class ActiveAttempt {
   // taken up (steps too), planned or not: only its runner can say that nothing of it is left.
   void resume();
 
+  // Its placement on this node has other cores than it was launched with. REQUIRES: not started.
+  void take_place(Placement placement);
   void start();  // the barrier was passed; repeats do nothing
   void stop();   // ends all tasks and steps; the placement ends when they have
   // Likewise, once the task that asked for it has had so long to take its answer and end.

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "agent/attempts/attempt_record.h"
 #include "telemetry/clock.h"
 
 namespace dove::agent {
@@ -31,6 +32,7 @@ class ScriptedRunner : public Runner {
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan, TaskCallbacks call) override {
     if (plan.rank == refused) return Error{ErrorKind::kExhausted, "processes", "no room", ""};
     calls[plan.rank] = std::move(call);
+    cores[plan.rank] = plan.cores;
     std::ofstream(plan.path) << "";
     return std::unique_ptr<RunningTask>(std::make_unique<Task>(*this, plan.rank));
   }
@@ -48,6 +50,7 @@ class ScriptedRunner : public Runner {
   }
 
   std::map<Rank, TaskCallbacks> calls;
+  std::map<Rank, std::vector<std::int32_t>> cores;
   std::vector<Rank> stopped;
   std::vector<Rank> inputs_ended;
   std::vector<Rank> adopted;
@@ -150,6 +153,21 @@ TEST_F(ActiveAttemptTest, WaitsAtTheBarrier) {
   held.start();
   held.start();
   EXPECT_EQ(runner_.calls.size(), 1u);
+}
+
+TEST_F(ActiveAttemptTest, TasksGetTheCoresThatTheStartSays) {
+  ActiveAttempt held = make(2, true);
+  held.launch("{}");
+  Placement given = held.order().placement;
+  given.cores = {4, 5};
+  given.tasks[0].cores = {4};
+  given.tasks[1].cores = {5};
+  held.take_place(given);
+  held.start();
+  EXPECT_EQ(runner_.cores.at(0), std::vector<std::int32_t>{4});
+  EXPECT_EQ(runner_.cores.at(1), std::vector<std::int32_t>{5});
+  ASSERT_TRUE(read_attempt(held.directory()).place.has_value());
+  EXPECT_EQ(*read_attempt(held.directory()).place, given) << "for a restarted agent";
 }
 
 TEST_F(ActiveAttemptTest, AStopBeforeTheStartNeverStarts) {

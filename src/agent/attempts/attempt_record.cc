@@ -29,6 +29,7 @@ constexpr char kLeftLine[] = "{\"left\":true}";
 constexpr char kNetworkLine[] = "{\"has_network\":true}";
 constexpr char kStartedAt[] = "started_us";  // {"started_us":N}, before an end
 constexpr char kShares[] = "shares";         // {"shares":"library"}
+constexpr char kPlace[] = "place";           // {"place":PLACEMENT}
 // Lines of their own, so that former versions read the rest: what is not the line any more that was
 // written is not believed.
 constexpr char kOrderDigest[] = "order_digest";  // behind the order
@@ -154,6 +155,13 @@ void write_shares(const std::string& directory, const std::string& keeper) {
                    codec::dump_json(nlohmann::json{{kShares, keeper}}) + "\n");
 }
 
+void write_place(const std::string& directory, const Placement& placement) {
+  // After a failure a restarted agent pins what it starts then to the cores that it had before.
+  (void)write_text(
+      record_path(directory), 0, 0,
+      codec::dump_json(nlohmann::json{{kPlace, codec::placement_json(placement)}}) + "\n");
+}
+
 void write_ended(const std::string& directory, const protocol::Report& report,
                  std::int64_t started_us) {
   // A failure does no harm: what the tasks left says as much.
@@ -189,6 +197,11 @@ AttemptOnDisk read_attempt(const std::string& directory) {
       try {
         if (body->contains(kShares)) {
           found.shares = body->at(kShares).get<std::string>();
+          continue;
+        }
+        if (body->contains(kPlace)) {
+          Result<Placement> place = codec::read_placement(body->at(kPlace));
+          if (place.ok()) found.place = std::move(place).value();
           continue;
         }
         if (body->contains(kOrderDigest)) {

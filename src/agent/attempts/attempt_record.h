@@ -6,8 +6,9 @@
 // the job names no other, `tmp` for steps, `shares` if it has some, and `output`, which comes with
 // the first byte of it. The record has a line for the order as it came, one if the node offered
 // networks of gangs then, one for what keeps its tasks to their shares of devices, if any,
-// then one for each stage; the order's is written before anything is started, and a line without
-// its end was not written. Any thread.
+// one for the place that it was given at last, if that is another, then one for each stage; the
+// order's is written before anything is started, and a line without its end was not written. Any
+// thread.
 #pragma once
 
 #include <optional>
@@ -30,6 +31,8 @@ Result<void> make_tmp(const std::string& directory, const std::string& linux_use
 void write_started(const std::string& directory);
 // What holds its tasks to their shares (agent/devices/device_shares.h).
 void write_shares(const std::string& directory, const std::string& keeper);
+// The placement that counts, which is not the order's.
+void write_place(const std::string& directory, const Placement& placement);
 // That its agent goes away and stops it; before it does.
 void write_left(const std::string& directory);
 // Ended or LaunchRefused. `started_us`: by this machine's clock; 0: nothing was started.
@@ -37,8 +40,9 @@ void write_ended(const std::string& directory, const protocol::Report& report,
                  std::int64_t started_us);
 
 struct AttemptOnDisk {
-  std::string order;         // the launch order's text; "": none, so nothing was started
-  bool has_network = false;  // LaunchOrder's
+  std::string order;               // the launch order's text; "": none, so nothing was started
+  bool has_network = false;        // LaunchOrder's
+  std::optional<Placement> place;  // unset: the order's
   bool started = false;
   bool left = false;
   std::string shares;                     // "": none

@@ -158,12 +158,13 @@ bool Attempts::repeat(AttemptKey key) {
   return true;
 }
 
-void Attempts::pass_barrier(AttemptKey key) {
+void Attempts::pass_barrier(AttemptKey key, const std::optional<Placement>& given) {
   ActiveAttempt* const held = find(key);
   if (held == nullptr) {
     // The hash in the next heartbeat shows that it is not here.
     telemetry::log(telemetry::Level::kWarning, "start_of_unknown", {{"attempt", key.text()}});
   } else if (held->stage() <= ActiveAttempt::Stage::kPrepared) {
+    if (given) held->take_place(*given);
     held->start();
   } else {
     held->repeat_report();

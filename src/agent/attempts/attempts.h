@@ -63,7 +63,8 @@ class Attempts {
 
   // An order that came again: says how far it is. False: it is not here.
   bool repeat(AttemptKey key);
-  void pass_barrier(AttemptKey key);
+  // `given`: its placement as it is now; unset: as it was launched.
+  void pass_barrier(AttemptKey key, const std::optional<Placement>& given = std::nullopt);
   void stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace);
   // Its end is recorded. What has not ended stays.
   void forget(AttemptKey key);

@@ -27,6 +27,7 @@ std::optional<LaunchOrder> read_kept_order(const std::string& directory) {
   const Result<Json> line = codec::parse_json(found.order, kOrder_bytes);
   if (!line.ok()) return std::nullopt;
   Result<LaunchOrder> order = read_launch_order(*line, found.has_network);
+  if (order.ok() && found.place) order->placement = *found.place;
   if (order.ok()) return std::move(order).value();
   telemetry::log(telemetry::Level::kError, "attempt_order_unreadable",
                  {{"directory", directory}, {"why", order.error().message}});

@@ -387,6 +387,16 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
   return plan;
 }
 
+void place_again(const PlanContext& context, TaskPlan& plan) {
+  CoreSet granted;
+  if (context.order.launch != LaunchMode::kBatch) {
+    for (const TaskGrant& grant : context.order.placement.tasks) {
+      if (grant.rank == plan.rank) granted = grant.cores;
+    }
+  }
+  set_limits(context, granted, plan);
+}
+
 Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& grant) {
   TRY_ASSIGN(TaskPlan plan,
              plan_basics(context, "world", grant.rank, context.order.exec.container));

@@ -24,6 +24,9 @@ struct PlanContext {
 // Errors (kInvalid) say why the task cannot be run here: no Linux user, no image.
 Result<TaskPlan> plan_batch_script(const PlanContext& context);
 Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& grant);
+// The order's placement has changed: gives the plan of a task of the attempt itself the cores, and
+// the memory beside them, that it has now.
+void place_again(const PlanContext& context, TaskPlan& plan);
 Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& step,
                                 const TaskGrant& grant);
 

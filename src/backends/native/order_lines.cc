@@ -6,6 +6,7 @@
 #include "codec/words.h"
 #include "core/state/books.h"
 #include "core/state/executors/linux_user.h"
+#include "core/state/executors/placeholders.h"
 #include "protocol/orders.h"
 
 namespace dove::backends {
@@ -87,6 +88,21 @@ void describe(const core::State& state, const core::Job* job, const JobSpec& spe
   out.secrets = spec.secrets;
 }
 
+// The placement as the ledger has it now, if an executor holds it: its cores may be others than at
+// the launch (core/state/executors/given_cores.h).
+std::optional<Placement> given_place(const core::State& state, const Order& order) {
+  bool is_held = false;
+  core::each_placeholder(
+      state, order.job, order.attempt,
+      [&](const core::PlaceholderKey& key, const auto&) { is_held |= key.node == order.node; });
+  const core::Job* job = is_held ? state.find_job(order.job) : nullptr;
+  if (job == nullptr || job->attempts.empty()) return std::nullopt;
+  for (const core::PlacementRecord& record : job->attempts.back().placements) {
+    if (record.placement->node == order.node) return *record.placement;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 const std::string& OrderLines::launch_text(const Order& order) {
@@ -126,6 +142,8 @@ std::string OrderLines::write(const Order& order) {
   if (order.kind == OrderKind::kStop) {
     line.reason = codec::word(order.reason);
     line.after_ms = sources_.stop_after_ms(order.job);
+  } else if (order.kind == OrderKind::kStart) {
+    line.placement = given_place(sources_.state, order);
   } else if (order.kind == OrderKind::kRemedy) {
     line.remedy = codec::word(order.remedy);
   } else if (order.kind == OrderKind::kLaunch) {

@@ -10,6 +10,7 @@
 
 #include "base/digest.h"
 #include "core/place/reservation.h"
+#include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/kept_reservations.h"
 #include "model/field_rules.h"
@@ -153,14 +154,15 @@ class News {
   }
 
   void add_allocations() {
-    std::map<std::pair<NodeId, std::string>, const ForeignAllocation*> now;
+    std::map<std::pair<NodeId, std::string>, ForeignAllocation> now;
     // The adapter may list what holds our places among all that is allocated there: that is no
     // foreign use.
     const std::set<std::string> ours = own_allocations();
     for (const SaidAllocation& said : said_.allocations) {
       if (ours.contains(said.allocation.id)) continue;
       if (const Node* node = node_of(said.node)) {
-        now[{node->id, said.allocation.id}] = &said.allocation;
+        ForeignAllocation& one = now[{node->id, said.allocation.id}] = said.allocation;
+        one.cores = our_cores(*node, one.cores);
       }
     }
     for (const Node& node : state_.nodes) {
@@ -174,12 +176,16 @@ class News {
           continue;
         }
         // What remains in `now` afterwards is new or has changed.
-        if (*said->second == known) now.erase(said);
+        if (said->second == known) now.erase(said);
       }
     }
-    for (const auto& [key, allocation] : now) {
-      events_.push_back(ForeignAllocationObserved{name_, key.first, *allocation});
+    for (auto& [key, allocation] : now) {
+      events_.push_back(ForeignAllocationObserved{name_, key.first, std::move(allocation)});
     }
+  }
+
+  static CoreSet our_cores(const Node& node, const CoreSet& numbers) {
+    return node.inventory == nullptr ? numbers : threads_of(*node.inventory, numbers);
   }
 
   // What holds there what the ledger gave away: placeholders, and jobs that it placed.
@@ -316,7 +322,10 @@ class News {
                                 device_list(said.devices), device_list(wanted)));
       }
     }
-    move(key, known, said.stage, said.id, said.why);
+    const CoreSet cores = said.stage == PlaceholderStage::kConfirmed
+                              ? our_cores(*state_.find_node(key.node), said.cores)
+                              : CoreSet{};
+    move(key, known, said.stage, said.id, said.why, cores);
     // Prepared follows confirmed within the same batch, or a restart in between could leave the
     // attempt waiting for ever.
     if (said.stage == PlaceholderStage::kConfirmed) add_prepared(key, known);
@@ -331,7 +340,7 @@ class News {
   }
 
   void move(const PlaceholderKey& key, const Placeholder& known, PlaceholderStage to,
-            const std::string& id, const std::string& why) {
+            const std::string& id, const std::string& why, const CoreSet& cores = {}) {
     const bool is_gone = to == PlaceholderStage::kGone;
     // Stages only go forward. What is released must end, what is wanted or refused has not begun to
     // be, so neither is "gone" by not being listed.
@@ -339,7 +348,7 @@ class News {
     if (known.stage == PlaceholderStage::kWanted && is_gone) return;
     if (known.stage == PlaceholderStage::kRefused && is_gone) return;
     if (known.stage == to && known.id == id) return;
-    events_.push_back(PlaceholderMoved{name_, key.job, key.attempt, key.node, to, id, why});
+    events_.push_back(PlaceholderMoved{name_, key.job, key.attempt, key.node, to, id, why, cores});
   }
 
   void add_contact() {

@@ -18,7 +18,8 @@ namespace dove::core {
 
 struct SaidAllocation {
   std::string node;
-  ForeignAllocation allocation;
+  ForeignAllocation
+      allocation;  // its cores by the executor's numbers (core/state/executors/core_numbers.h)
 };
 
 struct SaidPlaceholder {
@@ -29,6 +30,8 @@ struct SaidPlaceholder {
   PlaceholderStage stage = PlaceholderStage::kAsked;  // kAsked, kConfirmed, kRefused or kGone
   std::string why;
   std::vector<std::int32_t> devices;  // that it was given
+  CoreSet cores = {};  // likewise, by the executor's numbers (core/state/executors/core_numbers.h);
+                       // empty: not said
 };
 
 // Nodes that the executor keeps for some of its users, or for nobody, now or later.

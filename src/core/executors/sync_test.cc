@@ -208,6 +208,32 @@ TEST_F(Sync, OtherDevicesThanWereAskedForAreARefusal) {
   EXPECT_EQ(wanted_now(), 0u) << "the attempt ends: it is not asked for again";
 }
 
+TEST_F(Sync, CoresAreSaidByNumbersOfTheExecutor) {
+  Inventory threads = *cluster.node(1).inventory;
+  threads.numa[0].cores = {0, 1, 2, 3};
+  threads.thread_order = {0, 2, 1, 3};
+  threads.threads_per_core = 2;
+  NodeRegistered again;
+  again.name = "n1";
+  again.boot_id = "boot";
+  again.inventory = std::make_shared<const Inventory>(threads);
+  cluster.tell(again);
+  cluster.tell(NodeConnected{NodeId(1), "boot"});
+  const JobId job = cluster.submit({.cores = 1});
+  cluster.launch(job);
+  Observation said = holding(job, PlaceholderStage::kConfirmed);
+  said.placeholders[0].cores = {1};
+  SaidAllocation& other = said.allocations.emplace_back();
+  other.node = "n1";
+  other.allocation.id = "7";
+  other.allocation.cores = {0};
+  tell(said);
+  const Placement& place = cluster.job(job).attempts.back().placements[0].placement;
+  EXPECT_EQ(place.cores, CoreSet{1});
+  EXPECT_EQ(foreign_cores(cluster.node(1)), (CoreSet{0, 2}));
+  EXPECT_EQ(cluster.node(1).cores_free, CoreSet{3}) << "of the placeholder's own core";
+}
+
 TEST_F(Sync, AVersionIsOfItsEpoch) {
   const std::uint64_t before = version_now();
   EXPECT_TRUE(is_of_this_epoch(cluster.state, before));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "model/standing_fence.h"
 #include "text/hostlist.h"
@@ -80,7 +81,8 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
   // on it or not.
   const std::int64_t fences = executor.placeholders ? kept : 0;
   const auto free_cores = static_cast<std::int64_t>(books.cores.size());
-  std::int64_t cores = free_cores - fences * kFence_cores;
+  const std::int64_t threads = node.inventory == nullptr ? 1 : threads_per_core(*node.inventory);
+  std::int64_t cores = free_cores - fences * kFence_cores * threads;
   if (lendable->cores >= 0) cores = std::min(cores, lendable->cores - held.cores);
   cores = std::max<std::int64_t>(cores, 0);
   if (cores < free_cores) books.cores = books.cores.first(static_cast<std::size_t>(cores));

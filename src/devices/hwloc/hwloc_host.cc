@@ -89,6 +89,29 @@ int bridges_below(hwloc_obj_t object, hwloc_obj_t top) {
   return count;
 }
 
+// The threads of each core, in hwloc's order. Nothing where the cores have different numbers of
+// threads, and where each id is a core and they ascend.
+void add_thread_order(hwloc_topology_t handle, Inventory& found) {
+  std::vector<std::int32_t> order;
+  int each = 0;
+  const int cores = hwloc_get_nbobjs_by_type(handle, HWLOC_OBJ_CORE);
+  for (int i = 0; i < cores; ++i) {
+    const hwloc_obj_t core =
+        hwloc_get_obj_by_type(handle, HWLOC_OBJ_CORE, static_cast<unsigned>(i));
+    const int threads = hwloc_bitmap_weight(core->cpuset);
+    if (i > 0 && threads != each) return;
+    each = threads;
+    unsigned thread = 0;
+    hwloc_bitmap_foreach_begin(thread, core->cpuset) {
+      order.push_back(static_cast<std::int32_t>(thread));
+    }
+    hwloc_bitmap_foreach_end();
+  }
+  if (each < 1 || (each == 1 && std::is_sorted(order.begin(), order.end()))) return;
+  found.thread_order = std::move(order);
+  found.threads_per_core = each;
+}
+
 }  // namespace
 
 HwlocHost::HwlocHost(std::unique_ptr<Topology> topology) : topology_(std::move(topology)) {}
@@ -129,6 +152,7 @@ Result<Inventory> HwlocHost::inventory() {
     found.memory_bytes += numa.memory_bytes;
     found.numa.push_back(std::move(numa));
   }
+  add_thread_order(handle, found);
   return found;
 }
 

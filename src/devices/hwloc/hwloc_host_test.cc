@@ -80,6 +80,42 @@ TEST(HwlocHost, FindsCoresAndMemoryOfEachNumaNode) {
   EXPECT_EQ(inventory->memory_bytes, std::int64_t{2} << 30);
 }
 
+// One socket of two cores with two threads each; the kernel numbers the first threads first.
+std::string two_threads() {
+  const auto object = [](const std::string& type, int index, const std::string& set,
+                         const std::string& inside) {
+    static int gp = 1;
+    return "<object type=\"" + type + "\" os_index=\"" + std::to_string(index) + "\" gp_index=\"" +
+           std::to_string(++gp) + "\" cpuset=\"" + set + "\" complete_cpuset=\"" + set +
+           "\" nodeset=\"0x00000001\" complete_nodeset=\"0x00000001\"" +
+           (type == "NUMANode" ? " local_memory=\"1073741824\"" : "") + ">" + inside + "</object>";
+  };
+  const std::string cores =
+      object("Core", 0, "0x00000005",
+             object("PU", 0, "0x00000001", "") + object("PU", 2, "0x00000004", "")) +
+      object("Core", 1, "0x0000000a",
+             object("PU", 1, "0x00000002", "") + object("PU", 3, "0x00000008", ""));
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\">"
+         "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" "
+         "cpuset=\"0x0000000f\" complete_cpuset=\"0x0000000f\" allowed_cpuset=\"0x0000000f\" "
+         "nodeset=\"0x00000001\" complete_nodeset=\"0x00000001\" "
+         "allowed_nodeset=\"0x00000001\" gp_index=\"1\">" +
+         object("Package", 0, "0x0000000f", object("NUMANode", 0, "0x0000000f", "") + cores) +
+         "</object></topology>";
+}
+
+TEST(HwlocHost, SaysWhichThreadsAreOfOneCore) {
+  const auto host = HwlocHost::from_xml(two_threads());
+  ASSERT_TRUE(host.ok()) << host.error().message;
+  const auto inventory = (*host)->inventory();
+  ASSERT_TRUE(inventory.ok());
+  EXPECT_EQ(inventory->numa[0].cores, (CoreSet{0, 1, 2, 3}));
+  EXPECT_EQ(inventory->thread_order, (std::vector<std::int32_t>{0, 2, 1, 3}));
+  EXPECT_EQ(inventory->threads_per_core, 2);
+  const auto plain = (*HwlocHost::from_xml(two_sockets()))->inventory();
+  EXPECT_TRUE(plain->thread_order.empty()) << "each is a core, and they ascend";
+}
+
 TEST(HwlocHost, KnowsWhatIsBesideWhat) {
   const auto made = HwlocHost::from_xml(two_sockets());
   ASSERT_TRUE(made.ok()) << made.error().message;

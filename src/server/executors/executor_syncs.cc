@@ -10,6 +10,7 @@
 #include "codec/json.h"
 #include "codec/quantity.h"
 #include "core/executors/sync.h"
+#include "core/state/executors/core_numbers.h"
 #include "core/state/executors/linux_user.h"
 #include "server/executors/executor_jobs.h"
 
@@ -28,10 +29,13 @@ Json wanted_json(const core::State& state, const std::string& executor,
                  const core::WantedPlaceholder& one) {
   const JobSpec& spec = *state.find_job(one.job)->spec;
   const bool runs = spec.executor == executor;
+  // What it runs asks for its cores; ours has threads, of which it can only hold whole cores.
+  const CoreSet& granted = one.placement->cores;
+  const CoreSet cores = runs ? granted : core::core_numbers(*one.node->inventory, granted);
   Json object{{"job", one.job.value},
               {"attempt", one.attempt},
               {"node", one.node->name},
-              {"cores", one.placement->cores.ids()},
+              {"cores", cores.ids()},
               {"devices", core::devices_of(*one.placement)},
               {"memory_bytes", one.placement->memory_bytes},
               {"user", runs ? core::linux_user_of(state, spec.user, RunAs::kSubmitter) : spec.user},

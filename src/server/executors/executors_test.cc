@@ -184,6 +184,21 @@ TEST_F(ExecutorsTest, NothingStartsBeforeItsPlaceholderIsConfirmed) {
   EXPECT_EQ(attempt.at("placements").at(0).at("placeholders").at(0).at("id"), "1300");
 }
 
+TEST_F(ExecutorsTest, TasksArePinnedToTheCoresThatItsPlaceholderHolds) {
+  sync(said());
+  const std::uint64_t job = live.submit(small_job_body());
+  EXPECT_EQ(agent.wait_line("launch").at("placement").at("cores"), Json::array({0}));
+  agent.tell("prepared", job, 1);
+  sync(said());
+  Json confirmed = holding(job, "confirmed");
+  confirmed["placeholders"][0]["cores"] = {3};
+  sync(said(confirmed));
+  const Json start = agent.wait_line("start");
+  EXPECT_EQ(start.at("placement").at("cores"), Json::array({3}));
+  EXPECT_EQ(start.at("placement").at("tasks").at(0).at("cores"), Json::array({3}));
+  EXPECT_EQ(attempt_of(job).at("placements").at(0).at("cores"), Json::array({3}));
+}
+
 TEST_F(ExecutorsTest, ACallIsAnsweredWhenSomethingElseIsWanted) {
   sync(said());
   std::optional<Json> answer;

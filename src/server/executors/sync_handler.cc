@@ -71,7 +71,10 @@ void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
   fields.text("node", said.node, kNameRule);
   fields.text("id", said.id, {128, TextRule::Kind::kLine});
   fields.text("why", said.why);
+  std::vector<std::int32_t> cores;
   fields.integers("devices", said.devices, 0, kIndexMax, kIdsMax);
+  fields.integers("cores", cores, 0, CoreSet::kEnd - 1, kIdsMax);
+  said.cores = CoreSet(cores);
   std::sort(said.devices.begin(), said.devices.end());
   const int state = fields.one_of("state", kStates);
   if (state < 0) return fields.fail("state", "missing_field", "say how far it is");

@@ -192,6 +192,7 @@ class Exploration {
       made.nodes.push_back(fmt::format("n{:03}", i));
     }
     made.gpus_per_node = options_.gpus_per_node;
+    made.cores_per_node = options_.cores_per_node;
     made.faults_percent = options_.faults_percent;
     made.epoch_us = kBegin_us;
     made.user = "grace";

@@ -75,7 +75,7 @@ void Oracle::check_foreign_devices(const core::Job& job) {
 }
 
 void Oracle::foreign_task_started(const TaskFacts& task) {
-  for (const std::int32_t id : task.devices) foreign_started(task.node, id, task.foreign);
+  foreign_started(task);
   const auto found = attempts_.find({task.job, task.attempt});
   if (found == attempts_.end() || found->second.nodes.count(task.node) == 0) return;
   foreign_tasks_[{task.job, task.attempt}] = task;
@@ -106,27 +106,43 @@ void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
   if (attempt.started_us == 0) attempt.started_us = at_us;
   for (const std::int32_t core : task.cores) {
     use(cores_in_use_[task.node], core, kWholeDevice_milli, task, "core");
+    check_foreign(foreign_cores_, core, task, "core");
   }
   for (const std::int32_t id : task.devices) {
     use(devices_in_use_[task.node], id, task.share_milli, task, "device");
-    const auto foreign = foreign_.find({task.node, id});
-    if (foreign != foreign_.end()) {
-      fail(fmt::format("{} starts on device {}, which foreign job {} uses", name_of(task), id,
-                       foreign->second));
-    }
+    check_foreign(foreign_devices_, id, task, "device");
   }
 }
 
-void Oracle::foreign_started(std::uint32_t node, std::int32_t device, std::uint64_t foreign) {
-  foreign_[{node, device}] = foreign;
-  for (const auto& [job, user] : devices_in_use_[node][device]) {
-    fail(fmt::format("foreign job {} starts on device {} of node {}, which a task of job {} uses",
-                     foreign, device, node, job));
+void Oracle::check_foreign(const Foreign& foreign, std::int32_t id, const TaskFacts& task,
+                           const char* what) {
+  const auto found = foreign.find({task.node, id});
+  if (found == foreign.end()) return;
+  fail(fmt::format("{} starts on {} {}, which foreign job {} uses", name_of(task), what, id,
+                   found->second));
+}
+
+void Oracle::use_foreign(Foreign& foreign, const InUse& used, std::int32_t id,
+                         const TaskFacts& task, const char* what) {
+  foreign[{task.node, id}] = task.foreign;
+  const auto users = used.find(id);
+  if (users == used.end() || users->second.empty()) return;
+  fail(fmt::format("foreign job {} starts on {} {} of node {}, which a task of job {} uses",
+                   task.foreign, what, id, task.node, users->second.begin()->first));
+}
+
+void Oracle::foreign_started(const TaskFacts& task) {
+  for (const std::int32_t id : task.cores) {
+    use_foreign(foreign_cores_, cores_in_use_[task.node], id, task, "core");
+  }
+  for (const std::int32_t id : task.devices) {
+    use_foreign(foreign_devices_, devices_in_use_[task.node], id, task, "device");
   }
 }
 
-void Oracle::foreign_over(std::uint32_t node, std::int32_t device) {
-  foreign_.erase({node, device});
+void Oracle::foreign_over(const TaskFacts& task) {
+  for (const std::int32_t id : task.cores) foreign_cores_.erase({task.node, id});
+  for (const std::int32_t id : task.devices) foreign_devices_.erase({task.node, id});
 }
 
 std::uint64_t Oracle::tasks_running() const {
@@ -140,7 +156,7 @@ std::uint64_t Oracle::tasks_running() const {
 void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {
   if (exit.cause == "fenced") ++tasks_fenced_;
   if (task.foreign != 0) {
-    for (const std::int32_t id : task.devices) foreign_over(task.node, id);
+    foreign_over(task);
     if (foreign_tasks_.erase({task.job, task.attempt}) == 0) return;
   }
   const auto job = live_.find(task.job);

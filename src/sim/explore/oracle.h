@@ -50,9 +50,9 @@ class Oracle {
 
   void task_started(std::int64_t at_us, const TaskFacts& task);
   void task_over(const TaskFacts& task, const TaskExit& exit);
-  // A scheduler beside us gave a device to a job of its own.
-  void foreign_started(std::uint32_t node, std::int32_t device, std::uint64_t foreign);
-  void foreign_over(std::uint32_t node, std::int32_t device);
+  // A scheduler beside us gave cores and devices to a job of its own (TaskFacts::foreign).
+  void foreign_started(const TaskFacts& task);
+  void foreign_over(const TaskFacts& task);
   // `state` is after the batch, with its decisions.
   void durable(const store::Batch& batch, const core::State& state);
   // A client was told that its submission under `key` is job `id`.
@@ -103,10 +103,16 @@ class Oracle {
     std::int32_t milli = 0;
   };
   using InUse = std::map<std::int32_t, std::map<std::uint64_t, User>>;
+  // By node and id: jobs of a scheduler beside us.
+  using Foreign = std::map<std::pair<std::uint32_t, std::int32_t>, std::uint64_t>;
 
   void use(InUse& used, std::int32_t id, std::int32_t milli, const TaskFacts& task,
            const char* what);
   static void leave(InUse& used, std::int32_t id, std::uint64_t job);
+  void check_foreign(const Foreign& foreign, std::int32_t id, const TaskFacts& task,
+                     const char* what);
+  void use_foreign(Foreign& foreign, const InUse& used, std::int32_t id, const TaskFacts& task,
+                   const char* what);
   void foreign_task_started(const TaskFacts& task);
   void check_foreign_devices(const core::Job& job);
   void event_is_durable(const StampedEvent& event);
@@ -125,7 +131,8 @@ class Oracle {
   std::map<std::uint64_t, std::map<std::uint32_t, std::uint32_t>> live_;  // job, attempt: tasks
   std::map<std::uint32_t, InUse> cores_in_use_;                           // by node
   std::map<std::uint32_t, InUse> devices_in_use_;
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint64_t> foreign_;  // by node and device
+  Foreign foreign_devices_;
+  Foreign foreign_cores_;
   std::map<Key, TaskFacts> foreign_tasks_;     // that run, as the ledger has launched them
   std::map<std::string, std::uint64_t> keys_;  // durable submissions
   std::set<std::uint64_t> acknowledged_;       // and not over

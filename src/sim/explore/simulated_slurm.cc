@@ -33,6 +33,22 @@ bool uses_devices(const JobSeen& job) {
   return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
 }
 
+// Of so many of a node, those that no job has.
+template <class Records>
+std::vector<int> free_of(const Records& jobs, const std::string& node,
+                         std::vector<int> slurm::HeldOnNode::*part, std::int32_t count) {
+  std::vector<bool> taken(static_cast<std::size_t>(count));
+  for (const auto& [id, job] : jobs) {
+    if (!uses_devices(job.seen) || job.seen.held.front().node != node) continue;
+    for (const int one : job.seen.held.front().*part) taken[static_cast<std::size_t>(one)] = true;
+  }
+  std::vector<int> free;
+  for (int i = 0; i < count; ++i) {
+    if (!taken[static_cast<std::size_t>(i)]) free.push_back(i);
+  }
+  return free;
+}
+
 // "gpu:g_2:1,gpu:g_3:1": 2 and 3.
 std::vector<int> devices_of(std::string_view gres) {
   std::vector<int> devices;
@@ -49,6 +65,7 @@ SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOpt
   for (const std::string& name : options_.nodes) {
     slurm::NodeSeen& node = nodes_.emplace_back();
     node.name = name;
+    node.cores_per_socket = options_.cores_per_node;
     for (int i = 0; i < options_.gpus_per_node; ++i) {
       node.device_types.push_back(fmt::format("g_{}", i));
     }
@@ -87,7 +104,7 @@ void SimulatedSlurm::next_job() {
 std::int64_t SimulatedSlurm::begin_open(int devices) {
   const std::string& node = nodes_[random_.below(nodes_.size())].name;
   std::vector<int> free = free_on(node);
-  if (static_cast<int>(free.size()) < devices || !is_up(node)) return 0;
+  if (static_cast<int>(free.size()) < devices || free_cores(node).empty() || !is_up(node)) return 0;
   free.resize(static_cast<std::size_t>(devices));
   const std::int64_t id = ++ids_;
   Record& job = jobs_[id];
@@ -130,18 +147,11 @@ void SimulatedSlurm::user_cancels(std::int64_t id) {
 // -- the scheduler -------------------------------------------------------------------------------
 
 std::vector<int> SimulatedSlurm::free_on(const std::string& node) const {
-  std::vector<bool> taken(static_cast<std::size_t>(options_.gpus_per_node));
-  for (const auto& [id, job] : jobs_) {
-    if (!uses_devices(job.seen) || job.seen.held.front().node != node) continue;
-    for (const int device : job.seen.held.front().devices) {
-      taken[static_cast<std::size_t>(device)] = true;
-    }
-  }
-  std::vector<int> free;
-  for (int i = 0; i < options_.gpus_per_node; ++i) {
-    if (!taken[static_cast<std::size_t>(i)]) free.push_back(i);
-  }
-  return free;
+  return free_of(jobs_, node, &slurm::HeldOnNode::devices, options_.gpus_per_node);
+}
+
+std::vector<int> SimulatedSlurm::free_cores(const std::string& node) const {
+  return free_of(jobs_, node, &slurm::HeldOnNode::cores, options_.cores_per_node);
 }
 
 std::uint32_t SimulatedSlurm::number_of(const std::string& node) const {
@@ -161,7 +171,8 @@ void SimulatedSlurm::try_start(std::int64_t id) {
   // Let go without a place it may start anywhere.
   if (job.node.empty()) job.node = nodes_[random_.below(nodes_.size())].name;
   std::vector<int> free = free_on(job.node);
-  if (static_cast<int>(free.size()) < job.devices_wanted || !is_up(job.node)) {
+  const bool has_room = static_cast<int>(free.size()) >= job.devices_wanted;
+  if (!has_room || free_cores(job.node).empty() || !is_up(job.node)) {
     return in(some(5 * kSecond_us), id, [this, id] { try_start(id); });
   }
   // The prolog: without a place for this very start it waits again.
@@ -186,22 +197,32 @@ void SimulatedSlurm::try_start(std::int64_t id) {
 
 void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
   Record& job = jobs_.at(id);
+  const int core = free_cores(job.node).front();
   ++job.turn;
   job.seen.phase = JobPhase::kHolding;
   job.seen.state = "RUNNING";
   job.seen.started_s = now_s();
+  job.seen.held = {{job.node, {core}, std::move(devices), 0}};
   if (job.task) {
+    job.task->cores = job.seen.held.front().cores;
     oracle_.task_started(agenda_.now_us(), *job.task);
   } else {
-    for (const int device : devices) {
-      oracle_.foreign_started(number_of(job.node), device, static_cast<std::uint64_t>(id));
-    }
+    oracle_.foreign_started(facts_of(job));
   }
-  job.seen.held = {{job.node, {}, std::move(devices), 0}};
   in(some(2 * kHour_us), id, [this, id] {
     const bool fails = one_in(10);
     end(id, fails ? "FAILED" : "COMPLETED", fails ? 3 << 8 : 0, false);
   });
+}
+
+// Of one that is nobody's in the ledger.
+TaskFacts SimulatedSlurm::facts_of(const Record& job) const {
+  TaskFacts facts;
+  facts.node = number_of(job.node);
+  facts.cores = job.seen.held.front().cores;
+  facts.devices = job.seen.held.front().devices;
+  facts.foreign = static_cast<std::uint64_t>(job.seen.id);
+  return facts;
 }
 
 void SimulatedSlurm::end(std::int64_t id, const char* state, int wait_status, bool requeues) {
@@ -237,9 +258,7 @@ void SimulatedSlurm::is_over(Record& job, int wait_status) {
     oracle_.task_over(*job.task, exit);
     job.task.reset();
   } else if (!job.seen.held.empty()) {
-    for (const int device : job.seen.held.front().devices) {
-      oracle_.foreign_over(number_of(job.node), device);
-    }
+    oracle_.foreign_over(facts_of(job));
   }
 }
 
@@ -293,10 +312,15 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   TRY(reached());
   const std::vector<int> wanted = devices_of(ask.gres);
   const std::vector<int> free = free_on(ask.node);
-  const bool has_room = is_up(ask.node) && std::all_of(wanted.begin(), wanted.end(), [&](int one) {
-                          return std::count(free.begin(), free.end(), one) > 0;
-                        });
+  std::vector<int> cores = free_cores(ask.node);
+  if (!gives_lowest_) std::reverse(cores.begin(), cores.end());
+  const bool has_cores = static_cast<int>(cores.size()) >= ask.cpus;
+  const bool has_room =
+      has_cores && is_up(ask.node) && std::all_of(wanted.begin(), wanted.end(), [&](int one) {
+        return std::count(free.begin(), free.end(), one) > 0;
+      });
   if (!has_room) return Error{ErrorKind::kConflict, "no_room", "Slurm has no room", ""};
+  cores.resize(static_cast<std::size_t>(ask.cpus));
   const std::int64_t id = ++ids_;
   Record& job = jobs_[id];
   job.node = ask.node;
@@ -307,7 +331,7 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   job.seen.phase = JobPhase::kHolding;
   job.seen.state = "RUNNING";
   job.seen.started_s = now_s();
-  job.seen.held = {{ask.node, {}, wanted, 0}};
+  job.seen.held = {{ask.node, std::move(cores), wanted, 0}};
   ++given_;
   if (ask.name.starts_with(slurm::kFence_name) && ask.limit_minutes > 0) {
     in(ask.limit_minutes * 60 * kSecond_us, id, [this, id] { jobs_.erase(id); });

@@ -3,9 +3,9 @@
 //
 // A device is held by one job at a time. Some jobs are in an open partition and start by
 // themselves; the others wait at the gate (docs/decisions/0026-a-gate-in-slurm.md). It chooses
-// devices by itself, the lowest that are free. It does not answer for a while now and then, does
-// what it was told and loses the answer, and its prolog looks before a job begins. One thread at a
-// time.
+// devices and cores by itself, those of its users the lowest that are free. It does not answer for
+// a while now and then, does what it was told and loses the answer, and its prolog looks before a
+// job begins. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct SimulatedSlurmOptions {
   std::uint64_t seed = 1;
   std::vector<std::string> nodes;  // the first ones, by NodeId; empty: there is none
   std::int32_t gpus_per_node = 0;
+  std::int32_t cores_per_node = 64;
   std::int64_t faults_percent = 100;
   std::int64_t epoch_us = 0;  // when the exploration begins
   std::string user;           // whose all its jobs are
@@ -85,6 +86,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
 
   void next_job();
   std::vector<int> free_on(const std::string& node) const;
+  std::vector<int> free_cores(const std::string& node) const;
   std::uint32_t number_of(const std::string& node) const;
   bool is_up(const std::string& node) const;
   void try_start(std::int64_t id);
@@ -92,6 +94,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   // Its processes end by and by; then it is over, or waits again, held.
   void end(std::int64_t id, const char* state, int wait_status, bool requeues);
   void is_over(Record& record, int wait_status);
+  TaskFacts facts_of(const Record& job) const;
   void in(std::int64_t delay_us, std::int64_t id, std::function<void()> then);
   // What a command meets: nothing, or the reason why it does nothing.
   Result<void> reached();

@@ -144,11 +144,7 @@ class GatePlanner {
   }
 
   void report(const Keys& keys, PlaceholderState state, std::int64_t id, const std::string& why) {
-    for (const Wanted* one : keys) {
-      const bool confirmed = state == PlaceholderState::kConfirmed;
-      plan_.reports.push_back(
-          {one->key, id, state, why, confirmed ? sorted(one->devices) : std::vector<int>{}});
-    }
+    for (const Wanted* one : keys) plan_.reports.push_back({one->key, id, state, why, {}});
   }
 
   void refuse(const GateStart& start, const Keys& keys, const std::string& why) {
@@ -158,7 +154,13 @@ class GatePlanner {
 
   void confirm(const Keys& keys, const JobSeen& job) {
     plan_.confirmed.insert(job.id);
-    report(keys, PlaceholderState::kConfirmed, job.id, "");
+    for (const Wanted* one : keys) {
+      PlaceholderReport& report = plan_.reports.emplace_back();
+      report = {one->key, job.id, PlaceholderState::kConfirmed, "", sorted(one->devices)};
+      for (const HeldOnNode& held : job.held) {
+        if (held.node == one->key.node) report.cores = held.cores;
+      }
+    }
   }
 
   // Whether the ledger has decided the start, or a stop.

@@ -173,6 +173,8 @@ TEST_F(GatePlanTest, WhatHoldsItsDevicesIsConfirmedAndTheFenceGoes) {
   GatePlan now = plan();
   EXPECT_EQ(now.reports[0].state, PlaceholderState::kConfirmed);
   EXPECT_EQ(now.reports[0].id, 5);
+  EXPECT_EQ(now.reports[0].cores, seen.jobs[0].held[0].cores);
+  EXPECT_FALSE(now.reports[0].cores.empty());
   EXPECT_TRUE(now.confirmed.contains(5));
   EXPECT_EQ(now.release.size(), 1u);
   EXPECT_TRUE(now.marks.empty());

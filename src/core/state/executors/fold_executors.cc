@@ -6,6 +6,7 @@
 #include "core/state/executors/conflicts.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/foreign_use.h"
+#include "core/state/executors/given_cores.h"
 #include "core/state/executors/kept_reservations.h"
 #include "core/state/executors/placeholders.h"
 #include "core/state/fold.h"
@@ -206,6 +207,9 @@ void fold(State& state, const PlaceholderMoved& event) {
   it = {is_lost ? PlaceholderStage::kWanted : event.to, state.now, is_lost ? "" : event.id,
         event.why};
   if (event.to == PlaceholderStage::kRefused) refuse(state, event);
+  if (event.to == PlaceholderStage::kConfirmed && !event.cores.empty()) {
+    take_given_cores(state, found->first, event.cores);
+  }
 }
 
 }  // namespace dove::core

@@ -1,0 +1,19 @@
+// How other schedulers number a node's cores: physical ones, from 0 on, socket after socket. Ours
+// are hardware threads by the kernel's number, as Inventory::thread_order says.
+//
+// Slurm's order is that of hwloc's logical cores (its slurmd, xcpuinfo.c). Pure.
+#pragma once
+
+#include "model/core_set.h"
+#include "model/node.h"
+
+namespace dove::core {
+
+// All threads of these cores. Numbers that the node does not have are passed over.
+CoreSet threads_of(const Inventory& inventory, const CoreSet& numbers);
+// The cores that have at least one of the threads.
+CoreSet core_numbers(const Inventory& inventory, const CoreSet& threads);
+// 1 where each id is a core.
+std::int32_t threads_per_core(const Inventory& inventory);
+
+}  // namespace dove::core
