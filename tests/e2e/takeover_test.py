@@ -30,7 +30,7 @@ class Takeover(unittest.TestCase):
 
     def told(self):
         """{job: how often its end was told}"""
-        return collections.Counter(json.loads(body)["job"] for _, _, body in list(self.web.posts))
+        return collections.Counter(json.loads(body)["job"]["id"] for _, _, body in list(self.web.posts))
 
     def kept(self):
         rows = self.cluster.postgres.sql("SELECT convert_from(bytes, 'UTF8') FROM dove.meta WHERE key = 'text:notices'")
