@@ -250,8 +250,8 @@ class Watch:
                     devices = [("GPU", grant["device"]) for grant in place["devices"]]
                     moves += [(end, 0, number, place["node_name"], devices, -place["memory_bytes"]),
                               (attempt["allocated_at_us"], 1, number, place["node_name"], devices, place["memory_bytes"])]
-                    if not attempt["started_at_us"]:
-                        continue
+                    if (attempt["started_at_us"] or end) >= end:
+                        continue  # it never ran, or was over at once
                     # Its cores at last are those that Slurm held for it, which is known when it starts.
                     cores = [("core", i) for i in place["cores"]]
                     moves += [(end, 0, number, place["node_name"], cores, 0),
