@@ -200,11 +200,12 @@ void finish_join(Agents& agents, CallPtr call, const protocol::Join& join,
   const std::string agent_token = wire::random_token(32);
   const std::string& name = join.name;
   const protocol::Machine& machine = join.machine;
-  StampedEvent event{NodeRegistered{name, machine.boot_id, "native", machine.address,
-                                    wire::sha256_hex(agent_token),
-                                    std::make_shared<const Inventory>(machine.inventory),
-                                    machine.machine_id, machine.former_boot_id},
-                     {}};
+  const Inventory inventory = as_kept(agents.state(), machine.inventory);
+  StampedEvent event{
+      NodeRegistered{name, machine.boot_id, "native", machine.address,
+                     wire::sha256_hex(agent_token), std::make_shared<const Inventory>(inventory),
+                     machine.machine_id, machine.former_boot_id},
+      {}};
   event.cause.principal = "agent:" + name;
   event.cause.body_sha256 = digest;
   controller::Input input;
@@ -333,9 +334,10 @@ void synced(Agents& agents, const CallPtr& call,
 void sync_agent(Agents& agents, CallPtr call) {
   Result<protocol::Sync> read = message_of(*call, protocol::read_sync);
   if (!read.ok()) return call->fail(read.error());
+  const core::State& state = agents.state();
+  read->machine.inventory = as_kept(state, std::move(read->machine.inventory));
   const auto message = std::make_shared<const protocol::Sync>(std::move(read).value());
   const protocol::Machine& machine = message->machine;
-  const core::State& state = agents.state();
   const core::Node& node = *state.find_node(call->caller.node);
   if (const auto lost = behind(agents, node.name, machine)) {
     call->fail(*lost);
@@ -431,11 +433,7 @@ void take_report(Agents& agents, CallPtr call) {
   if (read->offer.has_value()) session->offer = offer_of(read->offer);
   const core::Node& node = *agents.state().find_node(call->caller.node);
   std::vector<Event> events = take_apart(agents, node, read->reports);
-  if (read->inventory.has_value() && !(*read->inventory == *node.inventory)) {
-    protocol::Machine machine{node.boot_id, node.address,    "", node.machine_id, "", 0, 0,
-                              "",           *read->inventory};
-    events.emplace_back(registration(node, machine));
-  }
+  if (read->inventory) add_inventory(agents.state(), node, *read->inventory, events);
   if (events.empty()) {
     const bool resync = stays_different(agents, *session, *read);
     return answer_report(agents, *call, read->number, resync);

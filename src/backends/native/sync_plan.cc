@@ -105,6 +105,14 @@ const core::PlacementRecord* find_placement(const core::State& state, JobId job,
   return nullptr;
 }
 
+Inventory as_kept(const core::State& state, Inventory inventory) {
+  constexpr std::int32_t kThreadsLevel = 2;
+  if (state.level >= kThreadsLevel) return inventory;
+  inventory.thread_order.clear();
+  inventory.threads_per_core = 1;
+  return inventory;
+}
+
 NodeRegistered registration(const core::Node& node, const protocol::Machine& machine) {
   return NodeRegistered{node.name,
                         machine.boot_id,
@@ -114,6 +122,17 @@ NodeRegistered registration(const core::Node& node, const protocol::Machine& mac
                         std::make_shared<const Inventory>(machine.inventory),
                         machine.machine_id,
                         machine.former_boot_id};
+}
+
+void add_inventory(const core::State& state, const core::Node& node, const Inventory& said,
+                   std::vector<Event>& events) {
+  protocol::Machine machine;
+  machine.boot_id = node.boot_id;
+  machine.address = node.address;
+  machine.machine_id = node.machine_id;
+  machine.inventory = as_kept(state, said);
+  if (machine.inventory == *node.inventory) return;
+  events.emplace_back(registration(node, machine));
 }
 
 std::vector<Event> sync_events(const core::State& state, const core::Node& node,

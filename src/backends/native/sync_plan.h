@@ -13,8 +13,16 @@ namespace dove::backends {
 
 using protocol::AttemptKey;
 
+// As the log can hold it at the cluster's level (model/level.h): what it cannot would be news each
+// time.
+Inventory as_kept(const core::State& state, Inventory inventory);
+
 // What the node becomes by it: also when nothing but this changes.
 NodeRegistered registration(const core::Node& node, const protocol::Machine& machine);
+
+// Registers the node anew, if that is another inventory than the ledger's.
+void add_inventory(const core::State& state, const core::Node& node, const Inventory& said,
+                   std::vector<Event>& events);
 
 // The events that bring the ledger up to what the agent tells. `proven`: it shows that this
 // cluster's controller told it what it has seen, so that what it holds is this cluster's.

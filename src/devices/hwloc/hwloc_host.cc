@@ -90,7 +90,7 @@ int bridges_below(hwloc_obj_t object, hwloc_obj_t top) {
 }
 
 // The threads of each core, in hwloc's order. Nothing where the cores have different numbers of
-// threads, and where each id is a core and they ascend.
+// threads, and where the ids are those of cores, from 0 on.
 void add_thread_order(hwloc_topology_t handle, Inventory& found) {
   std::vector<std::int32_t> order;
   int each = 0;
@@ -107,7 +107,13 @@ void add_thread_order(hwloc_topology_t handle, Inventory& found) {
     }
     hwloc_bitmap_foreach_end();
   }
-  if (each < 1 || (each == 1 && std::is_sorted(order.begin(), order.end()))) return;
+  const auto is_plain = [&] {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (order[i] != static_cast<std::int32_t>(i)) return false;
+    }
+    return each == 1;
+  };
+  if (each < 1 || is_plain()) return;
   found.thread_order = std::move(order);
   found.threads_per_core = each;
 }

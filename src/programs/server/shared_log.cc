@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "files/text_file.h"
@@ -82,13 +84,25 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
 
 notices::Place shared_notices(store::PostgresStore& store, const std::string& data_dir) {
   static constexpr char kNotices[] = "notices";
+  static constexpr int kTries = 3;
   const notices::Place file = notices::file_place(data_dir + "/notices.json");
-  return {[&store, file]() -> Result<std::string> {
+  // What could not be read is not written over: the next leader may read it.
+  const auto is_unread = std::make_shared<std::atomic<bool>>(false);
+  return {[&store, file, is_unread]() -> Result<std::string> {
             Result<std::string> kept = store.kept_text(kNotices);
+            for (int i = 1; i < kTries && !kept.ok() && kept.error().kind != ErrorKind::kNotFound;
+                 ++i) {
+              kept = store.kept_text(kNotices);
+            }
             const bool is_first = !kept.ok() && kept.error().kind == ErrorKind::kNotFound;
+            *is_unread = !kept.ok() && !is_first;
             return is_first ? file.read() : kept;
           },
-          [&store](const std::string& text) { return store.keep_text(kNotices, text); }};
+          [&store, is_unread](const std::string& text) -> Result<void> {
+            if (!*is_unread) return store.keep_text(kNotices, text);
+            return Error{ErrorKind::kUnavailable, "notices_unread",
+                         "what was kept of them could not be read, and is not written over", ""};
+          }};
 }
 
 bool agrees_on_keys(store::PostgresStore& store, const std::string& data_dir) {

@@ -29,7 +29,9 @@ Held held_on(State& state, JobId id, NodeId node) {
 
 bool may_move(const Held& held, const std::string& executor) {
   // What the executor runs is where it runs it, whatever we say.
-  return held.attempt->stage < Stage::kStarting || held.job->spec->executor == executor;
+  if (held.job->spec->executor == executor) return true;
+  // The order to start tells the agent; without a barrier there is none.
+  return held.attempt->has_barrier() && held.attempt->stage < Stage::kStarting;
 }
 
 // Whether some executor has said already what it holds for the placement.

@@ -92,6 +92,16 @@ TEST_F(GivenCores, WhatRunsStaysWhereItIsPinned) {
   EXPECT_EQ(cores(runs), (CoreSet{0, 1})) << "too late";
 }
 
+TEST_F(GivenCores, WhatWaitsForNoOrderToStartStaysWhereItWasLaunched) {
+  TestCluster alone{1, {.cores = 8}};
+  const JobId job = alone.submit({.cores = 2});
+  alone.launch(job);
+  alone.declare(Executor{"slurm", "", {"n1"}, true, {}});
+  alone.tell(PlaceholderMoved{"slurm", job, 1, NodeId(1), PlaceholderStage::kConfirmed, "1300", "",
+                              CoreSet{4, 5}});
+  EXPECT_EQ(alone.job(job).attempts.back().placements[0].placement->cores, (CoreSet{0, 1}));
+}
+
 TEST_F(GivenCores, MoreOrFewerThanItWasGrantedDoNotChangeItsAmount) {
   const JobId more = launch({.cores = 2});
   confirm(more, {4, 5, 6, 7});
