@@ -145,12 +145,8 @@ class Hash {
   void add(const NumaNode& n) { all(n.cores, n.memory_bytes); }
   void add(const Inventory& i) {
     all(i.numa, i.devices, i.links, i.countables, i.memory_bytes);
-    if (i.has_overlay) add(true);   // snapshots from before it was there keep their hash
-    if (!i.thread_order.empty()) {  // likewise
-      add(std::uint64_t{i.thread_order.size()});
-      for (const std::int32_t id : i.thread_order) add(id);
-      add(i.threads_per_core);
-    }
+    if (i.has_overlay) add(true);  // snapshots from before it was there keep their hash
+    if (!i.thread_order.empty()) since(12, i.thread_order, i.threads_per_core);  // likewise
   }
   void add(const NodeDeclaration& d) {
     all(d.name, d.drained, d.drain_reason, d.features, d.countables, d.cores_reserved,
