@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/native/sync_plan.h"
 #include "codec/words.h"
 #include "core/state/books.h"
 #include "core/state/executors/linux_user.h"
@@ -95,12 +96,9 @@ std::optional<Placement> given_place(const core::State& state, const Order& orde
   core::each_placeholder(
       state, order.job, order.attempt,
       [&](const core::PlaceholderKey& key, const auto&) { is_held |= key.node == order.node; });
-  const core::Job* job = is_held ? state.find_job(order.job) : nullptr;
-  if (job == nullptr || job->attempts.empty()) return std::nullopt;
-  for (const core::PlacementRecord& record : job->attempts.back().placements) {
-    if (record.placement->node == order.node) return *record.placement;
-  }
-  return std::nullopt;
+  const core::PlacementRecord* record =
+      is_held ? find_placement(state, order.job, order.attempt, order.node) : nullptr;
+  return record == nullptr ? std::nullopt : std::optional<Placement>(*record->placement);
 }
 
 }  // namespace

@@ -11,6 +11,16 @@ namespace {
 // points there any more: a leak to LeakSanitizer.
 [[maybe_unused]] void* const kept = dlopen("libpciaccess.so.0", RTLD_NOW | RTLD_NODELETE);
 
+// A machine of the processors 0 to 3; `nodes`: the set of its NUMA nodes.
+std::string machine(const std::string& nodes, const std::string& inside) {
+  const std::string sets = " nodeset=\"" + nodes + "\" complete_nodeset=\"" + nodes +
+                           "\" allowed_nodeset=\"" + nodes + "\"";
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\">"
+         "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" gp_index=\"1\" "
+         "cpuset=\"0x0000000f\" complete_cpuset=\"0x0000000f\" allowed_cpuset=\"0x0000000f\"" +
+         sets + ">" + inside + "</object></topology>";
+}
+
 // Two sockets of two cores; on the first a PCIe switch with two GPUs and, behind a second switch, a
 // third; on the other socket a fourth, directly below the host bridge.
 std::string two_sockets() {
@@ -56,17 +66,14 @@ std::string two_sockets() {
              bridge("0000:11:00.0", "0000:[12-12]", 31, pci("0000:12:00.0", 32)) +
                  bridge("0000:11:01.0", "0000:[13-13]", 33, pci("0000:13:00.0", 34)) +
                  bridge("0000:11:02.0", "0000:[14-16]", 35, second_switch));
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\">"
-         "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" cpuset=\"0x0000000f\" "
-         "complete_cpuset=\"0x0000000f\" allowed_cpuset=\"0x0000000f\" nodeset=\"0x00000003\" "
-         "complete_nodeset=\"0x00000003\" allowed_nodeset=\"0x00000003\" gp_index=\"1\">" +
-         socket(0, "0x00000003", "0x00000001",
-                pu(0, "0x00000001", "0x00000001") + pu(1, "0x00000002", "0x00000001"),
-                host("0000:[10-16]", 50, first_switch)) +
-         socket(1, "0x0000000c", "0x00000002",
-                pu(2, "0x00000004", "0x00000002") + pu(3, "0x00000008", "0x00000002"),
-                host("0000:[80-80]", 51, pci("0000:80:00.0", 52) + pci("0000:80:01.0", 53))) +
-         "</object></topology>";
+  return machine(
+      "0x00000003",
+      socket(0, "0x00000003", "0x00000001",
+             pu(0, "0x00000001", "0x00000001") + pu(1, "0x00000002", "0x00000001"),
+             host("0000:[10-16]", 50, first_switch)) +
+          socket(1, "0x0000000c", "0x00000002",
+                 pu(2, "0x00000004", "0x00000002") + pu(3, "0x00000008", "0x00000002"),
+                 host("0000:[80-80]", 51, pci("0000:80:00.0", 52) + pci("0000:80:01.0", 53))));
 }
 
 TEST(HwlocHost, FindsCoresAndMemoryOfEachNumaNode) {
@@ -95,13 +102,8 @@ std::string two_threads() {
              object("PU", 0, "0x00000001", "") + object("PU", 2, "0x00000004", "")) +
       object("Core", 1, "0x0000000a",
              object("PU", 1, "0x00000002", "") + object("PU", 3, "0x00000008", ""));
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\">"
-         "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" "
-         "cpuset=\"0x0000000f\" complete_cpuset=\"0x0000000f\" allowed_cpuset=\"0x0000000f\" "
-         "nodeset=\"0x00000001\" complete_nodeset=\"0x00000001\" "
-         "allowed_nodeset=\"0x00000001\" gp_index=\"1\">" +
-         object("Package", 0, "0x0000000f", object("NUMANode", 0, "0x0000000f", "") + cores) +
-         "</object></topology>";
+  return machine("0x00000001", object("Package", 0, "0x0000000f",
+                                      object("NUMANode", 0, "0x0000000f", "") + cores));
 }
 
 TEST(HwlocHost, SaysWhichThreadsAreOfOneCore) {

@@ -118,7 +118,7 @@ Result<Secret> sealed_secret(Context& context, const Call& call) {
   TRY(check_room(state, owner, path));
   Secret secret{path, owner.user, owner.project, "", Instant{telemetry::now_us()}};
   TRY(context.vault.check(state.secrets));
-  TRY_ASSIGN(secret.sealed, context.vault.seal(path, call.request.body, state.secrets));
+  TRY_ASSIGN(secret.sealed, context.vault.seal(path, call.request.body));
   return secret;
 }
 
@@ -135,7 +135,7 @@ Result<controller::Input> resealed(Context& context, const Call& call, Rotation&
     if (found == context.state().secrets.end()) continue;
     Secret secret = found->second;
     TRY_ASSIGN(std::string value, context.vault.open(secret));
-    Result<std::string> sealed = context.vault.seal(secret.name, value, context.state().secrets);
+    Result<std::string> sealed = context.vault.seal(secret.name, value);
     wire::wipe(value);
     TRY_ASSIGN(secret.sealed, std::move(sealed));
     input.events.push_back({ObjectApplied{Declared(std::move(secret))}, call.cause()});

@@ -104,13 +104,10 @@ Result<void> Vault::check(const std::map<std::string, Secret>& kept) {
   return {};
 }
 
-Result<std::string> Vault::seal(const std::string& path, std::string_view value,
-                                const std::map<std::string, Secret>& kept) {
+Result<std::string> Vault::seal(const std::string& path, std::string_view value) {
   if (keys_.empty()) TRY(read());
-  if (keys_.empty()) {
-    if (!kept.empty()) return missing("what is there");
-    TRY(begin_rotation({}));
-  }
+  // Nothing is kept: all that is has its key.
+  if (keys_.empty()) TRY(begin_rotation({}));
   const Key& key = keys_.front();
   return key.id + ":" + wire::seal_box(key.bytes, value, path);
 }

@@ -28,10 +28,9 @@ class Vault {
   // others would seal what they cannot open. Errors: kUnavailable secrets_key_missing,
   // secrets_key_damaged; file_unreadable.
   Result<void> check(const std::map<std::string, Secret>& kept);
-  // What the state keeps: "KEY:BASE64". Makes the first key where nothing is kept. REQUIRES:
-  // check(). Errors: as check(); file_unwritable.
-  Result<std::string> seal(const std::string& path, std::string_view value,
-                           const std::map<std::string, Secret>& kept);
+  // What the state keeps: "KEY:BASE64". Makes the first key where there is none. REQUIRES: check()
+  // of what is kept. Errors: as check(); file_unwritable.
+  Result<std::string> seal(const std::string& path, std::string_view value);
   // The value. Whoever gets it wipes it. Errors: kUnavailable secrets_key_missing,
   // secrets_key_damaged; file_unreadable; kDenied cannot_unseal.
   Result<std::string> open(const Secret& secret);

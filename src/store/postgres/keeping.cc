@@ -215,6 +215,7 @@ Epoch PostgresStore::epoch() const {
 // -- texts ---------------------------------------------------------------------------------------
 
 Result<void> PostgresStore::keep_text(const std::string& name, const std::string& text) {
+  if (!leads()) return epoch_stale();
   TRY_ASSIGN(Lent line, lend_alive());
   line->be_patient(kLeasePatience);
   // The row of the leader is held until this is written: nobody's next term begins before it.
@@ -230,9 +231,12 @@ Result<void> PostgresStore::keep_text(const std::string& name, const std::string
 
 Result<std::string> PostgresStore::kept_text(const std::string& name) {
   TRY_ASSIGN(Lent line, lend_alive());
-  TRY_ASSIGN(const Rows rows,
-             line->run("SELECT bytes FROM meta WHERE key = $1", Params().text(kText + name)));
-  if (rows.size() == 1) return std::string(rows.bytes(0, 0));
+  line->be_patient(kLeasePatience);
+  const Result<Rows> rows =
+      line->run("SELECT bytes FROM meta WHERE key = $1", Params().text(kText + name));
+  line->be_patient(kReadPatience);
+  if (!rows.ok()) return rows.error();
+  if (rows->size() == 1) return std::string(rows->bytes(0, 0));
   return Error{ErrorKind::kNotFound, "not_kept", fmt::format("no text '{}' is kept", name), ""};
 }
 

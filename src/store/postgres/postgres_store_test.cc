@@ -87,6 +87,21 @@ TEST(PostgresStore, EveryKindOfRecordComesBack) {
   EXPECT_TRUE(store->damages()->empty());
 }
 
+TEST(PostgresStore, ATextOfTheLeaderIsThereForTheNextOne) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto first = open(url, "http://a");
+  auto second = open(url, "http://b");
+  EXPECT_EQ(first->kept_text("notices").error().code, "not_kept");
+  EXPECT_EQ(first->keep_text("notices", "early").error().code, "epoch_stale");
+  ASSERT_TRUE(first->begin_epoch("a").ok());
+  ASSERT_TRUE(first->keep_text("notices", "one").ok());
+  ASSERT_TRUE(first->keep_text("notices", std::string("two\0", 4)).ok());
+  ASSERT_TRUE(line_to(url).execute("UPDATE leader SET until = clock_timestamp()").ok());
+  ASSERT_TRUE(second->begin_epoch("b").ok());
+  EXPECT_EQ(first->keep_text("notices", "late").error().code, "epoch_stale");
+  EXPECT_EQ(*second->kept_text("notices"), std::string("two\0", 4));
+}
+
 TEST(PostgresStore, WhoeverLedBeforeWritesNothing) {
   const std::string url = PostgresServer::instance().new_database();
   auto first = open(url, "http://a");
