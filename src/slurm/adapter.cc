@@ -13,9 +13,11 @@ namespace {
 
 // The placeholders that are asked for before the next look at Slurm.
 constexpr int kSubmissionsMax = 64;
-// A standing fence that Slurm refused is asked for again. Until then placeholders pin devices
-// there.
-constexpr std::int64_t kFenceAgain_s = 30;
+// A standing fence that Slurm refused is asked for again: soon, since an allocation that has just
+// ended may be in its way, and then after longer and longer pauses. Until it is there placeholders
+// pin devices.
+constexpr std::int64_t kFenceAgain_s = 1;
+constexpr std::int64_t kFenceAgainMax_s = 30;
 
 bool holds(const JobSeen& job) {
   return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
@@ -333,15 +335,17 @@ DevicesOfNodes Adapter::kept() const {
 
 Plan Adapter::plan_placeholders(std::int64_t now_s) const {
   DevicesOfNodes kept = this->kept();
-  for (const auto& [node, at_s] : no_fence_s_) kept.erase(node);
+  for (const auto& [node, refused] : no_fence_) kept.erase(node);
   return plan(observed_, *wanted_, kept, memory_, options_.cluster, now_s);
 }
 
 bool Adapter::keep_fences() {
   const auto now_s = [this] { return clock_() / 1'000'000; };
-  std::erase_if(no_fence_s_,
-                [&](const auto& one) { return now_s() - one.second >= kFenceAgain_s; });
   const StandingPlan plan = plan_standing_fences(observed_, kept(), options_.cluster);
+  std::erase_if(no_fence_, [&](const auto& one) {
+    return std::none_of(plan.ask.begin(), plan.ask.end(),
+                        [&](const Ask& ask) { return ask.node == one.first; });
+  });
   bool changed = false;
   int done = 0;
   for (const std::int64_t id : plan.release) {
@@ -353,7 +357,8 @@ bool Adapter::keep_fences() {
     if (!released.ok() && is_silence(released.error())) return changed;
   }
   for (const Ask& ask : plan.ask) {
-    if (no_fence_s_.contains(ask.node)) continue;
+    const auto refused = no_fence_.find(ask.node);
+    if (refused != no_fence_.end() && now_s() < refused->second.again_s) continue;
     if (++done > kSubmissionsMax) break;
     const Result<std::int64_t> id = slurm_.ask(ask);
     telemetry::log(id.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning, "standing_fence",
@@ -362,7 +367,13 @@ bool Adapter::keep_fences() {
                     {"slurm_job", id.ok() ? *id : 0},
                     {"why_not", id.ok() ? "" : id.error().message}});
     changed = changed || id.ok();
-    if (!id.ok()) no_fence_s_[ask.node] = now_s();
+    if (id.ok()) {
+      no_fence_.erase(ask.node);
+    } else {
+      NoFence& next = no_fence_[ask.node];
+      next.pause_s = std::clamp(2 * next.pause_s, kFenceAgain_s, kFenceAgainMax_s);
+      next.again_s = now_s() + next.pause_s;
+    }
     if (!id.ok() && is_silence(id.error())) break;
   }
   return changed;

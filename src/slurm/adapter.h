@@ -103,7 +103,11 @@ class Adapter {
   PlanMemory memory_;
   DevicesOfNodes not_lent_;  // by the last answer, of the nodes of the last look
   Lent lent_;                // of the last answer
-  std::map<std::string, std::int64_t> no_fence_s_;  // by node: when a standing fence was refused
+  struct NoFence {
+    std::int64_t again_s = 0;
+    std::int64_t pause_s = 0;  // twice the one before
+  };
+  std::map<std::string, NoFence> no_fence_;  // by node, whose last standing fence was refused
   std::map<std::int64_t, std::vector<HeldOnNode>>
       last_held_;                               // by job, when its devices were known
   std::map<std::string, std::string> drained_;  // the last change of each node's drain

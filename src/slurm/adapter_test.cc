@@ -131,6 +131,13 @@ TEST_F(AdapterTest, AFenceThatSlurmRefusesIsAskedForAgainAndItsDevicePinnedMeanw
   slurm_.refusal = {ErrorKind::kConflict, "no_room", "no core is free", ""};
   adapter_->cycle();
   EXPECT_EQ(slurm_.asked, 1) << "one refusal is enough for a node";
+  now_us_ += 1'000'000;
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 2) << "what has just ended may have been in its way";
+  now_us_ += 1'000'000;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 2) << "then after twice the time";
   slurm_.refusal = {};
   want({3});
   adapter_->cycle();
