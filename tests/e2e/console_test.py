@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import urllib.request
 
 from cluster import DOVE, ROOT, SKIP, Api, Cluster, until
 from hooks import PASSWORD, make_program
+from ports import free_ports
 
 CONSOLE = os.path.join(ROOT, "console")
 CHROMIUM = os.environ.get("DOVE_CHROMIUM", "/usr/bin/chromium")
@@ -81,18 +81,6 @@ def notice_settings(cluster):
         file.write("smtp:\n  url: smtp://127.0.0.1:9\n  from: dove@example.org\n  starttls: false\n"
                    "webhook_networks: [127.0.0.1]\nhttp_webhooks: true\n")
     return path
-
-
-def free_ports(count):
-    """The first of so many ports of this machine that nobody has."""
-    for first in range(30000, 60000, count):
-        try:
-            for port in range(first, first + count):
-                socket.create_server(("127.0.0.1", port)).close()
-            return first
-        except OSError:
-            continue
-    raise RuntimeError("no port is free")
 
 
 def site_with_passwords(cluster):

@@ -14,7 +14,8 @@ import time
 
 from cluster import DOVE, Api, ApiError, Cluster, until
 from flaky_link import FlakyLink
-from postgres import Postgres, free_port
+from ports import free_port
+from postgres import Postgres
 
 KEYS = ("secret", "token", "identity.pem", "ssh_gateway_token")
 

@@ -10,9 +10,10 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import time
+
+from ports import free_port
 
 
 def programs():
@@ -22,11 +23,6 @@ def programs():
 
 def missing():
     return None if programs() else "PostgreSQL is missing (tools/setup test)"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 class Postgres:

@@ -1,25 +1,19 @@
 #!/usr/bin/env python3
 """`dove proxy` where sessions have ports instead of names: a port is that of the job that was entered there last."""
 # limit_s: 120
-import socket
 import unittest
 from urllib.parse import parse_qs, urlsplit
 
 from cluster import until
-from proxy_test import Browser, Proxied, free_port
+from ports import free_ports
+from proxy_test import Browser, Proxied
 
 
 class Ports(Proxied):
     @classmethod
     def place(cls):
-        while True:  # two ports side by side
-            port = free_port()
-            try:
-                socket.create_server(("127.0.0.1", port + 1)).close()
-            except OSError:
-                continue
-            cls.first = port
-            return f"http://127.0.0.1:{port}-{port + 1}", ["--ports", f"{port}-{port + 1}"]
+        cls.first = port = free_ports(2)
+        return f"http://127.0.0.1:{port}-{port + 1}", ["--ports", f"{port}-{port + 1}"]
 
     def at(self, job):
         return self.first + job % 2

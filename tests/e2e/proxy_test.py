@@ -12,6 +12,7 @@ import unittest
 from urllib.parse import parse_qs, urlsplit
 
 from cluster import ApiError, Cluster, until
+from ports import free_port
 
 APP = r'''
 import base64, hashlib, http.server, json, os, socketserver, sys, threading, time
@@ -103,11 +104,6 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 GO = threading.Event()
 Server(os.environ["DOVE_SOCKETS"] + "/app", Handler).serve_forever()
 '''
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 class Browser:

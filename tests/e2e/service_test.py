@@ -11,7 +11,7 @@ import time
 import unittest
 
 from cluster import DOVE, ROOT, Cluster, until
-from proxy_test import free_port
+from ports import free_port
 
 WATCHDOG_S = 1.0
 

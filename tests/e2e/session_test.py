@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 from cluster import DOVE, Cluster, cannot_run_containers, make_bare_image, until
+from ports import free_port
 
 # Takes the options of JupyterLab and code-server that matter; serves HTTP and a WebSocket that says everything again.
 STAND_IN = r'''#!/usr/bin/python3
@@ -259,9 +260,7 @@ class SessionTest(SessionBed):
         self.assertTrue(answers())
 
     def test_a_job_of_ones_own_with_an_app(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            number = free.getsockname()[1]
+        number = free_port()
         job = self.cluster.submit({"command": ["/usr/bin/python3", "-m", "http.server", "--bind", "127.0.0.1", str(number)],
                                    "cores": 1, "app": {"name": "files", "port": number}})
         port, path = self.session("open", str(job)).url()

@@ -11,6 +11,7 @@ import threading
 import unittest
 
 from cluster import SKIP, until
+from ports import free_port
 from ssh_bed import MEGABYTE, SshBed
 
 EDITOR = """
@@ -54,8 +55,7 @@ class EditorTest(SshBed):
     def test_an_editor_starts_its_server_and_reaches_it(self):
         """As VS Code's Remote-SSH does: `ssh -T -D PORT HOST bash`, a script on its input that leaves a server running in the
         background and says where it listens, then connections through that way in, while the shell stays open."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            way_in = free.getsockname()[1]
+        way_in = free_port()
         shell = subprocess.Popen(["ssh", "-T", "-D", str(way_in), "-o", "ExitOnForwardFailure=yes", *self.options("ada"),
                                   f"{self.job}@127.0.0.1", "bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:

@@ -19,6 +19,7 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
 from cluster import DOVE, SKIP, Api, Cluster, until  # noqa: E402
+from ports import free_port  # noqa: E402
 
 GUIDE = os.path.join(ROOT, "docs/operate/tls.md")
 PROGRAMS = ("pebble", "pebble-challtestsrv", "lego")
@@ -27,23 +28,14 @@ DAYS = 20           # less than those that lego is to leave
 NOBODYS_GROUP = 65534
 
 
-def free_ports(count):
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
-
-
 class Authority:
     """pebble, and the name server by which it finds the machine that asks."""
 
     def __init__(self, folder):
         self.folder, self.started = folder, []
         os.makedirs(folder)
-        self.port, self.managing_port, self.http_port, self.dns_port, tls_port, unused = free_ports(6)
+        self.port, self.managing_port, self.http_port, self.dns_port, tls_port, unused = (
+            free_port() for _ in range(6))
         self.own = os.path.join(folder, "own.pem")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
                         self.own + ".key", "-out", self.own, "-days", "2", "-subj", "/CN=pebble", "-addext",

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
 from backup_test import sealing_pair  # noqa: E402
 from cluster import DOVE, SKIP, Cluster, until  # noqa: E402
-from postgres import free_port  # noqa: E402
+from ports import free_port  # noqa: E402
 
 MOTO = os.path.join(ROOT, "build/peer-buckets/bin")
 SET_UP = """

@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,22 +17,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
 from cluster import SKIP, until  # noqa: E402
 from controllers import Controllers  # noqa: E402
-from postgres import free_port, missing, programs  # noqa: E402
+from ports import free_ports  # noqa: E402
+from postgres import missing, programs  # noqa: E402
 from standby_test import LATE, Submissions  # noqa: E402
 
 NAMES = ("db1", "db2", "db3")
-
-
-def four_ports():
-    """The first of four in a row that nobody has."""
-    while True:
-        base = free_port()
-        try:
-            for port in range(base, base + 4):
-                socket.create_server(("127.0.0.1", port)).close()
-            return base
-        except (OSError, OverflowError):
-            continue
 
 
 class Machine:
@@ -78,7 +66,7 @@ class Patroni:
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "ha")
-        self.bases = {name: four_ports() for name in NAMES}
+        self.bases = {name: free_ports(4) for name in NAMES}
         self.port = self.bases["db1"] + 2
         self.process = None
         self.machines = {}

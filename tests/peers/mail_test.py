@@ -5,7 +5,6 @@ certificate is not good gets neither mail nor password. Skips where python3-aios
 import email
 import email.policy
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from cluster import SKIP, Api, Cluster  # noqa: E402
+from ports import free_port  # noqa: E402
 
 try:
     from aiosmtpd.controller import Controller
@@ -72,15 +72,10 @@ class Mail(unittest.TestCase):
                                 auth_required=True)
         controller = Own(handler, hostname="localhost", port=0, **more)
         # Port 0 is a free one, which the controller itself does not ask for.
-        controller.port = self.free_port()
+        controller.port = free_port()
         controller.start()
         self.addCleanup(controller.stop)
         return handler, controller.port
-
-    def free_port(self):
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            return one.getsockname()[1]
 
     def send(self, url, ca=True):
         """What a test notice through that relay comes to."""

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import unittest
@@ -20,6 +19,7 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
 from cluster import SKIP, Cluster, until  # noqa: E402
+from ports import free_port  # noqa: E402
 
 DEPLOY = os.path.join(ROOT, "deploy")
 FAKE = os.path.join(os.environ.get("DOVE_BUILD_DIR", "build/release"), "src/libdevices.nvml_fake.so")
@@ -42,12 +42,6 @@ for step in $(seq 1 600); do
   sleep 0.5
 done
 """
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def fetch(url):

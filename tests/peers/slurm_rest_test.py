@@ -7,13 +7,13 @@ Skips where Slurm or slurmrestd (tools/setup peers, as root) is missing.
 """
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import unittest
 
 import slurm_adapter_test
 from cluster import SKIP, until
+from ports import free_port
 from slurm_lab import SlurmLab, available
 
 JWT = "/usr/lib/x86_64-linux-gnu/slurm-wlm/auth_jwt.so"
@@ -37,8 +37,7 @@ class RestLab(SlurmLab):
             os.mkdir(self.folder + "/rest")
             shutil.chown(self.folder + "/rest", "nobody")
             self.socket = self.folder + "/rest/socket"
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self.port = free.getsockname()[1]
+            self.port = free_port()
             self.start_rest(f"unix:{self.socket}")
             if os.path.exists(JWT):
                 self.start_rest(f"127.0.0.1:{self.port}", SLURM_JWT="daemon")
