@@ -133,10 +133,25 @@ srun -n1 srun -n2 -N2 bash -c 'echo D $WORLD_SIZE $RANK'
             most = max(most, now)
         return most
 
-    ONE = "bash -c 'echo $EPOCHREALTIME + $CUDA_VISIBLE_DEVICES; sleep 0.4; echo $EPOCHREALTIME -'"
+    def loop(self, steps, options, at_once):
+        """A script of so many steps, of which each goes on once `at_once` of them run: they take a number, and wait for the
+        last of their group."""
+        return f"""\
+export MET={self.cluster.folder}/{self._testMethodName}
+mkdir $MET
+for i in $(seq {steps}); do
+  srun -n1 {options} bash -c '
+    echo $EPOCHREALTIME + $CUDA_VISIBLE_DEVICES
+    n=1; until mkdir $MET/$n 2>/dev/null; do n=$((n + 1)); done
+    last=$(((n + {at_once} - 1) / {at_once} * {at_once}))
+    for i in $(seq 400); do [ -d $MET/$last ] && break; sleep 0.05; done
+    echo $EPOCHREALTIME -' &
+done
+wait
+"""
 
     def test_exclusive_steps_wait_for_room(self):
-        loop = f"for i in $(seq 8); do srun -n1 --exclusive {self.ONE} & done; wait\n"
+        loop = self.loop(8, "--exclusive", 2)
         said = self.batch(loop, "-N2", "--ntasks-per-node=1", "-c1")
         self.assertEqual(self.running_at_once(said), 2, said)
         self.assertEqual(said.count(" +"), 8, said)
@@ -144,16 +159,21 @@ srun -n1 srun -n2 -N2 bash -c 'echo D $WORLD_SIZE $RANK'
         self.assertIn("Step created for job", said)
 
     def test_steps_get_gpus_of_their_own(self):
-        loop = f"for i in $(seq 6); do srun -n1 -Q --exact --gpus=1 {self.ONE} & done; wait\n"
+        loop = self.loop(6, "-Q --exact --gpus=1", 2)
         said = self.batch(loop, "-N1", "-n4", "--gpus-per-node=2")
         self.assertEqual(self.running_at_once(said), 2, said)
         self.assertEqual((said.count("+ 0"), said.count("+ 1")), (3, 3), said)
 
     def test_overlapping_steps_do_not_wait(self):
-        loop = f"for i in $(seq 4); do srun -n1 --overlap --gpus=1 {self.ONE} & done; wait\n"
+        loop = self.loop(4, "--overlap --gpus=1", 4)
         said = self.batch(loop, "-N1", "-n1", "--gpus-per-node=1")
         self.assertEqual(self.running_at_once(said), 4, said)
-        said = self.batch("srun -n1 --exclusive sleep 2 & sleep 0.5; srun -n1 --exclusive -I true; echo rc=$?; wait\n", "-n1")
+        said = self.batch(f"""\
+cd {self.cluster.folder}
+srun -n1 --exclusive bash -c 'touch first; until [ -e go ]; do sleep 0.05; done' &
+until [ -e first ]; do sleep 0.05; done
+srun -n1 --exclusive -I true; echo rc=$?; touch go; wait
+""", "-n1")
         self.assertIn("rc=1", said)
 
     def test_many_steps(self):
