@@ -6,6 +6,7 @@
 
 #include "codec/quantity.h"
 #include "slurm/drains.h"
+#include "slurm/fence_cores.h"
 #include "telemetry/log.h"
 
 namespace dove::slurm {
@@ -330,6 +331,9 @@ DevicesOfNodes Adapter::kept() const {
       if (is_fenced || has_lost_fence) all[one.key.node].insert(device);
     }
   }
+  // Work of ours may run on a fence's core alone.
+  FenceCores cores = lend_fence_cores(observed_, *wanted_, options_.cluster);
+  for (auto& [node, devices] : cores.in_use) all[node].merge(devices);
   return all;
 }
 

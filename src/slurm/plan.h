@@ -30,7 +30,7 @@ struct PlaceholderKey {
 // What the ledger wants held in Slurm.
 struct Wanted {
   PlaceholderKey key;
-  std::vector<int> cores;  // as many; which ones is Slurm's choice
+  std::vector<int> cores;  // as the ledger has them; which ones is Slurm's choice
   std::vector<int> devices;
   std::int64_t memory_bytes = 0;
   std::int64_t until_s = 0;  // since 1970 UTC; 0: no end
@@ -103,6 +103,8 @@ bool is_fence(const JobSeen& job, const std::string& cluster);
 // What the placeholders hold that Slurm has.
 using DevicesOfPlaceholders = std::map<PlaceholderKey, std::set<int>>;
 DevicesOfPlaceholders devices_of_placeholders(const Observed& observed, const std::string& cluster);
+using CoresOfPlaceholders = std::map<PlaceholderKey, std::set<int>>;
+CoresOfPlaceholders cores_of_placeholders(const Observed& observed, const std::string& cluster);
 
 // Those in which something was begun, or was about to be.
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster);

@@ -21,7 +21,7 @@ std::string_view without_comment(std::string_view line) {
 }
 
 // Words at white space outside quotes; the quotes are taken off.
-std::vector<std::string> words_of(std::string_view line) {
+std::vector<std::string> words_in(std::string_view line) {
   std::vector<std::string> words;
   std::string word;
   bool quoted = false;
@@ -44,7 +44,7 @@ std::vector<std::string> words_of(std::string_view line) {
 
 ConfLine line_of(const std::string& file, int number, std::string_view text) {
   ConfLine line{file, number, {}};
-  const std::vector<std::string> words = words_of(text);
+  const std::vector<std::string> words = words_in(text);
   if (words.size() >= 2 && same_word(words[0], "include")) {
     line.pairs.push_back({"Include", words[1], true});
     return line;

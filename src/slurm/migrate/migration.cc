@@ -20,7 +20,7 @@ constexpr const char kComment[] =
     "# Made by `dove migrate slurm`; its report says what was carried over. Look through it, then\n"
     "# `dove diff -f FILE` and `dove apply -f FILE`.\n";
 
-std::int64_t number_of(std::string_view text, std::int64_t least, std::int64_t most) {
+std::int64_t number_in(std::string_view text, std::int64_t least, std::int64_t most) {
   std::int64_t value = -1;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value < least ? -1 : std::min(value, most);
@@ -130,10 +130,10 @@ class Conf {
     const std::string name = lower(pair.name);
     weights_.read(name, pair.value, report_);
     if (name == "maxarraysize") {
-      const std::int64_t most = number_of(pair.value, 2, 100'001);
+      const std::int64_t most = number_in(pair.value, 2, 100'001);
       if (most > 0) cluster.number("array_max", most - 1);
     } else if (name == "maxjobcount") {
-      const std::int64_t most = number_of(pair.value, 1, 100'000'000);
+      const std::int64_t most = number_in(pair.value, 1, 100'000'000);
       if (most > 0) cluster.number("jobs_max", most);
     } else if (name == "prioritydecayhalflife") {
       const std::int64_t half_s = slurm_time_s(pair.value);
@@ -161,7 +161,7 @@ class Conf {
       std::size_t at = one.rfind(':');
       if (at == std::string::npos) at = one.rfind('*');
       const std::int64_t count =
-          at == std::string::npos ? 1 : number_of(one.substr(at + 1), 0, 1'000'000'000);
+          at == std::string::npos ? 1 : number_in(one.substr(at + 1), 0, 1'000'000'000);
       if (count < 0) {
         report_.instead(Verdict::kApproximated, fmt::format("'{}' has no count", one));
         continue;
@@ -196,7 +196,7 @@ class Conf {
 
   static std::int64_t cpus_of(const ConfPair& pair) {
     if (!same_word(pair.name, "CPUs")) return 0;
-    return std::max<std::int64_t>(number_of(pair.value, 0, 65'536), 0);
+    return std::max<std::int64_t>(number_in(pair.value, 0, 65'536), 0);
   }
 
   // "gpu:h200:4", "gpu:4", "gpu".
@@ -206,7 +206,7 @@ class Conf {
     for (const std::string& one : split(pair.value)) {
       if (one.substr(0, one.find_first_of(":(")) != "gpu") continue;
       const std::string counted = one.substr(0, one.find('('));
-      const std::int64_t count = number_of(counted.substr(counted.rfind(':') + 1), 0, 1024);
+      const std::int64_t count = number_in(counted.substr(counted.rfind(':') + 1), 0, 1024);
       gpus += count < 0 ? 1 : count;
     }
     return gpus;
@@ -217,10 +217,10 @@ class Conf {
     if (name == "features" || name == "feature") {
       node.add("features", split(pair.value));
     } else if (name == "corespeccount") {
-      const std::int64_t cores = number_of(pair.value, 1, 65'536);
+      const std::int64_t cores = number_in(pair.value, 1, 65'536);
       if (cores > 0) node.number("cores_reserved", cores);
     } else if (name == "memspeclimit") {
-      const std::int64_t megabytes = number_of(pair.value, 1, 1 << 30);
+      const std::int64_t megabytes = number_in(pair.value, 1, 1 << 30);
       if (megabytes > 0) node.number("memory_reserved_bytes", megabytes << 20);
     } else if (name == "state" && begins_with_any(pair.value, {"DOWN", "DRAIN", "FAIL"})) {
       node.flag("drained", true);
@@ -237,7 +237,7 @@ class Conf {
       if (kind == "gpu" || kind == "mps" || kind == "shard") continue;
       const std::size_t at = one.rfind(':');
       const std::int64_t count =
-          at == std::string::npos ? 1 : number_of(one.substr(at + 1), 0, 1'000'000'000);
+          at == std::string::npos ? 1 : number_in(one.substr(at + 1), 0, 1'000'000'000);
       if (count > 0) node.amount("countables", kind, count);
     }
   }

@@ -31,7 +31,7 @@ bool is_plain(std::string_view text) {
 }
 
 // A JSON string is a YAML double-quoted scalar.
-std::string quoted(std::string_view text) {
+std::string yaml_text(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   std::string out;
   telemetry::append_json_string(out, text);
@@ -41,7 +41,7 @@ std::string quoted(std::string_view text) {
 std::string map_text(const std::map<std::string, std::int64_t>& map) {
   std::string text;
   for (const auto& [name, value] : map) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", quoted(name), value);
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", yaml_text(name), value);
   }
   return "{" + text + "}";
 }
@@ -114,7 +114,7 @@ std::vector<std::string> read_tres(std::string_view text, Amounts& amounts) {
 }
 
 void Object::text(const std::string& field, std::string_view value) {
-  scalars_[field] = quoted(value);
+  scalars_[field] = yaml_text(value);
 }
 void Object::number(const std::string& field, std::int64_t value) {
   scalars_[field] = std::to_string(value);
@@ -154,13 +154,13 @@ std::string Objects::yaml(std::string_view comment) const {
       if (!first) text += "---\n";
       first = false;
       text += fmt::format("kind: {}\n", kind);
-      if (!key.second.empty()) text += fmt::format("name: {}\n", quoted(key.second));
+      if (!key.second.empty()) text += fmt::format("name: {}\n", yaml_text(key.second));
       for (const auto& [field, value] : object.scalars_) {
         text += fmt::format("{}: {}\n", field, value);
       }
       for (const auto& [field, list] : object.lists_) {
         std::vector<std::string> entries;
-        for (const std::string& entry : list) entries.push_back(quoted(entry));
+        for (const std::string& entry : list) entries.push_back(yaml_text(entry));
         text += fmt::format("{}: [{}]\n", field, fmt::join(entries, ", "));
       }
       for (const auto& [field, map] : object.maps_) {
