@@ -38,6 +38,7 @@ cli::CommandSpec explore_spec() {
       {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
       {"controllers", 0, "COUNT", "that share a log and take over from each other (1)", false},
       {"shared", 0, "COUNT", "nodes that a simulated Slurm schedules, too (0)", false},
+      {"threads", 0, "COUNT", "hardware threads of each core: 1, 2, 4 or 8 (1)", false},
       {"outage", 0, "HOURS", "no fault but one: no controller for this long (0)", false},
       {"check-every", 0, "BATCHES", "check all node accounting this often (64)", false}};
   return spec;
@@ -124,6 +125,7 @@ int run_explore(const cli::Invocation& invocation) {
                         read<std::int64_t>(invocation, "faults", 0, options.faults_percent) &&
                         read<std::int32_t>(invocation, "controllers", 1, options.controllers) &&
                         read<std::int32_t>(invocation, "shared", 0, options.shared_nodes) &&
+                        read<std::int32_t>(invocation, "threads", 1, options.threads_per_core) &&
                         read<std::int64_t>(invocation, "outage", 0, outage_h) &&
                         read<std::uint64_t>(invocation, "check-every", 1, options.check_every);
   if (!readable) return cli::kExitUsage;
@@ -131,6 +133,11 @@ int run_explore(const cli::Invocation& invocation) {
   if (options.controllers > 1 && outage_h > 0) {
     fmt::print(stderr,
                "dove sim explore: --outage is about one controller: leave --controllers out\n");
+    return cli::kExitUsage;
+  }
+  if (options.threads_per_core > 8 || options.cores_per_node % options.threads_per_core != 0) {
+    fmt::print(stderr, "dove sim explore: --threads: {} is none of 1, 2, 4 and 8\n",
+               options.threads_per_core);
     return cli::kExitUsage;
   }
   options.policies = &policies::standard_policies();

@@ -6,6 +6,7 @@
 #include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/cores.h"
+#include "core/state/executors/core_numbers.h"
 
 namespace dove::core {
 namespace {
@@ -114,7 +115,8 @@ Granted allocate_request(FreeBooks& books, const Request& request, std::int32_t 
       taken.beside = even_demands(*books.inventory, books.cores);
     }
     // From the NUMA nodes of the devices, in proportion, and only then from others.
-    granted.cores = choose_cores(*books.inventory, books.cores, request.cores, taken.beside);
+    granted.cores = choose_cores(*books.inventory, books.cores, request.cores, taken.beside,
+                                 books.whole_cores ? Threads::kTogether : Threads::kAnywhere);
     books.cores -= granted.cores;
   }
   books.memory_bytes -= request.memory_bytes;
@@ -127,6 +129,38 @@ Granted allocate_request(FreeBooks& books, const Request& request, std::int32_t 
   return granted;
 }
 
+void grant_whole_cores(FreeBooks& books, Placement& placement) {
+  const auto all_threads = [&](const CoreSet& cores) {
+    return threads_of(*books.inventory, core_numbers(*books.inventory, cores));
+  };
+  const CoreSet beside = all_threads(placement.cores) & books.cores;
+  if (beside.empty()) return;
+  for (TaskGrant& task : placement.tasks) task.cores |= all_threads(task.cores) & beside;
+  placement.cores |= beside;
+  books.cores -= beside;
+}
+
+void grant_rest(FreeBooks& books, Placement& placement) {
+  // All that is left of the node goes to the job, which then sees every core and device, as
+  // `--exclusive` in Slurm. Sliced devices stay out: a slice is what was asked for.
+  std::vector<DeviceGrant> rest;
+  for (std::size_t i = 0; i < books.devices.free_milli.size(); ++i) {
+    std::int32_t& milli = books.devices.free_milli[i];
+    if (milli <= 0 || is_sliced(books.devices.slots_taken, i)) continue;
+    rest.push_back({static_cast<std::int32_t>(i), milli, {}});
+    milli = 0;
+  }
+  for (TaskGrant& task : placement.tasks) {
+    task.cores |= books.cores;
+    add_devices(task.devices, rest);
+  }
+  placement.cores |= books.cores;
+  add_devices(placement.devices, rest);
+  placement.memory_bytes += books.memory_bytes;
+  books.cores.clear();
+  books.memory_bytes = 0;
+}
+
 }  // namespace
 
 FreeBooks::FreeBooks(const FreeView& free)
@@ -135,17 +169,19 @@ FreeBooks::FreeBooks(const FreeView& free)
       devices{{free.devices_milli.begin(), free.devices_milli.end()},
               {free.slots_taken.begin(), free.slots_taken.end()}},
       memory_bytes(free.memory_bytes),
-      countables(*free.countables) {}
+      countables(*free.countables),
+      whole_cores(free.whole_cores) {}
 
 FreeBooks::FreeBooks(const Node& node) : FreeBooks(view_of(node)) {}
 
 FreeView FreeBooks::view() const {
-  return {inventory, &cores, devices.free_milli, devices.slots_taken, memory_bytes, &countables};
+  return {inventory,    &cores,      devices.free_milli, devices.slots_taken,
+          memory_bytes, &countables, whole_cores};
 }
 
 FreeView view_of(const Node& node) {
-  return {node.inventory.get(), &node.cores_free,       node.device_free_milli,
-          node.slots_taken,     node.memory_free_bytes, &node.countables_free};
+  return {node.inventory.get(),   &node.cores_free,      node.device_free_milli, node.slots_taken,
+          node.memory_free_bytes, &node.countables_free, gives_whole_cores(node)};
 }
 
 std::int32_t capacity(const FreeView& free, const TaskGroup& group, const PlacementPolicy& policy,
@@ -204,25 +240,12 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
   }
 }
 
-void grant_rest(FreeBooks& books, Placement& placement) {
-  // All that is left of the node goes to the job, which then sees every core and device, as
-  // `--exclusive` in Slurm. Sliced devices stay out: a slice is what was asked for.
-  std::vector<DeviceGrant> rest;
-  for (std::size_t i = 0; i < books.devices.free_milli.size(); ++i) {
-    std::int32_t& milli = books.devices.free_milli[i];
-    if (milli <= 0 || is_sliced(books.devices.slots_taken, i)) continue;
-    rest.push_back({static_cast<std::int32_t>(i), milli, {}});
-    milli = 0;
+void grant_along(FreeBooks& books, bool exclusive, Placement& placement) {
+  if (exclusive) {
+    grant_rest(books, placement);
+  } else if (books.whole_cores) {
+    grant_whole_cores(books, placement);
   }
-  for (TaskGrant& task : placement.tasks) {
-    task.cores |= books.cores;
-    add_devices(task.devices, rest);
-  }
-  placement.cores |= books.cores;
-  add_devices(placement.devices, rest);
-  placement.memory_bytes += books.memory_bytes;
-  books.cores.clear();
-  books.memory_bytes = 0;
 }
 
 }  // namespace dove::core

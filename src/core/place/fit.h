@@ -19,6 +19,8 @@ struct FreeView {
   std::span<const SlotSet> slots_taken;
   std::int64_t memory_bytes = 0;
   const std::vector<Countable>* countables = nullptr;
+  bool whole_cores =
+      false;  // it is shared with a scheduler that gives cores with all their threads
 
   DeviceView devices() const { return {*inventory, devices_milli, slots_taken, *cores}; }
 };
@@ -30,6 +32,7 @@ struct FreeBooks {
   DeviceBooks devices;
   std::int64_t memory_bytes = 0;
   std::vector<Countable> countables;
+  bool whole_cores = false;
 
   explicit FreeBooks(const FreeView& free);
   explicit FreeBooks(const Node& node);
@@ -50,8 +53,10 @@ NodeNeeds needs_of(const TaskGroup& group, std::int32_t tasks);
 void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, Rank first_rank,
            std::int32_t tasks, const PlacementPolicy& policy, Placement& placement);
 
-// Adds all that is left of the node to the placement, seen by all its tasks; but for what is left
-// of devices that are sliced.
-void grant_rest(FreeBooks& books, Placement& placement);
+// Adds what goes along with what was granted, when all groups have theirs. For an exclusive job
+// that is all that is left of the node, seen by all its tasks, but for what is left of devices that
+// are sliced; where cores are given whole, the free threads of the placement's cores, each to the
+// tasks that are on its core.
+void grant_along(FreeBooks& books, bool exclusive, Placement& placement);
 
 }  // namespace dove::core

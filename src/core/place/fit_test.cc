@@ -58,10 +58,55 @@ TEST_F(FitTest, AnExclusiveJobGetsTheRestToo) {
   FreeBooks books(cluster.node(1));
   Placement placement;
   grant(books, tasks_of({.cores = 1, .gpus = 1}), 0, 0, 1, first_fit, placement);
-  grant_rest(books, placement);
+  grant_along(books, true, placement);
   EXPECT_EQ(placement.cores.size(), 8u);
   EXPECT_EQ(placement.devices.size(), 4u);
   EXPECT_EQ(placement.memory_bytes, 100);
+}
+
+class WholeCoresTest : public testing::Test {
+ protected:
+  WholeCoresTest() : books_(cluster_.node(1)) {
+    inventory_ = *cluster_.node(1).inventory;
+    inventory_.thread_order = {0, 4, 1, 5, 2, 6, 3, 7};
+    inventory_.threads_per_core = 2;
+    books_.inventory = &inventory_;
+    books_.whole_cores = true;
+  }
+
+  Placement granted(const TaskGroup& group, std::int32_t tasks) {
+    Placement placement;
+    grant(books_, group, 0, 0, tasks, first_fit_, placement);
+    grant_along(books_, false, placement);
+    return placement;
+  }
+
+  TestCluster cluster_{1, {.cores = 8, .gpus = 4, .memory_bytes = 100}};
+  FirstFit first_fit_;
+  Inventory inventory_;
+  FreeBooks books_;
+};
+
+TEST_F(WholeCoresTest, ThreadsOfACoreGoTogetherAndNoneIsLeftOver) {
+  const Placement first = granted(tasks_of({.cores = 3}), 1);
+  EXPECT_EQ(first.cores, (CoreSet{0, 1, 4, 5}));
+  EXPECT_EQ(first.tasks[0].cores, first.cores) << "the thread beside is its task's";
+  const Placement second = granted(tasks_of({.cores = 1}), 1);
+  EXPECT_EQ(second.cores, (CoreSet{2, 6}));
+  EXPECT_EQ(books_.cores, (CoreSet{3, 7}));
+}
+
+TEST_F(WholeCoresTest, TasksOfOneJobShareACore) {
+  const Placement placement = granted(tasks_of({.cores = 1, .tasks = 8}), 8);
+  EXPECT_EQ(placement.cores.size(), 8u);
+  EXPECT_EQ(placement.tasks[0].cores, (CoreSet{0}));
+  EXPECT_EQ(placement.tasks[1].cores, (CoreSet{4}));
+}
+
+TEST_F(WholeCoresTest, AThreadThatIsNotThereIsNotGiven) {
+  books_.cores -= CoreSet{0, 6};
+  EXPECT_EQ(granted(tasks_of({.cores = 3}), 1).cores, (CoreSet{1, 2, 4, 5}));
+  EXPECT_EQ(books_.cores, (CoreSet{3, 7}));
 }
 
 TEST_F(FitTest, NeedsAreSumsOfTasksAndNode) {

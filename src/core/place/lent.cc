@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/state/cores.h"
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "model/standing_fence.h"
@@ -85,7 +86,11 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
   std::int64_t cores = free_cores - fences * kFence_cores * threads;
   if (lendable->cores >= 0) cores = std::min(cores, lendable->cores - held.cores);
   cores = std::max<std::int64_t>(cores, 0);
-  if (cores < free_cores) books.cores = books.cores.first(static_cast<std::size_t>(cores));
+  if (books.whole_cores) cores -= cores % threads;
+  if (cores < free_cores) {
+    books.cores = first_cores(*books.inventory, books.cores, static_cast<std::size_t>(cores),
+                              books.whole_cores ? Threads::kTogether : Threads::kAnywhere);
+  }
   books.memory_bytes = std::max<std::int64_t>(books.memory_bytes - fences * kFence_memory_bytes, 0);
   if (lendable->memory_bytes >= 0) {
     books.memory_bytes = std::min(

@@ -370,7 +370,7 @@ std::vector<Placement> Search::finish() {
   std::vector<Placement> placements;
   placements.reserve(places_.size());
   for (Place& place : places_) {
-    if (spec_.exclusive) grant_rest(place.books, place.placement);
+    grant_along(place.books, spec_.exclusive, place.placement);
     placements.push_back(std::move(place.placement));
     std::vector<TaskGrant>& tasks = placements.back().tasks;
     std::sort(tasks.begin(), tasks.end(),

@@ -400,7 +400,7 @@ Planned Planner::placed(const Query& query, std::vector<Fit>& fits) {
     placement.node = fit.node;
     placement.node_rank = static_cast<std::int32_t>(planned.placements.size()) - 1;
     grant(books, group, 0, rank, query.even.tasks, policy_, placement);
-    if (query.spec.exclusive) grant_rest(books, placement);
+    grant_along(books, query.spec.exclusive, placement);
     rank += static_cast<Rank>(query.even.tasks);
   }
   return planned;

@@ -4,6 +4,7 @@
 
 #include "core/state/amount.h"
 #include "core/state/cores.h"
+#include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 #include "core/state/holders/holders.h"
@@ -156,7 +157,10 @@ CoreSet usable_cores(const Node& node) {
   for (const NumaNode& numa : node.inventory->numa) cores |= numa.cores;
   // The first cores are the system's: interrupts and daemons run there by default.
   if (node.declared.cores_reserved > 0) {
-    cores -= cores.first(static_cast<std::size_t>(node.declared.cores_reserved));
+    const CoreSet reserved = cores.first(static_cast<std::size_t>(node.declared.cores_reserved));
+    cores -= gives_whole_cores(node)
+                 ? threads_of(*node.inventory, core_numbers(*node.inventory, reserved))
+                 : reserved;
   }
   return cores;
 }

@@ -11,9 +11,51 @@ std::int32_t count_on(const NumaNode& numa, const CoreSet& free) {
   return static_cast<std::int32_t>(numa.cores.size_with(free));
 }
 
-CoreSet first_of(const NumaNode& numa, const CoreSet& free, std::int32_t count) {
-  return (numa.cores & free).first(static_cast<std::size_t>(count));
+// Cores of which only some threads are free first, in their order: the others of them are in the
+// same placement, as each other one has whole cores.
+CoreSet first_together(const Inventory& inventory, const CoreSet& free, std::size_t count) {
+  const std::vector<std::int32_t>& order = inventory.thread_order;
+  const auto each = static_cast<std::size_t>(inventory.threads_per_core);
+  CoreSet taken;
+  for (const bool whole : {false, true}) {
+    for (std::size_t core = 0; core + each <= order.size() && taken.size() < count; core += each) {
+      const CoreSet threads =
+          free & CoreSet(std::vector(order.begin() + static_cast<std::ptrdiff_t>(core),
+                                     order.begin() + static_cast<std::ptrdiff_t>(core + each)));
+      if ((threads.size() == each) != whole) continue;
+      taken |= threads.first(std::min(threads.size(), count - taken.size()));
+    }
+  }
+  // CPUs that the order does not name.
+  if (taken.size() < count) {
+    CoreSet rest = free;
+    rest -= taken;
+    taken |= rest.first(count - taken.size());
+  }
+  return taken;
 }
+
+// `count` of the free cores on NUMA nodes: the lowest ids, so that every run chooses the same and
+// the kernel gets contiguous ranges.
+class Pick {
+ public:
+  Pick(const Inventory& inventory, const CoreSet& free, Threads threads)
+      : inventory_(inventory), free_(free), threads_(threads) {}
+
+  CoreSet anywhere(std::int32_t count) const { return first(free_, count); }
+  CoreSet on(std::size_t numa, std::int32_t count) const {
+    return first(inventory_.numa[numa].cores & free_, count);
+  }
+
+ private:
+  CoreSet first(const CoreSet& among, std::int32_t count) const {
+    return first_cores(inventory_, among, static_cast<std::size_t>(count), threads_);
+  }
+
+  const Inventory& inventory_;
+  const CoreSet& free_;
+  const Threads threads_;
+};
 
 // The demand that gets the next core: one that has none yet, else the one with the fewest for its
 // devices; null when none has a free core left.
@@ -120,22 +162,29 @@ CoreCounts count_cores(const Inventory& inventory, const CoreSet& free) {
   return counts;
 }
 
+CoreSet first_cores(const Inventory& inventory, const CoreSet& free, std::size_t count,
+                    Threads threads) {
+  const bool together = threads == Threads::kTogether && !inventory.thread_order.empty();
+  return together ? first_together(inventory, free, count) : free.first(count);
+}
+
 CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
-                     NumaDemands& demands) {
+                     NumaDemands& demands, Threads threads) {
   if (count <= 0) return {};
+  const Pick pick(inventory, free, threads);
   // One NUMA node, or one that has all the cores: no dealing. That is nearly every call of a large
   // cluster.
   if (inventory.numa.size() == 1) {
     CHECK(static_cast<std::size_t>(count) <= free.size(), "capacity promised these cores");
     if (!demands.empty()) demands.front().cores += count;
-    return free.first(static_cast<std::size_t>(count));
+    return pick.anywhere(count);
   }
   // All devices on one NUMA node with enough cores.
   if (demands.size() == 1) {
-    const NumaNode& numa = inventory.numa[static_cast<std::size_t>(demands.front().numa_node)];
-    if (count_on(numa, free) >= count) {
+    const auto numa = static_cast<std::size_t>(demands.front().numa_node);
+    if (count_on(inventory.numa[numa], free) >= count) {
       demands.front().cores += count;
-      return first_of(numa, free, count);
+      return pick.on(numa, count);
     }
   }
   CoreCounts left = count_cores(inventory, free);
@@ -143,7 +192,7 @@ CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32
   if (demands.empty()) {
     const std::size_t numa = next_anywhere(left, count);
     if (numa < left.size() && left[numa] >= count) {
-      return first_of(inventory.numa[numa], free, count);
+      return pick.on(numa, count);
     }
   }
   CoreCounts taken_on(left.size(), 0);
@@ -167,9 +216,8 @@ CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32
     missing -= some;
   }
   CoreSet taken;
-  // The lowest ids of each: the same choice on every run, and contiguous ranges for the kernel.
   for (std::size_t i = 0; i < taken_on.size(); ++i) {
-    if (taken_on[i] > 0) taken |= first_of(inventory.numa[i], free, taken_on[i]);
+    if (taken_on[i] > 0) taken |= pick.on(i, taken_on[i]);
   }
   return taken;
 }

@@ -4,6 +4,9 @@
 // of these is active in the job (GPUDirect Storage needs that), and the others beside the devices
 // in their proportion; what these NUMA nodes cannot give, and cores without devices, come from the
 // tightest NUMA node that holds them all, else from the emptiest first.
+//
+// A node may be shared with a scheduler that gives whole cores, where ours are a core's threads:
+// then the threads of one core go together as far as they can.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +35,15 @@ NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant
 // all of them.
 NumaDemands even_demands(const Inventory& inventory, const CoreSet& free);
 
+enum class Threads : bool { kAnywhere, kTogether };
+
 // `count` of the free cores; adds them to `demands`. REQUIRES: 0 <= count <= free.size().
 CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
-                     NumaDemands& demands);
+                     NumaDemands& demands, Threads threads = Threads::kAnywhere);
+
+// The first `count` of the free cores. REQUIRES: 0 <= count <= free.size().
+CoreSet first_cores(const Inventory& inventory, const CoreSet& free, std::size_t count,
+                    Threads threads);
 
 // How many of the free cores each NUMA node has.
 CoreCounts count_cores(const Inventory& inventory, const CoreSet& free);

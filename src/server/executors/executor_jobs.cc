@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codec/json.h"
+#include "core/state/executors/core_numbers.h"
 #include "core/state/executors/linux_user.h"
 #include "model/rendezvous.h"
 #include "text/hostlist.h"
@@ -243,7 +244,7 @@ Json work_json(const core::State& state, const listener::Blobs::Found& blobs,
               {"stop_signal", 15},
               {"grace_s", whole_seconds(spec.kill_grace)},
               {"tasks", std::move(tasks)},
-              {"cores", work.placement->cores.size()},
+              {"cores", core::core_numbers(*work.node->inventory, work.placement->cores).size()},
               {"user", core::linux_user_of(state, spec.user, RunAs::kSubmitter)},
               {"name", spec.name}};
   const bool saves = work.stops && attempt.stop_reason == StopReason::kPreempted;

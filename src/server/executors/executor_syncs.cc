@@ -29,9 +29,7 @@ Json wanted_json(const core::State& state, const std::string& executor,
                  const core::WantedPlaceholder& one) {
   const JobSpec& spec = *state.find_job(one.job)->spec;
   const bool runs = spec.executor == executor;
-  // What it runs asks for its cores; ours has threads, of which it can only hold whole cores.
-  const CoreSet& granted = one.placement->cores;
-  const CoreSet cores = runs ? granted : core::core_numbers(*one.node->inventory, granted);
+  const CoreSet cores = core::core_numbers(*one.node->inventory, one.placement->cores);
   Json object{{"job", one.job.value},
               {"attempt", one.attempt},
               {"node", one.node->name},

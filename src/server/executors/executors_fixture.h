@@ -17,11 +17,19 @@ class ExecutorsTest : public WithApi {
     const Answer declared = live.call("PUT", "/v1/objects/executor/slurm",
                                       {{"service_account", "slurm-1"}, {"nodes", {"n[1-2]"}}});
     ASSERT_LT(declared.status, 300) << declared.response.body;
-    Inventory inventory = controller::small_inventory();
-    inventory.devices.resize(2);
-    agent.also_said["inventory"] = codec::inventory_json(inventory);
+    agent.also_said["inventory"] = codec::inventory_json(inventory());
     agent.connect();
     EXPECT_EQ(sync(said()).status, 200);
+  }
+  virtual Inventory inventory() const {
+    Inventory made = controller::small_inventory();
+    made.devices.resize(2);
+    return made;
+  }
+  static Inventory with_two_threads_each(Inventory made) {
+    made.thread_order = {0, 2, 1, 3};
+    made.threads_per_core = 2;
+    return made;
   }
   Json said(Json more = Json::object()) {
     more.update(Json{{"incarnation", incarnation}, {"number", ++number}, {"seen", seen}});

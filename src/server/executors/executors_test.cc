@@ -199,6 +199,26 @@ TEST_F(ExecutorsTest, TasksArePinnedToTheCoresThatItsPlaceholderHolds) {
   EXPECT_EQ(attempt_of(job).at("placements").at(0).at("cores"), Json::array({3}));
 }
 
+class ThreadsTest : public ExecutorsTest {
+  Inventory inventory() const override { return with_two_threads_each(ExecutorsTest::inventory()); }
+};
+
+TEST_F(ThreadsTest, AJobGetsWholeCoresAsItsPlaceholder) {
+  sync(said());
+  const std::uint64_t job = live.submit(small_job_body());
+  EXPECT_EQ(agent.wait_line("launch").at("placement").at("cores"), Json::array({0, 2}));
+  EXPECT_EQ(node().at("cores_free"), 2);
+  agent.tell("prepared", job, 1);
+  const Answer answer = sync(said());
+  EXPECT_EQ(answer.body.at("wanted").at(0).at("cores"), Json::array({0})) << "as Slurm counts";
+  Json confirmed = holding(job, "confirmed");
+  confirmed["placeholders"][0]["cores"] = {1};
+  sync(said(confirmed));
+  const Json start = agent.wait_line("start");
+  EXPECT_EQ(start.at("placement").at("tasks").at(0).at("cores"), Json::array({1, 3}));
+  EXPECT_EQ(node().at("cores_free"), 2);
+}
+
 TEST_F(ExecutorsTest, ACallIsAnsweredWhenSomethingElseIsWanted) {
   sync(said());
   std::optional<Json> answer;

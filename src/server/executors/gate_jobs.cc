@@ -114,6 +114,7 @@ struct Round {
   CallPtr call;
   Executor executor;
   Said said;
+  std::int32_t threads = 1;  // of each core that a job asks for
   std::map<std::string, JobId> taken;
   std::map<std::string, std::string> refused;
   std::size_t pending = 1;            // the call itself
@@ -198,7 +199,8 @@ bool has_ended(const core::State& state, JobId id) {
 
 void submit(const RoundPtr& round, const WaitingJob& job, JobId after = {}) {
   Context& context = round->context;
-  Result<codec::Submission> made = submission_of(context.state(), round->executor, job);
+  Result<codec::Submission> made =
+      submission_of(context.state(), round->executor, job, round->threads);
   if (!made.ok()) {
     round->refused[job.id] = made.error().message;
     return;
@@ -307,8 +309,9 @@ void sync_waiting_jobs(Context& context, CallPtr call) {
       context.syncs.begin_waiting((*executor)->name, said.incarnation, said.number);
   if (!begun.ok()) return call->fail(begun.error());
   std::map<std::string, std::string> refused = std::move(said.not_understood);
-  take(std::make_shared<Round>(
-      Round{context, std::move(call), **executor, std::move(said), {}, std::move(refused)}));
+  const std::int32_t threads = threads_of_cores(context.state(), (*executor)->name);
+  take(std::make_shared<Round>(Round{
+      context, std::move(call), **executor, std::move(said), threads, {}, std::move(refused)}));
 }
 
 }  // namespace dove::server

@@ -178,6 +178,19 @@ TEST_F(GateJobsTest, WhoMaySayIt) {
   EXPECT_EQ(take("77").code(), "not_its_account");
 }
 
+class GateThreadsTest : public GateJobsTest {
+  Inventory inventory() const override { return with_two_threads_each(ExecutorsTest::inventory()); }
+};
+
+TEST_F(GateThreadsTest, ACoreIsTakenWithAllOfItsThreads) {
+  const Json taken = first(take("77", {{"cores", 2}}));
+  const Json shown = live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body;
+  EXPECT_EQ(shown.at("attempts").at(0).at("placements").at(0).at("cores"),
+            Json::array({0, 1, 2, 3}));
+  sync(said());
+  EXPECT_EQ(node().at("cores_free"), 0);
+}
+
 TEST_F(GateJobsTest, AJobThatIsNotUnderstoodIsRefusedAlone) {
   const Answer answer = tell({{"present", {{{"id", "77"}}, {{"id", "78"}}}},
                               {"jobs", {job("77", {{"nodes", 0}}), job("78", {{"hold", true}})}}});

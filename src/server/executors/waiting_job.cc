@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "core/state/executors/core_numbers.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/executors/kept_reservations.h"
 #include "core/state/executors/linux_user.h"
 #include "model/job_fields.h"
@@ -64,7 +68,7 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
 }
 
 Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
-                                        const WaitingJob& job) {
+                                        const WaitingJob& job, std::int32_t threads) {
   codec::Submission made;
   JobSpec& spec = made.spec;
   TRY_ASSIGN(spec.user, user_of(state, job.user));
@@ -82,7 +86,7 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   TaskGroup group;
   group.tasks = group.nodes_min = group.nodes_max = job.nodes;
   group.tasks_per_node = 1;
-  group.per_task.cores = job.cores;
+  group.per_task.cores = job.cores * threads;
   group.per_task.gpus = job.gpus;
   group.per_task.gpu_model = job.gpus > 0 ? job.gpu_model : "";
   group.per_task.memory_bytes = job.memory_bytes;
@@ -104,6 +108,16 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   spec.hold = job.hold;
   made.exec.command = {executor.name, job.id};
   return made;
+}
+
+std::int32_t threads_of_cores(const core::State& state, const std::string& executor) {
+  std::optional<std::int32_t> least;
+  for (const core::Node& node : state.nodes) {
+    if (node.inventory == nullptr || core::find_executor(node, executor) == nullptr) continue;
+    const std::int32_t here = core::threads_per_core(*node.inventory);
+    least = std::min(least.value_or(here), here);
+  }
+  return least.value_or(1);
 }
 
 }  // namespace dove::server

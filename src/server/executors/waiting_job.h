@@ -30,7 +30,7 @@ struct WaitingJob {
   std::string name;
   std::string partition;
   std::int32_t nodes = 1;
-  std::int32_t cores = 1;
+  std::int32_t cores = 1;  // with all of their threads
   std::int32_t gpus = 0;
   std::string gpu_model;
   std::int64_t memory_bytes = 0;
@@ -51,7 +51,11 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job);
 // Its user is the one of ours whose Linux user it is, its queue that of its QOS ("qos:NAME" in the
 // executor's queues) or of its account, its pool the one of its partition's name, where there are
 // such. kDenied: nobody of ours is that Linux user.
+// `threads`: of each core that it asks for, see threads_of_cores().
 Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
-                                        const WaitingJob& job);
+                                        const WaitingJob& job, std::int32_t threads);
+
+// How many cores of ours, at least, each core of the executor's nodes is. Linear in the nodes.
+std::int32_t threads_of_cores(const core::State& state, const std::string& executor);
 
 }  // namespace dove::server

@@ -59,6 +59,10 @@ Inventory inventory(const ExploreOptions& options) {
   numa.memory_bytes = made.memory_bytes;
   for (std::int32_t core = 0; core < options.cores_per_node; ++core) numa.cores.insert(core);
   made.numa.push_back(std::move(numa));
+  if (options.threads_per_core > 1) {
+    made.threads_per_core = options.threads_per_core;
+    made.thread_order = thread_order(options.cores_per_node, options.threads_per_core);
+  }
   for (std::int32_t gpu = 0; gpu < options.gpus_per_node; ++gpu) {
     Device device;
     device.model = "H100";
@@ -193,6 +197,7 @@ class Exploration {
     }
     made.gpus_per_node = options_.gpus_per_node;
     made.cores_per_node = options_.cores_per_node;
+    made.threads_per_core = options_.threads_per_core;
     made.faults_percent = options_.faults_percent;
     made.epoch_us = kBegin_us;
     made.user = "grace";

@@ -25,6 +25,7 @@ struct ExploreOptions {
   std::int32_t nodes = 100;
   std::int32_t gpus_per_node = 8;
   std::int32_t cores_per_node = 32;
+  std::int32_t threads_per_core = 1;  // cores_per_node counts threads
   std::int64_t jobs_per_day = 1000;
   std::int64_t faults_percent = 100;  // of the usual number; 0: none but the published failures
   std::uint64_t check_every = 64;     // batches between two checks of all books

@@ -13,7 +13,8 @@ namespace dove::sim {
 namespace {
 
 ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t faults = 300,
-                       std::int32_t shared_nodes = 0, std::int32_t controllers = 1) {
+                       std::int32_t shared_nodes = 0, std::int32_t controllers = 1,
+                       std::int32_t threads_per_core = 1) {
   // In memory where possible: agents write small files all the time.
   std::string directory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
   directory += "/explore-test.XXXXXX";
@@ -27,6 +28,7 @@ ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t f
   options.check_every = 1;
   options.shared_nodes = shared_nodes;
   options.controllers = controllers;
+  options.threads_per_core = threads_per_core;
   options.policies = &policies::standard_policies();
   options.directory = directory;
   store::MemoryStore log;
@@ -43,6 +45,19 @@ TEST(Explore, TheSameSeedGivesTheSameRun) {
   EXPECT_EQ(one.at_us, same.at_us);
   EXPECT_EQ(one.trace, same.trace);
   EXPECT_NE(one.fingerprint, explored(8, 2).fingerprint);
+}
+
+// Every other run with two threads for each core, which Slurm gives whole.
+TEST(Explore, NothingContradictsAnythingBesideSlurm) {
+  const Seeds seeds = seeds_for_test(4);
+  std::uint64_t placeholders = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    const std::int32_t threads = seed % 2 == 0 ? 1 : 2;
+    const ExploreReport report = explored(seed, 4, 300, 5, 1, threads);
+    EXPECT_EQ(report.failure, "") << "seed " << seed << "\n" << report.trace;
+    placeholders += report.placeholders;
+  }
+  EXPECT_GT(placeholders, 0u);
 }
 
 TEST(Explore, NothingContradictsAnythingUnderFaults) {

@@ -127,8 +127,9 @@ void Oracle::use_foreign(Foreign& foreign, const InUse& used, std::int32_t id,
   foreign[{task.node, id}] = task.foreign;
   const auto users = used.find(id);
   if (users == used.end() || users->second.empty()) return;
-  fail(fmt::format("foreign job {} starts on {} {} of node {}, which a task of job {} uses",
-                   task.foreign, what, id, task.node, users->second.begin()->first));
+  // Ours first: its records are what is shown.
+  fail(fmt::format("a task of job {} uses {} {} of node {}, which foreign job {} is given",
+                   users->second.begin()->first, what, id, task.node, task.foreign));
 }
 
 void Oracle::foreign_started(const TaskFacts& task) {

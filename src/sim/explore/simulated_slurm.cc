@@ -60,12 +60,22 @@ std::vector<int> devices_of(std::string_view gres) {
 
 }  // namespace
 
+std::vector<std::int32_t> thread_order(std::int32_t cpus, std::int32_t threads_per_core) {
+  std::vector<std::int32_t> order;
+  const std::int32_t cores = cpus / threads_per_core;
+  for (std::int32_t core = 0; core < cores; ++core) {
+    for (std::int32_t i = 0; i < threads_per_core; ++i) order.push_back(core + i * cores);
+  }
+  return order;
+}
+
 SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOptions options)
     : agenda_(agenda), oracle_(oracle), options_(std::move(options)), random_(options_.seed) {
   for (const std::string& name : options_.nodes) {
     slurm::NodeSeen& node = nodes_.emplace_back();
     node.name = name;
-    node.cores_per_socket = options_.cores_per_node;
+    node.cores_per_socket = options_.cores_per_node / options_.threads_per_core;
+    node.threads_per_core = options_.threads_per_core;
     for (int i = 0; i < options_.gpus_per_node; ++i) {
       node.device_types.push_back(fmt::format("g_{}", i));
     }
@@ -151,7 +161,20 @@ std::vector<int> SimulatedSlurm::free_on(const std::string& node) const {
 }
 
 std::vector<int> SimulatedSlurm::free_cores(const std::string& node) const {
-  return free_of(jobs_, node, &slurm::HeldOnNode::cores, options_.cores_per_node);
+  return free_of(jobs_, node, &slurm::HeldOnNode::cores,
+                 options_.cores_per_node / options_.threads_per_core);
+}
+
+// As the ledger numbers them.
+std::vector<int> SimulatedSlurm::threads_of(const std::vector<int>& cores) const {
+  const std::vector<std::int32_t> order =
+      thread_order(options_.cores_per_node, options_.threads_per_core);
+  std::vector<int> threads;
+  for (const int core : cores) {
+    const auto first = order.begin() + std::ptrdiff_t{core} * options_.threads_per_core;
+    threads.insert(threads.end(), first, first + options_.threads_per_core);
+  }
+  return threads;
 }
 
 std::uint32_t SimulatedSlurm::number_of(const std::string& node) const {
@@ -204,7 +227,7 @@ void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
   job.seen.started_s = now_s();
   job.seen.held = {{job.node, {core}, std::move(devices), 0}};
   if (job.task) {
-    job.task->cores = job.seen.held.front().cores;
+    job.task->cores = threads_of(job.seen.held.front().cores);
     oracle_.task_started(agenda_.now_us(), *job.task);
   } else {
     oracle_.foreign_started(facts_of(job));
@@ -219,7 +242,7 @@ void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
 TaskFacts SimulatedSlurm::facts_of(const Record& job) const {
   TaskFacts facts;
   facts.node = number_of(job.node);
-  facts.cores = job.seen.held.front().cores;
+  facts.cores = threads_of(job.seen.held.front().cores);
   facts.devices = job.seen.held.front().devices;
   facts.foreign = static_cast<std::uint64_t>(job.seen.id);
   return facts;
@@ -314,13 +337,15 @@ Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   const std::vector<int> free = free_on(ask.node);
   std::vector<int> cores = free_cores(ask.node);
   if (!gives_lowest_) std::reverse(cores.begin(), cores.end());
-  const bool has_cores = static_cast<int>(cores.size()) >= ask.cpus;
+  const int wanted_cores = (ask.cpus + options_.threads_per_core - 1) /
+                           options_.threads_per_core;  // it gives whole ones
+  const bool has_cores = static_cast<int>(cores.size()) >= wanted_cores;
   const bool has_room =
       has_cores && is_up(ask.node) && std::all_of(wanted.begin(), wanted.end(), [&](int one) {
         return std::count(free.begin(), free.end(), one) > 0;
       });
   if (!has_room) return Error{ErrorKind::kConflict, "no_room", "Slurm has no room", ""};
-  cores.resize(static_cast<std::size_t>(ask.cpus));
+  cores.resize(static_cast<std::size_t>(wanted_cores));
   const std::int64_t id = ++ids_;
   Record& job = jobs_[id];
   job.node = ask.node;

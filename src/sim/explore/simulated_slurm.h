@@ -27,11 +27,16 @@ struct SimulatedSlurmOptions {
   std::uint64_t seed = 1;
   std::vector<std::string> nodes;  // the first ones, by NodeId; empty: there is none
   std::int32_t gpus_per_node = 0;
-  std::int32_t cores_per_node = 64;
+  std::int32_t cores_per_node = 64;   // of ours, its CPUs
+  std::int32_t threads_per_core = 1;  // of its cores
   std::int64_t faults_percent = 100;
   std::int64_t epoch_us = 0;  // when the exploration begins
   std::string user;           // whose all its jobs are
 };
+
+// Inventory::thread_order of a machine where a core's first threads are numbered before all second
+// ones, as most are.
+std::vector<std::int32_t> thread_order(std::int32_t cpus, std::int32_t threads_per_core);
 
 class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
  public:
@@ -87,6 +92,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   void next_job();
   std::vector<int> free_on(const std::string& node) const;
   std::vector<int> free_cores(const std::string& node) const;
+  std::vector<int> threads_of(const std::vector<int>& cores) const;
   std::uint32_t number_of(const std::string& node) const;
   bool is_up(const std::string& node) const;
   void try_start(std::int64_t id);

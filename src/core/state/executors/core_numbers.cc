@@ -2,10 +2,18 @@
 
 #include <algorithm>
 
+#include "core/state/node.h"
+
 namespace dove::core {
 
 std::int32_t threads_per_core(const Inventory& inventory) {
   return inventory.thread_order.empty() ? 1 : std::max(inventory.threads_per_core, 1);
+}
+
+bool gives_whole_cores(const Node& node) {
+  // Nearly no node has a second executor.
+  if (node.executors.empty() || node.inventory == nullptr) return false;
+  return threads_per_core(*node.inventory) > 1;
 }
 
 CoreSet threads_of(const Inventory& inventory, const CoreSet& numbers) {

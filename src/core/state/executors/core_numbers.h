@@ -9,11 +9,17 @@
 
 namespace dove::core {
 
+struct Node;
+
 // All threads of these cores. Numbers that the node does not have are passed over.
 CoreSet threads_of(const Inventory& inventory, const CoreSet& numbers);
 // The cores that have at least one of the threads.
 CoreSet core_numbers(const Inventory& inventory, const CoreSet& threads);
 // 1 where each id is a core.
 std::int32_t threads_per_core(const Inventory& inventory);
+
+// Whether the node is shared with another scheduler, and its cores have several threads each. What
+// is placed there gets whole cores, as it does from Slurm: half a core could be held by nobody.
+bool gives_whole_cores(const Node& node);
 
 }  // namespace dove::core

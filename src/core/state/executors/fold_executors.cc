@@ -84,6 +84,8 @@ void settle(State& state, Node& node, const Executor& executor) {
   auto at = place_of(node, executor.name);
   if (at == node.executors.end() || at->name != executor.name) {
     at = node.executors.insert(at, NodeExecutor{executor.name});
+    // From now on it may give whole cores.
+    if (node.inventory != nullptr) rebuild_books(state, node);
     if (node.backend == executor.name) {
       // Its own word brought it here. What it runs there comes with its next report.
       at->state = ExecutorNodeState::kDown;
