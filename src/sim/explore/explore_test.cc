@@ -49,11 +49,11 @@ TEST(Explore, TheSameSeedGivesTheSameRun) {
 
 // Every other run with two threads for each core, which Slurm gives whole.
 TEST(Explore, NothingContradictsAnythingBesideSlurm) {
-  const Seeds seeds = seeds_for_test(4);
+  const Seeds seeds = seeds_for_test(2);
   std::uint64_t placeholders = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const std::int32_t threads = seed % 2 == 0 ? 1 : 2;
-    const ExploreReport report = explored(seed, 4, 300, 5, 1, threads);
+    const ExploreReport report = explored(seed, 1, 300, 5, 1, threads);
     EXPECT_EQ(report.failure, "") << "seed " << seed << "\n" << report.trace;
     placeholders += report.placeholders;
   }
