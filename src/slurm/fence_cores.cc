@@ -9,6 +9,8 @@ namespace {
 struct FenceCore {
   int core = 0;
   const std::vector<int>* devices = nullptr;
+  bool named =
+      false;  // by the ledger, as some placement's: work may run there without a placeholder
 };
 
 bool has(const std::vector<int>& list, int one) {
@@ -36,6 +38,11 @@ class Lending {
       // What Slurm runs has all of its cores from Slurm.
       if (one.runs || !one.foreign_job.empty()) continue;
       const auto own = held.find(one.key);
+      for (FenceCore& each : free_[one.key.node]) {
+        if (!has(one.cores, each.core)) continue;
+        each.named = true;
+        made_.in_use[one.key.node].insert(each.devices->begin(), each.devices->end());
+      }
       if (own == held.end() || own->second.size() >= one.cores.size()) continue;
       short_.push_back({&one, one.cores.size() - own->second.size()});
     }
@@ -45,9 +52,11 @@ class Lending {
     // What runs on a fence's core goes before what has yet to get one.
     give([](const Wanted& wanted, const FenceCore& one) { return has(wanted.cores, one.core); });
     give([](const Wanted& wanted, const FenceCore& one) {
-      return std::any_of(one.devices->begin(), one.devices->end(),
-                         [&](int device) { return has(wanted.devices, device); });
+      return !one.named && std::any_of(one.devices->begin(), one.devices->end(),
+                                       [&](int device) { return has(wanted.devices, device); });
     });
+    give([](const Wanted&, const FenceCore& one) { return !one.named; });
+    // What has no placeholder yet may name one by chance, and gets another.
     give([](const Wanted&, const FenceCore&) { return true; });
     for (auto& [key, cores] : made_.lent) std::sort(cores.begin(), cores.end());
     return std::move(made_);

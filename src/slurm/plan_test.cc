@@ -360,6 +360,8 @@ TEST_F(PlanTest, WhatAPlaceholderDoesWithoutAreTheCoresOfFences) {
   both[1].cores = {1, 6};
   EXPECT_EQ(make(both).reports[0].cores, (std::vector<int>{2, 5}));
   EXPECT_EQ(make(both).reports[1].cores, (std::vector<int>{1, 6})) << "it runs there";
+  std::erase_if(seen_.jobs, [](const JobSeen& one) { return one.id == 1300; });
+  EXPECT_EQ(make(both).reports[0].cores, (std::vector<int>{2, 5})) << "also without a placeholder";
 }
 
 // Slurm gives it its devices: a fence that has yet to go is waited for.

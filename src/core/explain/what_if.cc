@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "core/plan/wishes.h"
 #include "core/state/books.h"
+#include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 
@@ -14,7 +15,8 @@ WhatIf::Kind::Kind(const Node& node)
     : inventory(node.inventory),
       cores_reserved(node.declared.cores_reserved),
       memory_reserved_bytes(node.declared.memory_reserved_bytes),
-      countables(node.declared.countables) {
+      countables(node.declared.countables),
+      whole_cores(gives_whole_cores(node)) {
   for (std::size_t i = 0; i < node.inventory->devices.size() && !node.findings.empty(); ++i) {
     if (is_device_closed(node, i)) devices_closed.push_back(static_cast<std::int32_t>(i));
   }
@@ -134,7 +136,7 @@ const FreeBooks& WhatIf::empty_books(const Node& node) {
   // Who is on it, of ours and of others, is what is thought away. Findings and reservations of
   // cores stay: they are no jobs.
   empty.jobs.clear();
-  empty.executors.clear();
+  for (NodeExecutor& each : empty.executors) each.foreign.clear();
   // The books of a copy without jobs are the same that the fold would keep (rebuild_books), so an
   // explanation cannot differ from the ledger.
   rebuild_books(state_, empty);

@@ -93,6 +93,7 @@ class WhatIf {
     std::int32_t cores_reserved;
     std::int64_t memory_reserved_bytes;
     std::vector<Countable> countables;
+    bool whole_cores;
     std::vector<std::int32_t> devices_closed;  // by findings
   };
   struct EmptyBooks {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/state/books.h"
+#include "core/state/executors/core_numbers.h"
 #include "core/state/executors/placeholders.h"
 #include "core/state/fold.h"
 
@@ -45,15 +46,39 @@ bool is_settled(const State& state, const PlaceholderKey& but, const Held& held,
   return settled;
 }
 
-// Two sets of one size that have nothing in common change places: the lowest with the lowest.
+// The cores of which all threads are in the set, each as its threads in order.
+std::vector<std::vector<std::int32_t>> whole_cores(const Inventory& inventory, const CoreSet& set) {
+  std::vector<std::vector<std::int32_t>> cores;
+  if (inventory.thread_order.empty()) {
+    for (const std::int32_t core : set) cores.push_back({core});
+    return cores;
+  }
+  const auto each = static_cast<std::size_t>(threads_per_core(inventory));
+  for (auto at = inventory.thread_order.begin(); at != inventory.thread_order.end();) {
+    const std::vector<std::int32_t> threads(at, at + static_cast<std::ptrdiff_t>(each));
+    if (set.contains(CoreSet(threads))) cores.push_back(threads);
+    at += static_cast<std::ptrdiff_t>(each);
+  }
+  return cores;
+}
+
+// Whole cores change places, thread by thread: the first with the first, as many as there are on
+// both sides. Halves stay, as nobody else could be given the other half.
 class Exchange {
  public:
-  Exchange(const CoreSet& one, const CoreSet& other) {
-    for (auto a = one.begin(), b = other.begin(); a != one.end(); ++a, ++b) {
-      instead_[*a] = *b;
-      instead_[*b] = *a;
+  Exchange(const Inventory& inventory, const CoreSet& left, const CoreSet& gained) {
+    const auto from = whole_cores(inventory, left);
+    const auto to = whole_cores(inventory, gained);
+    for (std::size_t core = 0; core < std::min(from.size(), to.size()); ++core) {
+      for (std::size_t i = 0; i < from[core].size(); ++i) {
+        instead_[from[core][i]] = to[core][i];
+        instead_[to[core][i]] = from[core][i];
+        gained_.insert(to[core][i]);
+      }
     }
   }
+
+  const CoreSet& gained() const { return gained_; }
 
   Placement of(Placement placement) const {
     placement.cores = of(placement.cores);
@@ -72,6 +97,7 @@ class Exchange {
   }
 
   std::map<std::int32_t, std::int32_t> instead_;
+  CoreSet gained_;
 };
 
 // The others on the node whose cores can be exchanged, and the cores of all the rest.
@@ -122,17 +148,13 @@ void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& gi
   // standing fence lends its core).
   CoreSet gained = without(given & cores_of(*node->inventory), granted);
   gained -= others.fixed;
-  CoreSet left = without(granted, given);
-  const std::size_t count = std::min(gained.size(), left.size());
-  if (count == 0) return;
-  gained = gained.first(count);
-  left = left.first(count);
   // Cores get other names, as it were, for all that does not run there yet.
-  const Exchange exchange(left, gained);
+  const Exchange exchange(*node->inventory, without(granted, given), gained);
+  if (exchange.gained().empty()) return;
   own.record->placement = exchange.of(*own.record->placement);
   state.changes.touch(key.job);
   for (Held& other : others.movable) {
-    if ((other.record->placement->cores & gained).empty()) continue;
+    if ((other.record->placement->cores & exchange.gained()).empty()) continue;
     other.record->placement = exchange.of(*other.record->placement);
     state.changes.touch(other.job->id);
   }

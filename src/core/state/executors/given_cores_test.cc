@@ -149,5 +149,22 @@ TEST(CoreNumbers, AreThoseOfPhysicalCores) {
   EXPECT_EQ(threads_per_core(threads), 2);
 }
 
+// Less is held than it was granted, and where cores have threads none is cut in two for that.
+TEST_F(GivenCores, CoresChangePlacesWithAllOfTheirThreads) {
+  Inventory threads = *cluster.node(1).inventory;
+  threads.thread_order = {0, 4, 1, 5, 2, 6, 3, 7};
+  threads.threads_per_core = 2;
+  cluster.state.find_node(NodeId(1))->inventory = std::make_shared<const Inventory>(threads);
+  const JobId job = cluster.submit({.cores = 4});
+  Placement whole;
+  whole.node = NodeId(1);
+  whole.cores = {0, 1, 4, 5};
+  whole.tasks = {{0, 0, 0, whole.cores, {}}};
+  cluster.decided(Launch{job, 1, shared({whole})});
+  confirm(job, {2, 6});
+  EXPECT_EQ(cores(job), (CoreSet{1, 2, 5, 6}));
+  EXPECT_EQ(place(job).tasks[0].cores, (CoreSet{1, 2, 5, 6}));
+}
+
 }  // namespace
 }  // namespace dove::core
