@@ -9,8 +9,8 @@ namespace {
 struct FenceCore {
   int core = 0;
   const std::vector<int>* devices = nullptr;
-  bool named =
-      false;  // by the ledger, as some placement's: work may run there without a placeholder
+  // By the ledger, as some placement's: work may run there whose placeholder is gone.
+  bool named = false;
 };
 
 bool has(const std::vector<int>& list, int one) {

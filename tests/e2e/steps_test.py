@@ -171,7 +171,7 @@ wait
         said = self.batch(f"""\
 cd {self.cluster.folder}
 srun -n1 --exclusive bash -c 'touch first; until [ -e go ]; do sleep 0.05; done' &
-until [ -e first ]; do sleep 0.05; done
+for i in $(seq 400); do [ -e first ] && break; sleep 0.05; done
 srun -n1 --exclusive -I true; echo rc=$?; touch go; wait
 """, "-n1")
         self.assertIn("rc=1", said)

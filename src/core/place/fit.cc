@@ -130,12 +130,11 @@ Granted allocate_request(FreeBooks& books, const Request& request, std::int32_t 
 }
 
 void grant_whole_cores(FreeBooks& books, Placement& placement) {
-  const auto all_threads = [&](const CoreSet& cores) {
-    return threads_of(*books.inventory, core_numbers(*books.inventory, cores));
-  };
-  const CoreSet beside = all_threads(placement.cores) & books.cores;
+  const CoreSet beside = with_siblings(*books.inventory, placement.cores) & books.cores;
   if (beside.empty()) return;
-  for (TaskGrant& task : placement.tasks) task.cores |= all_threads(task.cores) & beside;
+  for (TaskGrant& task : placement.tasks) {
+    task.cores |= with_siblings(*books.inventory, task.cores) & beside;
+  }
   placement.cores |= beside;
   books.cores -= beside;
 }

@@ -19,8 +19,7 @@ struct FreeView {
   std::span<const SlotSet> slots_taken;
   std::int64_t memory_bytes = 0;
   const std::vector<Countable>* countables = nullptr;
-  bool whole_cores =
-      false;  // it is shared with a scheduler that gives cores with all their threads
+  bool whole_cores = false;  // see gives_whole_cores()
 
   DeviceView devices() const { return {*inventory, devices_milli, slots_taken, *cores}; }
 };

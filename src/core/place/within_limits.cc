@@ -38,9 +38,10 @@ bool same_limit(const Reason& a, const Reason& b) {
   return a.kind == b.kind && a.subject == b.subject && a.resource == b.resource;
 }
 
-// Otherwise least_amount is exact, and limits were checked before the search.
+// Otherwise least_amount is exact, and limits were checked before the search. On nodes of executors
+// a job may get more threads than it asks for (gives_whole_cores).
 bool amount_hangs_on_places(const State& state, const JobSpec& spec) {
-  return state.counts_models || spec.exclusive ||
+  return state.counts_models || spec.exclusive || !state.executors.empty() ||
          std::any_of(spec.groups.begin(), spec.groups.end(), [](const TaskGroup& group) {
            return group.per_task.slices > 0 || !(group.per_node == Request{});
          });

@@ -66,5 +66,24 @@ TEST_F(WithinLimitsTest, TwoReasonsAreAboutOneLimitWhateverTheAmounts) {
   EXPECT_FALSE(same_limit(one, other));
 }
 
+// On a node that Slurm has, too, a job of one thread is given the core's other one.
+TEST_F(WithinLimitsTest, ThreadsThatCoresAreRoundedUpToCount) {
+  JobSpec thread = spec_of({.cores = 1});
+  TestCluster plain{1, {.cores = 4}};
+  EXPECT_FALSE(amount_hangs_on_places(plain.state, thread));
+  plain.declare(Executor{"slurm", "", {"n1"}, true, {}});
+  EXPECT_TRUE(amount_hangs_on_places(plain.state, thread));
+  UserLimit limit;
+  limit.name = thread.user;
+  limit.limits.cores = 1;
+  plain.declare(limit);
+  Placement whole;
+  whole.node = NodeId(1);
+  whole.cores = {0, 2};
+  LimitedSearch search{plain.state, thread, avoided};
+  search.find = [&](std::span<const NodeId>) { return std::vector<Placement>{whole}; };
+  EXPECT_EQ(places_within_limits(search), std::nullopt);
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -158,9 +158,7 @@ CoreSet usable_cores(const Node& node) {
   // The first cores are the system's: interrupts and daemons run there by default.
   if (node.declared.cores_reserved > 0) {
     const CoreSet reserved = cores.first(static_cast<std::size_t>(node.declared.cores_reserved));
-    cores -= gives_whole_cores(node)
-                 ? threads_of(*node.inventory, core_numbers(*node.inventory, reserved))
-                 : reserved;
+    cores -= gives_whole_cores(node) ? with_siblings(*node.inventory, reserved) : reserved;
   }
   return cores;
 }

@@ -11,8 +11,9 @@ std::int32_t count_on(const NumaNode& numa, const CoreSet& free) {
   return static_cast<std::int32_t>(numa.cores.size_with(free));
 }
 
-// Cores of which only some threads are free first, in their order: the others of them are in the
-// same placement, as each other one has whole cores.
+// Cores of which only some threads are free first, in their order: what else is placed there has
+// whole cores, so that the others of them are in the same placement. (What ran before the node was
+// shared may have halves; its placeholder holds the core, and another is asked for.)
 CoreSet first_together(const Inventory& inventory, const CoreSet& free, std::size_t count) {
   const std::vector<std::int32_t>& order = inventory.thread_order;
   const auto each = static_cast<std::size_t>(inventory.threads_per_core);

@@ -39,4 +39,8 @@ CoreSet core_numbers(const Inventory& inventory, const CoreSet& threads) {
   return numbers;
 }
 
+CoreSet with_siblings(const Inventory& inventory, const CoreSet& threads) {
+  return threads_of(inventory, core_numbers(inventory, threads));
+}
+
 }  // namespace dove::core

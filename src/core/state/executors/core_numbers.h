@@ -15,6 +15,8 @@ struct Node;
 CoreSet threads_of(const Inventory& inventory, const CoreSet& numbers);
 // The cores that have at least one of the threads.
 CoreSet core_numbers(const Inventory& inventory, const CoreSet& threads);
+// These threads with all others of their cores.
+CoreSet with_siblings(const Inventory& inventory, const CoreSet& threads);
 // 1 where each id is a core.
 std::int32_t threads_per_core(const Inventory& inventory);
 
