@@ -171,8 +171,16 @@ class Crowd(slurm_gate_test.Gate):
         self.away(self.rng.random(), lambda: self.lab.start_node(name))
 
     def restart_slurmctld(self):
-        """It writes its jobs before it ends; killed, it would forget those of the last seconds by itself."""
-        self.lab.kill_controller(signal.SIGTERM)
+        """It writes its jobs before it ends; killed, it would forget those of the last seconds by itself. 22.05 hangs now
+        and then after it has written them, and is killed then."""
+        told = time.time()
+        try:
+            self.lab.kill_controller(signal.SIGTERM)
+        except subprocess.TimeoutExpired:
+            if os.path.getmtime(f"{self.lab.folder}/state/job_state") < told:
+                raise
+            self.done["slurmctld_hung"] += 1
+            self.lab.kill_controller()
         self.away(self.rng.random(), self.lab.start_controller)
 
     def stand_still(self):
