@@ -113,7 +113,8 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
 std::int32_t threads_of_cores(const core::State& state, const std::string& executor) {
   std::optional<std::int32_t> least;
   for (const core::Node& node : state.nodes) {
-    if (node.removed || node.inventory == nullptr || core::find_executor(node, executor) == nullptr) continue;
+    if (node.removed || node.inventory == nullptr || core::find_executor(node, executor) == nullptr)
+      continue;
     const std::int32_t here = core::threads_per_core(*node.inventory);
     least = std::min(least.value_or(here), here);
   }

@@ -63,7 +63,7 @@ std::vector<std::vector<std::int32_t>> whole_cores(const Inventory& inventory, c
 }
 
 // Whole cores change places, thread by thread: the first with the first, as many as there are on
-// both sides. Halves stay, as nobody else could be given the other half.
+// both sides. Halves of cores stay, as nobody else could be given the other half.
 class Exchange {
  public:
   Exchange(const Inventory& inventory, const CoreSet& left, const CoreSet& gained) {
@@ -148,8 +148,13 @@ void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& gi
   // standing fence lends its core).
   CoreSet gained = without(given & cores_of(*node->inventory), granted);
   gained -= others.fixed;
+  // Half a core, granted before nodes gave whole ones, moves with its other half where nobody is
+  // pinned to that one.
+  CoreSet left = with_siblings(*node->inventory, without(granted, given));
+  left -= given;
+  left -= others.fixed;
   // Cores get other names, as it were, for all that does not run there yet.
-  const Exchange exchange(*node->inventory, without(granted, given), gained);
+  const Exchange exchange(*node->inventory, left, gained);
   if (exchange.gained().empty()) return;
   own.record->placement = exchange.of(*own.record->placement);
   state.changes.touch(key.job);
