@@ -112,10 +112,15 @@ def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit
         api.close()
         check_headers(url)
         more = prepare(url, ann)
-        return subprocess.run(
+        done = subprocess.Popen(
             ["node", "browser/" + script], cwd=CONSOLE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=limit_s, env={**ENVIRONMENT, **more, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
-                              "DOVE_IMAGES": os.path.join(ROOT, "docs/images"), "DOVE_CHROMIUM": CHROMIUM}).stdout
+            env={**ENVIRONMENT, **more, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
+                 "DOVE_IMAGES": os.path.join(ROOT, "docs/images"), "DOVE_CHROMIUM": CHROMIUM})
+        try:
+            return done.communicate(timeout=limit_s)[0]
+        except subprocess.TimeoutExpired:
+            done.terminate()  # it ends its browser
+            return done.communicate(timeout=20)[0] + f"\n{script} did not end within {limit_s} s"
     finally:
         up.send_signal(signal.SIGTERM)
         up.wait(30)
