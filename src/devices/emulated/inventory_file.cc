@@ -18,6 +18,7 @@ namespace {
 
 constexpr yaml::Limits kLimits{.bytes_max = 1 << 20};
 constexpr std::int64_t kCoresMax = 4096;
+constexpr std::int64_t kThreadsPerCoreMax = 8;
 constexpr std::size_t kNumaNodesMax = 1024;
 constexpr std::size_t kFilesMax = 64;  // of a device
 constexpr std::size_t kLinksMax = std::size_t{kDevicesMax} * kDevicesMax;
@@ -82,6 +83,26 @@ Result<void> read_numa(const List& list, Inventory& out) {
     out.numa.push_back(std::move(numa));
   }
   return {};
+}
+
+// The first threads of all cores are numbered before all second ones, as the kernel does mostly.
+void number_threads(std::int64_t each, Inventory& out) {
+  CoreSet all;
+  for (const NumaNode& numa : out.numa) all |= numa.cores;
+  const std::vector<std::int32_t> threads(all.begin(), all.end());
+  const std::size_t cores = threads.size() / static_cast<std::size_t>(each);
+  for (std::size_t core = 0; core < cores; ++core) {
+    for (std::size_t at = core; at < threads.size(); at += cores) {
+      out.thread_order.push_back(threads[at]);
+    }
+  }
+  out.threads_per_core = static_cast<std::int32_t>(each);
+}
+
+std::size_t core_count(const Inventory& inventory) {
+  std::size_t count = 0;
+  for (const NumaNode& numa : inventory.numa) count += numa.cores.size();
+  return count;
 }
 
 // What one item of `devices` says; the ids and what is the same in all files come later.
@@ -181,8 +202,10 @@ Result<void> read_countables(const yaml::Value& map, Inventory& out) {
 Result<Inventory> read_all(const std::string& text, const std::string& name) {
   TRY_ASSIGN(const yaml::ValueRef root, yaml::read(name, text, kLimits));
   std::int64_t cores = 1;
+  std::int64_t threads_per_core = 1;
   yaml::Fields in = fields_of(*root, "an inventory");
   in.integer("cores", cores, 0, kCoresMax);
+  in.integer("threads_per_core", threads_per_core, 1, kThreadsPerCoreMax);
   const yaml::Value* const memory = in.find("memory");
   const bool has_numa = in.find("numa") != nullptr;
   const List& numa = in.list("numa", kNumaNodesMax);
@@ -199,6 +222,12 @@ Result<Inventory> read_all(const std::string& text, const std::string& name) {
     for (std::int32_t core = 0; core < cores; ++core) only.cores.insert(core);
     out.numa.push_back(std::move(only));
   }
+  if (core_count(out) % static_cast<std::size_t>(threads_per_core) != 0) {
+    return in.wrong("threads_per_core", fmt::format("{} cores are not {} threads each: `cores` "
+                                                    "counts hardware threads",
+                                                    core_count(out), threads_per_core));
+  }
+  if (threads_per_core > 1) number_threads(threads_per_core, out);
   if (memory != nullptr) {
     TRY_ASSIGN(out.memory_bytes, bytes_of(*memory, "memory"));
   }

@@ -25,6 +25,17 @@ countables: {rdma: 2, hugepages-2Mi: 1Gi}
             (std::vector<Countable>{{"hugepages-2Mi", std::int64_t{1} << 30}, {"rdma", 2}}));
 }
 
+TEST(InventoryFile, ThreadsOfACoreAreNumberedAsTheKernelDoes) {
+  const auto found = parse_inventory("cores: 8\nthreads_per_core: 2\n", "lab.yaml");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(found->thread_order, (std::vector<std::int32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
+  EXPECT_EQ(found->threads_per_core, 2);
+  const auto odd = parse_inventory("cores: 7\nthreads_per_core: 2\n", "lab.yaml");
+  ASSERT_FALSE(odd.ok());
+  EXPECT_NE(odd.error().message.find("7 cores are not 2 threads each"), std::string::npos);
+  EXPECT_NE(odd.error().message.find("lab.yaml:2"), std::string::npos) << odd.error().message;
+}
+
 TEST(InventoryFile, NamesThePlaceOfAMistake) {
   const auto typo = parse_inventory("cores: 4\ndevises: []\n", "lab.yaml");
   ASSERT_FALSE(typo.ok());
