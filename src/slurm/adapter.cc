@@ -252,7 +252,7 @@ bool Adapter::begin(const WantedWork& work) {
     if (one.key == work.key) step.slurm_job = one.id;
   }
   const NodeSeen* node = observed_.find_node(work.key.node);
-  if (node != nullptr) step.threads_per_core = node->threads_per_core;
+  if (node != nullptr) step.cpus_per_core = node->cpus_per_core;
   const std::string name = placeholder_name(work.key.job, work.key.attempt, options_.cluster);
   // Before it begins: whoever comes after this process, on whatever machine, does not begin it
   // again.

@@ -16,8 +16,9 @@ namespace dove::slurm {
 std::string model_of(std::string_view type);
 
 // As an agent of ours says it (codec/json.h): a NUMA node for each socket, whose cores are numbered
-// through, and the devices in the order of their indices. What Slurm does not know (the devices'
-// memory, what they are bound to, links) is not in it.
+// through, less those that no job gets (by CoreSpecCount=; which ones CpuSpecList= names is not
+// known, only how many), and the devices in the order of their indices. What Slurm does not know
+// (the devices' memory, what they are bound to, links) is not in it.
 nlohmann::json inventory_json(const NodeSeen& node);
 
 }  // namespace dove::slurm

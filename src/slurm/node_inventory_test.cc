@@ -32,5 +32,16 @@ TEST(NodeInventory, CoresAreNumberedThroughTheSockets) {
   EXPECT_EQ(inventory.at("devices").at(1).at("numa_node"), -1);
 }
 
+// `CoreSpecCount=3` of a real Slurm 22.05 with these sockets: CPUSpecList=3,6-7.
+TEST(NodeInventory, CoresThatAreSetAsideAreNoJobs) {
+  NodeSeen node;
+  node.sockets = 2;
+  node.cores_per_socket = 4;
+  node.cores_set_aside = 3;
+  const nlohmann::json numa = inventory_json(node).at("numa");
+  EXPECT_EQ(numa.at(0).at("cores"), nlohmann::json({0, 1, 2}));
+  EXPECT_EQ(numa.at(1).at("cores"), nlohmann::json({4, 5}));
+}
+
 }  // namespace
 }  // namespace dove::slurm

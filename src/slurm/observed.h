@@ -30,10 +30,14 @@ struct NodeSeen {
       false;  // to sockets: which one Slurm gives depends on the cores that it gives
   int sockets = 1;
   int cores_per_socket = 1;
-  int threads_per_core = 1;
+  int cpus_per_core = 1;    // its hardware threads, or 1 where CPUs= says that a CPU is a core
+  int cores_set_aside = 0;  // for the system, by CoreSpecCount= or CpuSpecList=: no job gets them
   std::int64_t memory_bytes = 0;
   std::vector<std::string> partitions;
   std::vector<std::string> features;  // that are active now; ascending
+
+  int cores() const { return sockets * cores_per_socket; }
+  int cores_for_jobs() const { return cores() - cores_set_aside; }
 };
 
 enum class JobPhase {

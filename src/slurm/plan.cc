@@ -127,7 +127,7 @@ int cores_to_ask(const Observed& observed, const NodeSeen& node, const std::stri
       if (is_standing_fence(job, cluster)) fences += static_cast<int>(held.cores.size());
     }
   }
-  const int left = node.sockets * node.cores_per_socket - taken;
+  const int left = node.cores_for_jobs() - taken;
   return fences == 0 ? wanted : std::max({std::min(wanted, left), wanted - fences, 1});
 }
 
@@ -152,7 +152,7 @@ std::string obstacle(const Observed& observed, const Wanted& wanted,
   ask.gres = *gres;
   int cores = std::max<int>(static_cast<int>(wanted.cores.size()), 1);
   if (!wanted.runs) cores = cores_to_ask(observed, *node, cluster, cores);
-  ask.cpus = cores * node->threads_per_core;
+  ask.cpus = cores * node->cpus_per_core;
   return "";
 }
 

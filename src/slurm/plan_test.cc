@@ -97,7 +97,7 @@ TEST_F(PlanTest, WhatIsWantedAndNotHeldIsAskedForByTypeOfItsDevice) {
 }
 
 TEST_F(PlanTest, CoresAreAskedForWithAllTheirThreads) {
-  seen_.nodes[0].threads_per_core = 2;
+  seen_.nodes[0].cpus_per_core = 2;
   EXPECT_EQ(make({wanted(17, "n1", {})}).submit[0].ask.cpus, 4);
 }
 

@@ -91,7 +91,7 @@ void Reservations::keep(std::vector<ReservationSeen> all, std::vector<NodeSeen>&
     for (std::string& name : text::expand_hostlist(one.nodes)) {
       const auto node = known.find(name);
       if (node == known.end()) continue;
-      cores += std::int64_t{node->second->sockets} * node->second->cores_per_socket;
+      cores += node->second->cores();
       one.names.push_back(std::move(name));
     }
     if (!one.names.empty() && one.cores >= cores) all_.push_back(std::move(one));

@@ -104,6 +104,30 @@ NodeSeen::State node_state(const std::vector<std::string>& words) {
   return NodeSeen::State::kUp;
 }
 
+// The amount of "cpu=6,mem=16000M,billing=6".
+std::optional<std::int64_t> cpus_of(std::string_view tres) {
+  constexpr std::string_view kName = "cpu=";
+  if (!tres.starts_with(kName)) return std::nullopt;
+  tres.remove_prefix(kName.size());
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(tres.data(), tres.data() + tres.size(), count);
+  if (error != std::errc()) return std::nullopt;
+  return count;
+}
+
+// How many of its CPUs a core has, and how many cores jobs cannot have: a node's TRES count no CPU
+// that is set aside.
+void read_cpus(const json& object, NodeSeen& node) {
+  const std::int64_t cores = node.cores();
+  const std::int64_t threads = number_of(object, "threads").value_or(1);
+  const std::int64_t cpus = number_of(object, "cpus").value_or(cores * threads);
+  const std::int64_t each = std::clamp<std::int64_t>(cpus / cores, 1, 256);
+  node.cpus_per_core = static_cast<int>(each);
+  const std::int64_t for_jobs = cpus_of(text_of(object, "tres")).value_or(cpus);
+  node.cores_set_aside =
+      static_cast<int>(std::clamp<std::int64_t>((cpus - for_jobs) / each, 0, cores - 1));
+}
+
 Result<NodeSeen> read_node(const json& object) {
   NodeSeen node;
   node.name = text_of(object, "name");
@@ -123,8 +147,6 @@ Result<NodeSeen> read_node(const json& object) {
   }
   TRY_ASSIGN(node.device_types, device_types(text_of(object, "gres")));
   node.devices_bound = binds_devices(text_of(object, "gres"));
-  node.threads_per_core =
-      static_cast<int>(std::clamp<std::int64_t>(number_of(object, "threads").value_or(1), 1, 256));
   const auto cores = number_of(object, "cores");
   if (!cores || *cores < 1 || *cores > kCoresMax) {
     return not_understood(fmt::format("node {} has no number of cores", node.name));
@@ -132,6 +154,7 @@ Result<NodeSeen> read_node(const json& object) {
   node.cores_per_socket = static_cast<int>(*cores);
   node.sockets = static_cast<int>(
       std::clamp<std::int64_t>(number_of(object, "sockets").value_or(1), 1, kCoresMax / *cores));
+  read_cpus(object, node);
   node.memory_bytes =
       std::clamp<std::int64_t>(number_of(object, "real_memory").value_or(0), 0, kMemoryMax_mib)
       << 20;

@@ -82,12 +82,30 @@ TEST(SlurmJson, ANiceBelowZeroIsWrittenUnsigned) {
   }
 }
 
+// As 22.05 says them: CoreSpecCount=1 of four cores with two threads; CPUs=4 of the same.
+TEST(SlurmJson, CpusOfACoreAndCoresThatAreSetAside) {
+  const auto read = [](const std::string& more) {
+    return read_nodes(R"({"errors": [], "nodes": [{"name": "n0", "state": "idle",
+        "state_flags": [], "cores": 4, "sockets": 1, "threads": 2, "gres": "")" +
+                      more + "}]}")
+        .value()
+        .front();
+  };
+  const NodeSeen aside = read(R"(, "cpus": 8, "tres": "cpu=6,mem=16000M,billing=6")");
+  EXPECT_EQ((std::array{aside.cpus_per_core, aside.cores_set_aside, aside.cores_for_jobs()}),
+            (std::array{2, 1, 3}));
+  const NodeSeen plain = read(R"(, "cpus": 4, "tres": "cpu=4,mem=16000M,billing=4")");
+  EXPECT_EQ((std::array{plain.cpus_per_core, plain.cores_set_aside}), (std::array{1, 0}));
+  const NodeSeen silent = read(R"(, "tres": "mem=16000M")");
+  EXPECT_EQ((std::array{silent.cpus_per_core, silent.cores_set_aside}), (std::array{2, 0}));
+}
+
 // Sockets=2 CoresPerSocket=4 ThreadsPerCore=2, CPU_IDs=0-3,8-13 in scontrol's words.
 TEST(SlurmJson, CoresAreCountedThroughTheSockets) {
   const auto nodes = read_nodes(R"({"errors": [], "nodes": [{"name": "n0", "state": "mixed",
       "state_flags": [], "cores": 4, "threads": 2, "gres": ""}]})");
   ASSERT_TRUE(nodes.ok());
-  EXPECT_EQ(nodes->front().threads_per_core, 2);
+  EXPECT_EQ(nodes->front().cpus_per_core, 2);
   const auto jobs = read_jobs(R"({"errors": [], "jobs": [{"job_id": 1, "job_state": "RUNNING",
       "job_resources": {"nodes": "n0", "allocated_nodes": [{"nodename": "n0", "memory_allocated": 100,
         "sockets": {"0": {"cores": {"0": "allocated", "1": "allocated"}},

@@ -107,7 +107,7 @@ StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes
       ask.node = node.name;
       ask.partitions = node.partitions;
       ask.gres = *gres;
-      ask.cpus = kFence_cores * node.threads_per_core;
+      ask.cpus = kFence_cores * node.cpus_per_core;
       ask.memory_bytes = kFence_memory_bytes;
       plan.ask.push_back(std::move(ask));
     }

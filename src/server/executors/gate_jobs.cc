@@ -114,7 +114,7 @@ struct Round {
   CallPtr call;
   Executor executor;
   Said said;
-  std::int32_t threads = 1;  // of each core that a job asks for
+  CoreThreads threads;
   std::map<std::string, JobId> taken;
   std::map<std::string, std::string> refused;
   std::size_t pending = 1;            // the call itself
@@ -309,9 +309,14 @@ void sync_waiting_jobs(Context& context, CallPtr call) {
       context.syncs.begin_waiting((*executor)->name, said.incarnation, said.number);
   if (!begun.ok()) return call->fail(begun.error());
   std::map<std::string, std::string> refused = std::move(said.not_understood);
-  const std::int32_t threads = threads_of_cores(context.state(), (*executor)->name);
-  take(std::make_shared<Round>(Round{
-      context, std::move(call), **executor, std::move(said), threads, {}, std::move(refused)}));
+  CoreThreads threads = threads_of_cores(context.state(), (*executor)->name);
+  take(std::make_shared<Round>(Round{context,
+                                     std::move(call),
+                                     **executor,
+                                     std::move(said),
+                                     std::move(threads),
+                                     {},
+                                     std::move(refused)}));
 }
 
 }  // namespace dove::server

@@ -191,6 +191,20 @@ TEST_F(GateThreadsTest, ACoreIsTakenWithAllOfItsThreads) {
   EXPECT_EQ(node().at("cores_free"), 0);
 }
 
+TEST_F(GateThreadsTest, TheyAreThoseOfTheNodesThatItMayRunOn) {
+  FakeAgent plain{live, "n2"};
+  plain.also_said["inventory"] = codec::inventory_json(ExecutorsTest::inventory());
+  plain.connect();
+  const auto cores_of = [&](const char* id, const Json& more) {
+    const Json taken = first(take(id, more));
+    return live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body.at("request").at("cores");
+  };
+  EXPECT_EQ(cores_of("77", {{"nodes_wanted", {"n1"}}}), 2);
+  EXPECT_EQ(cores_of("78", {{"nodes_wanted", {"n2"}}}), 1);
+  EXPECT_EQ(cores_of("79", {{"nodes_wanted", {"n1", "n2"}}}), 1);
+  EXPECT_EQ(cores_of("80", Json::object()), 1);
+}
+
 TEST_F(GateJobsTest, AJobThatIsNotUnderstoodIsRefusedAlone) {
   const Answer answer = tell({{"present", {{{"id", "77"}}, {{"id", "78"}}}},
                               {"jobs", {job("77", {{"nodes", 0}}), job("78", {{"hold", true}})}}});

@@ -35,6 +35,18 @@ Result<std::string> user_of(const core::State& state, const std::string& linux_u
                "user"};
 }
 
+// The least of the nodes that it may be placed on: enough cores on each.
+std::int32_t threads_for(const WaitingJob& job, const CoreThreads& threads) {
+  const bool names_all = job.nodes_wanted.size() >= static_cast<std::size_t>(job.nodes);
+  if (threads.of.empty() || !names_all) return threads.least;
+  std::optional<std::int32_t> least;
+  for (const std::string& name : job.nodes_wanted) {
+    const auto node = threads.of.find(name);
+    if (node != threads.of.end()) least = std::min(least.value_or(node->second), node->second);
+  }
+  return least.value_or(threads.least);
+}
+
 }  // namespace
 
 void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
@@ -68,7 +80,7 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
 }
 
 Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
-                                        const WaitingJob& job, std::int32_t threads) {
+                                        const WaitingJob& job, const CoreThreads& threads) {
   codec::Submission made;
   JobSpec& spec = made.spec;
   TRY_ASSIGN(spec.user, user_of(state, job.user));
@@ -86,7 +98,7 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   TaskGroup group;
   group.tasks = group.nodes_min = group.nodes_max = job.nodes;
   group.tasks_per_node = 1;
-  group.per_task.cores = job.cores * threads;
+  group.per_task.cores = job.cores * threads_for(job, threads);
   group.per_task.gpus = job.gpus;
   group.per_task.gpu_model = job.gpus > 0 ? job.gpu_model : "";
   group.per_task.memory_bytes = job.memory_bytes;
@@ -110,15 +122,20 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   return made;
 }
 
-std::int32_t threads_of_cores(const core::State& state, const std::string& executor) {
-  std::optional<std::int32_t> least;
+CoreThreads threads_of_cores(const core::State& state, const std::string& executor) {
+  CoreThreads found;
   for (const core::Node& node : state.nodes) {
-    if (node.removed || node.inventory == nullptr || core::find_executor(node, executor) == nullptr)
-      continue;
-    const std::int32_t here = core::threads_per_core(*node.inventory);
-    least = std::min(least.value_or(here), here);
+    if (node.removed || node.inventory == nullptr) continue;
+    if (core::find_executor(node, executor) == nullptr) continue;
+    found.of[node.name] = core::threads_per_core(*node.inventory);
   }
-  return least.value_or(1);
+  const auto [least, most] = std::minmax_element(
+      found.of.begin(), found.of.end(),
+      [](const auto& one, const auto& other) { return one.second < other.second; });
+  if (least == found.of.end()) return found;
+  found.least = least->second;
+  if (least->second == most->second) found.of.clear();
+  return found;
 }
 
 }  // namespace dove::server

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,16 +48,20 @@ struct WaitingJob {
   bool hold = false;
 };
 
+// How many cores of ours each core of the executor's nodes is.
+struct CoreThreads {
+  std::int32_t least = 1;
+  std::map<std::string, std::int32_t, std::less<>> of;  // by node; empty where all have the least
+};
+// Linear in the nodes.
+CoreThreads threads_of_cores(const core::State& state, const std::string& executor);
+
 void read_waiting_job(codec::JsonFields& fields, WaitingJob& job);
 
 // Its user is the one of ours whose Linux user it is, its queue that of its QOS ("qos:NAME" in the
 // executor's queues) or of its account, its pool the one of its partition's name, where there are
 // such. kDenied: nobody of ours is that Linux user.
-// `threads`: of each core that it asks for, see threads_of_cores().
 Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
-                                        const WaitingJob& job, std::int32_t threads);
-
-// How many cores of ours, at least, each core of the executor's nodes is. Linear in the nodes.
-std::int32_t threads_of_cores(const core::State& state, const std::string& executor);
+                                        const WaitingJob& job, const CoreThreads& threads);
 
 }  // namespace dove::server

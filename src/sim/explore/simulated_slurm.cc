@@ -75,7 +75,7 @@ SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOpt
     slurm::NodeSeen& node = nodes_.emplace_back();
     node.name = name;
     node.cores_per_socket = options_.cores_per_node / options_.threads_per_core;
-    node.threads_per_core = options_.threads_per_core;
+    node.cpus_per_core = options_.threads_per_core;
     for (int i = 0; i < options_.gpus_per_node; ++i) {
       node.device_types.push_back(fmt::format("g_{}", i));
     }

@@ -19,7 +19,7 @@ std::vector<int> sorted(std::vector<int> list) {
 // for others, and the two may count it differently.
 std::string excess(const HeldOnNode& held, const Wanted& wanted, const NodeSeen* node,
                    bool is_exclusive) {
-  const std::int64_t times = node == nullptr ? 1 : std::max(node->threads_per_core, 1);
+  const std::int64_t times = node == nullptr ? 1 : std::max(node->cpus_per_core, 1);
   if (held.cores.size() > wanted.cores.size() * static_cast<std::size_t>(times)) {
     return fmt::format("Slurm gave {} cores of {} in place of {}", held.cores.size(), held.node,
                        wanted.cores.size());

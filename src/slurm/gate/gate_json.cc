@@ -55,19 +55,26 @@ std::vector<std::string> expanded(const std::string& hostlist) {
   return text::expand_hostlist(hostlist.substr(0, kHostlistBytesMax));
 }
 
-// The nodes in its partitions, or those in none of them.
-std::vector<std::string> nodes_by_partition(const JobSeen& job, const std::vector<NodeSeen>& nodes,
-                                            bool inside) {
+struct ByPartition {
+  std::vector<std::string> inside;   // the nodes in partitions of the job
+  std::vector<std::string> outside;  // those in none of them
+  int cpus_per_core = 1;             // of those inside, the least: enough cores on each
+};
+
+ByPartition nodes_by_partition(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
   const std::vector<std::string> partitions = split(job.partition, ",");
-  std::vector<std::string> names;
+  ByPartition found;
+  int least = 0;
   for (const NodeSeen& node : nodes) {
     const bool is_in = std::any_of(
         node.partitions.begin(), node.partitions.end(), [&](const std::string& partition) {
           return std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
         });
-    if (is_in == inside) names.push_back(node.name);
+    (is_in ? found.inside : found.outside).push_back(node.name);
+    if (is_in) least = least == 0 ? node.cpus_per_core : std::min(least, node.cpus_per_core);
   }
-  return names;
+  found.cpus_per_core = std::max(least, 1);
+  return found;
 }
 
 // REQUIRES: why_not_placed() has nothing against it.
@@ -79,18 +86,13 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
   const GateSeen& gate = *job.gate;
   std::vector<std::string> wanted = expanded(nodes_named(job));
   std::vector<std::string> excluded = expanded(gate.nodes_excluded);
-  if (wanted.empty()) {
-    wanted = nodes_by_partition(job, nodes, true);
-    if (wanted.size() == nodes.size()) wanted.clear();
-  }
+  ByPartition of_nodes = nodes_by_partition(job, nodes);
+  if (wanted.empty() && !of_nodes.outside.empty()) wanted = std::move(of_nodes.inside);
   if (!wanted.empty() && wanted.size() < static_cast<std::size_t>(gate.nodes)) {
     // These are among its nodes; the others are of its partitions, too.
-    const std::vector<std::string> outside = nodes_by_partition(job, nodes, false);
-    excluded.insert(excluded.end(), outside.begin(), outside.end());
+    excluded.insert(excluded.end(), of_nodes.outside.begin(), of_nodes.outside.end());
   }
-  int threads = nodes.empty() ? 1 : nodes.front().threads_per_core;
-  for (const NodeSeen& node : nodes) threads = std::min(threads, node.threads_per_core);
-  threads = std::max(threads, 1);
+  const int each = of_nodes.cpus_per_core;
   const int cpus = (gate.cpus + gate.nodes - 1) / gate.nodes;
   json made{
       {"id", std::to_string(job.id)},
@@ -103,7 +105,7 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
       {"name", line_of(job.name)},
       {"partition", line_of(split(job.partition, ",").empty() ? "" : split(job.partition, ",")[0])},
       {"nodes", gate.nodes},
-      {"cores", (cpus + threads - 1) / threads},
+      {"cores", (cpus + each - 1) / each},
       {"gpus", gate.gpus_per_node},
       {"gpu_model", line_of(read_mark(job.mark).model)},
       {"memory_bytes", gate.memory_per_node},

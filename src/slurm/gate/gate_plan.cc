@@ -286,9 +286,8 @@ class GatePlanner {
   }
 
   static bool is_whole(const Wanted& wanted, const NodeSeen& node) {
-    const int cores = node.sockets * node.cores_per_socket;
     return wanted.devices.size() == node.device_types.size() &&
-           static_cast<int>(wanted.cores.size()) >= cores;
+           static_cast<int>(wanted.cores.size()) >= node.cores_for_jobs();
   }
 
   // Why it cannot start there now; "": nothing keeps it. A refusal is for good.
@@ -303,7 +302,11 @@ class GatePlanner {
     const Result<std::string> gres = pinned_gres(node->device_types, wanted.devices);
     if (!gres.ok()) return gres.error().message;
     if (one.job->gate->is_exclusive && !is_whole(wanted, *node)) {
-      return fmt::format("it wants nodes of its own, and Slurm is not lent all of {}", node->name);
+      return fmt::format(
+          "it wants nodes of its own, and the ledger has less to give of {} than "
+          "Slurm would: {} of {} cores, {} of {} devices (docs/operate/slurm.md)",
+          node->name, wanted.cores.size(), node->cores_for_jobs(), wanted.devices.size(),
+          node->device_types.size());
     }
     for_good = false;
     if (!node->registered) return "Slurm waits for the node to answer";
@@ -351,7 +354,7 @@ class GatePlanner {
     ask.node = node.name;
     ask.reservation = one.job->gate->reservation;
     ask.partitions = node.partitions;
-    ask.cpus = node.threads_per_core;
+    ask.cpus = node.cpus_per_core;
     ask.memory_bytes = kFence_memory_bytes;
     ask.limit_minutes = kFence_minutes;
     const Result<std::string> gres =

@@ -202,7 +202,7 @@ TEST_F(GatePlanTest, MoreCoresOrMemoryThanItsOwnAreGivenBack) {
   EXPECT_TRUE(plan().put_back.empty());
   job().held[0].cores = {0, 1, 2};
   EXPECT_EQ(plan().put_back.size(), 1u);
-  seen.nodes[0].threads_per_core = 2;  // three tasks of one CPU
+  seen.nodes[0].cpus_per_core = 2;  // three tasks of one CPU
   EXPECT_TRUE(plan().put_back.empty());
   job().held[0].memory_bytes = 300 << 20;
   EXPECT_EQ(plan().put_back.size(), 1u);
@@ -371,9 +371,16 @@ TEST_F(GatePlanTest, TheLedgerIsToldWhatItCannotPlace) {
 // Slurm gives it the devices that it asked for; the ledger all of the node.
 TEST_F(GatePlanTest, AJobWithTheNodeToItselfIsNotKeptOffByAFence) {
   job().gate->is_exclusive = true;
-  EXPECT_NE(plan().reports.at(0).why.find("not lent all"), std::string::npos);
+  EXPECT_NE(plan().reports.at(0).why.find("less to give of n1"), std::string::npos);
   wanted[0].devices = {0, 1, 2, 3};
   EXPECT_EQ(plan().place.size(), 1u);
+  seen.nodes[0].cores_per_socket = 2;
+  seen.nodes[0].sockets = static_cast<int>(wanted[0].cores.size());
+  EXPECT_TRUE(plan().place.empty()) << "half of the cores are nobody's here";
+  seen.nodes[0].cores_set_aside = seen.nodes[0].sockets;
+  EXPECT_EQ(plan().place.size(), 1u) << "nor in Slurm";
+  seen.nodes[0].sockets = seen.nodes[0].cores_per_socket = 1;
+  seen.nodes[0].cores_set_aside = 0;
   EXPECT_TRUE(plan().fences.empty());
   starts({1});
   job().held[0].memory_bytes = 200 << 20;

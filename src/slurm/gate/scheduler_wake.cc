@@ -65,7 +65,7 @@ void SchedulerWake::prepare(const NodeSeen& node, std::int64_t now_s) {
   ask.name = fence_name({}, cluster_);
   ask.node = node.name;
   ask.partitions = node.partitions;
-  ask.cpus = node.threads_per_core;
+  ask.cpus = node.cpus_per_core;
   ask.memory_bytes = kMemory_bytes;
   ask.limit_minutes = kLimit_minutes;
   ask.is_marked_by_gate = true;  // unmarked it is taken for a fence, too

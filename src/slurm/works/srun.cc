@@ -177,7 +177,7 @@ std::vector<std::string> srun_command(const StepWanted& step) {
   const Program& program = *work.program;
   const std::string workdir = workdir_of(step);
   const int tasks = is_script(work) ? 1 : std::max<int>(static_cast<int>(work.ranks.size()), 1);
-  const int cpus = std::max(std::max(work.cores, 1) * step.threads_per_core / tasks, 1);
+  const int cpus = std::max(std::max(work.cores, 1) * step.cpus_per_core / tasks, 1);
   std::vector<std::string> words = {"srun",
                                     fmt::format("--jobid={}", step.slurm_job),
                                     "--overlap",

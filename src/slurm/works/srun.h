@@ -17,7 +17,7 @@ struct StepWanted {
   std::int64_t slurm_job = 0;  // the placeholder, which runs nothing else
   WantedWork work;             // REQUIRES: has a program
   std::string home;            // of its user
-  int threads_per_core = 1;
+  int cpus_per_core = 1;
 };
 
 // One srun for the tasks of the placement; of a script, for the script.
