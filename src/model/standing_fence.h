@@ -1,12 +1,11 @@
 // What a standing fence has in the scheduler of an executor, besides the device that it keeps
-// (slurm/standing_fences.h). Our ledger gives these amounts to nobody and records no holder.
+// (slurm/standing_fences.h). Our ledger gives it to nobody and records no holder.
 #pragma once
 
 #include <cstdint>
 
 namespace dove {
 
-inline constexpr std::int32_t kFence_cores = 1;
 inline constexpr std::int64_t kFence_memory_bytes = std::int64_t{1} << 20;
 
 }  // namespace dove

@@ -6,7 +6,6 @@
 
 #include "codec/quantity.h"
 #include "slurm/drains.h"
-#include "slurm/fence_cores.h"
 #include "telemetry/log.h"
 
 namespace dove::slurm {
@@ -331,9 +330,6 @@ DevicesOfNodes Adapter::kept() const {
       if (is_fenced || has_lost_fence) all[one.key.node].insert(device);
     }
   }
-  // Work of ours may run on a fence's core alone.
-  FenceCores cores = lend_fence_cores(observed_, *wanted_, options_.cluster);
-  for (auto& [node, devices] : cores.in_use) all[node].merge(devices);
   return all;
 }
 
@@ -341,6 +337,12 @@ Plan Adapter::plan_placeholders(std::int64_t now_s) const {
   DevicesOfNodes kept = this->kept();
   for (const auto& [node, refused] : no_fence_) kept.erase(node);
   return plan(observed_, *wanted_, kept, memory_, options_.cluster, now_s);
+}
+
+bool Adapter::free_cores_of(std::int64_t fence) {
+  const Result<void> suspended = slurm_.suspend(fence);
+  log_trouble(suspend_trouble_, "suspend", suspended.ok() ? "" : suspended.error().message);
+  return suspended.ok();
 }
 
 bool Adapter::keep_fences() {
@@ -360,6 +362,10 @@ bool Adapter::keep_fences() {
     changed = changed || released.ok();
     if (!released.ok() && is_silence(released.error())) return changed;
   }
+  for (const std::int64_t id : plan.suspend) {
+    if (++done > kSubmissionsMax || !free_cores_of(id)) break;
+    changed = true;
+  }
   for (const Ask& ask : plan.ask) {
     const auto refused = no_fence_.find(ask.node);
     if (refused != no_fence_.end() && now_s() < refused->second.again_s) continue;
@@ -373,6 +379,7 @@ bool Adapter::keep_fences() {
     changed = changed || id.ok();
     if (id.ok()) {
       no_fence_.erase(ask.node);
+      free_cores_of(*id);
     } else {
       NoFence& next = no_fence_[ask.node];
       next.pause_s = std::clamp(2 * next.pause_s, kFenceAgain_s, kFenceAgainMax_s);

@@ -83,6 +83,8 @@ class Adapter {
   // What Slurm is not lent, and what work of ours has that no placeholder holds.
   DevicesOfNodes kept() const;
   bool keep_fences();
+  // By suspending the fence.
+  bool free_cores_of(std::int64_t fence);
   Plan plan_placeholders(std::int64_t now_s) const;
   void log_trouble(std::string& last, const char* event, const std::string& now) const;
 
@@ -118,6 +120,7 @@ class Adapter {
   std::string controller_trouble_;
   std::string steps_trouble_;
   std::string mark_trouble_;
+  std::string suspend_trouble_;
 };
 
 }  // namespace dove::slurm

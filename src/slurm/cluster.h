@@ -52,6 +52,9 @@ class SlurmCluster {
   virtual Result<std::int64_t> ask(const Ask& ask) = 0;
   // Ends it. Success too when it had ended.
   virtual Result<void> release(std::int64_t job) = 0;
+  // Stops it for good: it keeps its devices and its memory, and its cores are free for others. The
+  // time until it is released does not count towards its limit.
+  virtual Result<void> suspend(std::int64_t job) = 0;
   // Sets the administrator's comment.
   virtual Result<void> mark(std::int64_t job, const std::string& text) = 0;
   // Gives it another time limit, counted from its start; 0: none.

@@ -205,6 +205,31 @@ TEST_P(SlurmConformance, ALookAtTheJobsAloneSeesTheSame) {
   }
 }
 
+TEST_P(SlurmConformance, WhatIsSuspendedKeepsItsDevicesAndHasNoCore) {
+  const NodeSeen here = node();
+  const auto all_cores = [&](const std::string& name, const std::vector<int>& devices) {
+    Ask ask = ask_for(name, devices);
+    ask.cpus = here.cores_for_jobs() * here.cpus_per_core;
+    return slurm.ask(ask);
+  };
+  const Result<std::int64_t> fence = all_cores("dove-keep-n.1@c", {1});
+  ASSERT_TRUE(fence.ok()) << fence.error().message;
+  EXPECT_FALSE(find(*fence)->is_suspended());
+  ASSERT_TRUE(slurm.suspend(*fence).ok());
+  EXPECT_TRUE(find(*fence)->is_suspended());
+  EXPECT_TRUE(is_in(*fence, JobPhase::kHolding));
+  EXPECT_EQ(devices_of(*fence), (std::vector<int>{1}));
+  const Result<std::int64_t> other = all_cores("dove-1.1@c", {2});
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  const Result<std::int64_t> refused = ask("dove-2.1@c", {1});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kConflict) << refused.error().message;
+  EXPECT_TRUE(slurm.release(*other).ok());
+  EXPECT_TRUE(slurm.release(*fence).ok());
+  ASSERT_TRUE(comes_true([&] { return is_over(*fence) && is_over(*other); }));
+  held("dove-3.1@c", {1, 2});
+}
+
 TEST_P(SlurmConformance, AMarkIsKept) {
   const std::int64_t one = held("dove-1.1@c", {1});
   EXPECT_TRUE(slurm.mark(one, begun_mark("dove-1.1@c")).ok());

@@ -163,6 +163,12 @@ Result<void> CommandCluster::release(std::int64_t job) {
   return refused(end, "scancel");
 }
 
+Result<void> CommandCluster::suspend(std::int64_t job) {
+  TRY_ASSIGN(const CommandEnd end, run({"scontrol", "suspend", std::to_string(job)}));
+  if (end.code == 0) return {};
+  return refused(end, "scontrol");
+}
+
 Result<void> CommandCluster::set_limit(std::int64_t job, std::int64_t limit_minutes) {
   const std::string limit = limit_minutes == 0 ? "UNLIMITED" : std::to_string(limit_minutes);
   TRY_ASSIGN(const CommandEnd end,

@@ -59,6 +59,12 @@ class FakeSlurm : public SlurmCluster {
     }
     return {};
   }
+  Result<void> suspend(std::int64_t id) override {
+    for (JobSeen& job : state.jobs) {
+      if (job.id == id) job.state = "SUSPENDED";
+    }
+    return {};
+  }
   Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
   Result<void> set_drain(const std::string& name, const std::string& reason) override {
     for (NodeSeen& node : state.nodes) {
@@ -76,6 +82,7 @@ class FakeSlurm : public SlurmCluster {
     job.name = name;
     job.user = "ada";
     job.phase = JobPhase::kHolding;
+    job.state = "RUNNING";
     job.mark = mark;
     job.wants_devices = true;
     job.started_s = kStart_us / 1'000'000;

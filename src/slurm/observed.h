@@ -105,6 +105,9 @@ struct JobSeen {
   bool devices_known = true;     // false: Slurm no longer says which devices it has
   std::vector<HeldOnNode> held;  // one that has ended: where it was, a hostlist
   std::optional<GateSeen> gate;  // it bears the mark of the gate
+
+  // Then it has the devices and the memory of `held`, and others may have the cores.
+  bool is_suspended() const { return state == "SUSPENDED"; }
 };
 
 // Nodes, kept for some of Slurm's users or for nobody. It may be still to come.

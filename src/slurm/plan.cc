@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "slurm/fence_cores.h"
 #include "slurm/gres.h"
 
 namespace dove::slurm {
@@ -113,24 +112,6 @@ const JobSeen* fence_on(const Observed& observed, const Wanted& wanted,
   return nullptr;
 }
 
-// The ledger does not know of the cores that standing fences have in Slurm. They are nobody else's,
-// and so a placeholder may do without as many where Slurm has no more: see fence_cores.h.
-int cores_to_ask(const Observed& observed, const NodeSeen& node, const std::string& cluster,
-                 int wanted) {
-  int fences = 0;
-  int taken = 0;
-  for (const JobSeen& job : observed.jobs) {
-    if (job.phase == JobPhase::kEnded) continue;
-    for (const HeldOnNode& held : job.held) {
-      if (held.node != node.name) continue;
-      taken += static_cast<int>(held.cores.size());
-      if (is_standing_fence(job, cluster)) fences += static_cast<int>(held.cores.size());
-    }
-  }
-  const int left = node.cores_for_jobs() - taken;
-  return fences == 0 ? wanted : std::max({std::min(wanted, left), wanted - fences, 1});
-}
-
 // What keeps it from being asked for; "" when nothing does. `devices`: those that no standing fence
 // holds.
 std::string obstacle(const Observed& observed, const Wanted& wanted,
@@ -150,20 +131,17 @@ std::string obstacle(const Observed& observed, const Wanted& wanted,
   ask.node = node->name;
   ask.partitions = node->partitions;
   ask.gres = *gres;
-  int cores = std::max<int>(static_cast<int>(wanted.cores.size()), 1);
-  if (!wanted.runs) cores = cores_to_ask(observed, *node, cluster, cores);
-  ask.cpus = cores * node->cpus_per_core;
+  ask.cpus = std::max<int>(static_cast<int>(wanted.cores.size()), 1) * node->cpus_per_core;
   return "";
 }
 
 class Planner {
  public:
-  Planner(const Observed& observed, const DevicesOfNodes& kept, const FenceCores& fence_cores,
-          const PlanMemory& memory, const std::string& cluster, std::int64_t now_s, Plan& plan)
+  Planner(const Observed& observed, const DevicesOfNodes& kept, const PlanMemory& memory,
+          const std::string& cluster, std::int64_t now_s, Plan& plan)
       : observed_(observed),
         kept_(kept),
         fenced_(fenced_devices(observed, cluster)),
-        fence_cores_(fence_cores),
         memory_(memory),
         cluster_(cluster),
         now_s_(now_s),
@@ -219,17 +197,6 @@ class Planner {
     return rest;
   }
 
-  // That nobody else has in Slurm.
-  std::vector<int> cores_of(const Wanted& wanted, const HeldOnNode& held) const {
-    std::vector<int> cores = held.cores;
-    const auto lent = fence_cores_.lent.find(wanted.key);
-    if (lent != fence_cores_.lent.end()) {
-      cores.insert(cores.end(), lent->second.begin(), lent->second.end());
-      std::sort(cores.begin(), cores.end());
-    }
-    return cores;
-  }
-
   // The oldest stays when it holds what is wanted; there is never a second one.
   void keep(const Wanted& wanted, const Found& found) {
     const JobSeen& job = *found.living[0];
@@ -260,8 +227,7 @@ class Planner {
     // may run on all of them.
     std::erase_if(missing, [&](int one) { return is_in(fenced_, wanted.key.node, one); });
     if (missing.empty()) {
-      return report(wanted, job.id, PlaceholderState::kConfirmed, "", devices,
-                    cores_of(wanted, held));
+      return report(wanted, job.id, PlaceholderState::kConfirmed, "", devices, held.cores);
     }
     if (const JobSeen* holder = holder_of(observed_, wanted.key.node, missing, cluster_)) {
       return report(wanted, job.id, PlaceholderState::kRefused,
@@ -303,7 +269,6 @@ class Planner {
   const Observed& observed_;
   const DevicesOfNodes& kept_;
   const DevicesOfNodes fenced_;
-  const FenceCores& fence_cores_;
   const PlanMemory& memory_;
   const std::string& cluster_;
   std::int64_t now_s_;
@@ -353,31 +318,17 @@ bool is_placeholder(const JobSeen& job, const std::string& cluster) {
   return is_marked(job) && identity_of(job, cluster).has_value();
 }
 
-namespace {
-
-std::map<PlaceholderKey, std::set<int>> held_by_placeholders(const Observed& observed,
-                                                             const std::string& cluster,
-                                                             std::vector<int> HeldOnNode::*what) {
-  std::map<PlaceholderKey, std::set<int>> all;
+DevicesOfPlaceholders devices_of_placeholders(const Observed& observed,
+                                              const std::string& cluster) {
+  DevicesOfPlaceholders all;
   for (const JobSeen& job : observed.jobs) {
     if (job.phase != JobPhase::kHolding || !is_placeholder(job, cluster)) continue;
     const auto [id, attempt] = *identity_of(job, cluster);
     for (const HeldOnNode& held : job.held) {
-      all[{id, attempt, held.node}].insert((held.*what).begin(), (held.*what).end());
+      all[{id, attempt, held.node}].insert(held.devices.begin(), held.devices.end());
     }
   }
   return all;
-}
-
-}  // namespace
-
-DevicesOfPlaceholders devices_of_placeholders(const Observed& observed,
-                                              const std::string& cluster) {
-  return held_by_placeholders(observed, cluster, &HeldOnNode::devices);
-}
-
-CoresOfPlaceholders cores_of_placeholders(const Observed& observed, const std::string& cluster) {
-  return held_by_placeholders(observed, cluster, &HeldOnNode::cores);
 }
 
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster) {
@@ -409,8 +360,7 @@ Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const Dev
   Plan plan;
   const FoundByKey found = find_all(observed, wanted, cluster, plan.cancel);
   std::set<PlaceholderKey> named;
-  const FenceCores fence_cores = lend_fence_cores(observed, wanted, cluster);
-  Planner planner(observed, kept, fence_cores, memory, cluster, now_s, plan);
+  Planner planner(observed, kept, memory, cluster, now_s, plan);
   for (const Wanted& one : wanted) {
     if (!one.foreign_job.empty()) continue;       // plan_gate() sees to it
     if (!named.insert(one.key).second) continue;  // named twice

@@ -103,8 +103,6 @@ bool is_fence(const JobSeen& job, const std::string& cluster);
 // What the placeholders hold that Slurm has.
 using DevicesOfPlaceholders = std::map<PlaceholderKey, std::set<int>>;
 DevicesOfPlaceholders devices_of_placeholders(const Observed& observed, const std::string& cluster);
-using CoresOfPlaceholders = std::map<PlaceholderKey, std::set<int>>;
-CoresOfPlaceholders cores_of_placeholders(const Observed& observed, const std::string& cluster);
 
 // Those in which something was begun, or was about to be.
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster);

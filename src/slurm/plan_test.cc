@@ -324,46 +324,6 @@ TEST_F(PlanTest, OfKeptDevicesThePlaceholderHoldsNone) {
   EXPECT_TRUE(make({wanted(17, "n1", {1, 2})}).cancel.empty());
 }
 
-// The cores of standing fences are nobody else's, so a job of ours may have the whole node.
-TEST_F(PlanTest, BesideAStandingFenceAPlaceholderMayDoWithoutItsCores) {
-  seen_.nodes[0].cores_per_socket = 8;
-  job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");
-  Wanted all = wanted(17, "n1", {1});
-  all.cores = {0, 1, 2, 3, 4, 5, 6, 7};
-  EXPECT_EQ(make({all}).submit.at(0).ask.cpus, 7);
-  all.runs = true;
-  EXPECT_EQ(make({all}).submit.at(0).ask.cpus, 8) << "srun needs them";
-  all.runs = false;
-  all.cores = {0, 1};
-  EXPECT_EQ(make({all}).submit.at(0).ask.cpus, 2);
-  placeholder(1300, 18, "n1", {}).held[0].cores = {1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(make({all, wanted(18, "n1", {})}).submit.at(0).ask.cpus, 1);
-}
-
-TEST_F(PlanTest, WhatAPlaceholderDoesWithoutAreTheCoresOfFences) {
-  for (int device : {1, 2, 3}) {
-    const std::string name = "dove-keep-n1." + std::to_string(device) + "@dove";
-    JobSeen& fence = job(1200 + device, name, "n1", {device});
-    fence.mark = placeholder_mark(name);
-    fence.held[0].cores = {device};
-  }
-  placeholder(1300, 17, "n1", {}).held[0].cores = {6};
-  placeholder(1301, 18, "n1", {}).held[0].cores = {7};
-  std::vector<Wanted> both = {wanted(17, "n1", {}), wanted(18, "n1", {3})};
-  both[0].cores = {4, 5};
-  both[1].cores = {6, 7};
-  const Plan plan = make(both);
-  EXPECT_EQ(plan.reports[0].cores, (std::vector<int>{1, 6})) << "a core that nobody works on";
-  EXPECT_EQ(plan.reports[1].cores, (std::vector<int>{3, 7})) << "that of its own device's fence";
-  both.insert(both.begin(), wanted(16, "n1", {}));
-  placeholder(1302, 16, "n1", {}).held[0].cores = {5};
-  both[1].cores = {1, 6};
-  EXPECT_EQ(make(both).reports[0].cores, (std::vector<int>{2, 5}));
-  EXPECT_EQ(make(both).reports[1].cores, (std::vector<int>{1, 6})) << "it runs there";
-  std::erase_if(seen_.jobs, [](const JobSeen& one) { return one.id == 1300; });
-  EXPECT_EQ(make(both).reports[0].cores, (std::vector<int>{2, 5})) << "also without a placeholder";
-}
-
 // Slurm gives it its devices: a fence that has yet to go is waited for.
 TEST_F(PlanTest, AJobThatSlurmRunsGetsNothingFromAStandingFence) {
   job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");

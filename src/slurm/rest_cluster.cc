@@ -81,6 +81,8 @@ Result<void> RestCluster::mark(std::int64_t job, const std::string& text) {
   return commands_.mark(job, text);
 }
 
+Result<void> RestCluster::suspend(std::int64_t job) { return commands_.suspend(job); }
+
 Result<void> RestCluster::set_limit(std::int64_t job, std::int64_t limit_minutes) {
   return commands_.set_limit(job, limit_minutes);
 }

@@ -40,6 +40,7 @@ class RestCluster : public SlurmCluster {
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;
   Result<void> mark(std::int64_t job, const std::string& text) override;
+  Result<void> suspend(std::int64_t job) override;
   Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;
   Result<void> set_drain(const std::string& node, const std::string& reason) override;
 

@@ -90,7 +90,11 @@ StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes
   for (const JobSeen& job : observed.jobs) {
     if (job.phase != JobPhase::kHolding || leave.contains(job.id)) continue;
     const bool is_over = is_standing_fence(job, cluster) && keeps_lent_device(job, kept);
-    if (is_over || is_unmarked(job, cluster)) plan.release.push_back(job.id);
+    if (is_over || is_unmarked(job, cluster)) {
+      plan.release.push_back(job.id);
+    } else if (is_standing_fence(job, cluster) && job.state == "RUNNING") {
+      plan.suspend.push_back(job.id);
+    }
   }
   const DevicesOfNodes free = free_of(kept, observed);
   for (const NodeSeen& node : observed.nodes) {
@@ -107,7 +111,7 @@ StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes
       ask.node = node.name;
       ask.partitions = node.partitions;
       ask.gres = *gres;
-      ask.cpus = kFence_cores * node.cpus_per_core;
+      ask.cpus = node.cpus_per_core;
       ask.memory_bytes = kFence_memory_bytes;
       plan.ask.push_back(std::move(ask));
     }

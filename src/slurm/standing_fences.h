@@ -1,9 +1,9 @@
 // Standing fences: allocations that keep the devices from Slurm's users that Slurm is not lent.
 //
 // An Executor's `lendable` says which devices Slurm may have. Each other one of its nodes is held
-// in Slurm at all times, by an allocation that is pinned by GRES types and has a core and a MiB;
-// work of ours starts on it without asking Slurm for it. One for each, so that one can be lent
-// while work runs on the next. Pure.
+// in Slurm at all times, by an allocation that is pinned by GRES types; work of ours starts on it
+// without asking Slurm for it. One for each, so that one can be lent while work runs on the next.
+// Each is suspended at once, so that it has its device and a MiB, and no core. Pure.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ DevicesOfNodes fenced_devices(const Observed& observed, const std::string& clust
 struct StandingPlan {
   std::vector<Ask> ask;
   std::vector<std::int64_t> release;  // they hold what is not kept any more
+  std::vector<std::int64_t> suspend;  // they have a core still
 };
 
 // What is to be asked for and released so that the kept devices are held. A device that a job holds

@@ -56,6 +56,23 @@ TEST_F(StandingFencesTest, EachKeptDeviceThatIsFreeGetsAFenceOfItsOwn) {
   EXPECT_EQ(fenced_devices(seen, "dove"), (DevicesOfNodes{{"n1", {2}}}));
 }
 
+TEST_F(StandingFencesTest, OneThatRunsIsSuspendedAndHasNoCoreThen) {
+  const auto suspended = [this] {
+    return plan_standing_fences(seen, {{"n1", {2}}}, "dove").suspend;
+  };
+  fence(7, 2);
+  seen.jobs[0].state = "CONFIGURING";
+  EXPECT_TRUE(suspended().empty()) << "not yet";
+  seen.jobs[0].state = "RUNNING";
+  EXPECT_EQ(suspended(), std::vector<std::int64_t>{7});
+  seen.jobs[0].state = "SUSPENDED";
+  EXPECT_TRUE(suspended().empty());
+  EXPECT_EQ(fenced_devices(seen, "dove"), (DevicesOfNodes{{"n1", {2}}}));
+  add(8, "", {1});
+  seen.jobs[1].state = "RUNNING";
+  EXPECT_TRUE(suspended().empty()) << "a user's";
+}
+
 TEST_F(StandingFencesTest, WhatIsLentIsReleasedOneByOne) {
   fence(7, 2);
   fence(8, 3);

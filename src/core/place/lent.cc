@@ -79,11 +79,11 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
     ++kept;
   }
   // What is free here is not all free there: each kept device has a fence, whether work of ours is
-  // on it or not.
+  // on it or not. It has some memory and no core.
   const std::int64_t fences = executor.placeholders ? kept : 0;
   const auto free_cores = static_cast<std::int64_t>(books.cores.size());
   const std::int64_t threads = node.inventory == nullptr ? 1 : threads_per_core(*node.inventory);
-  std::int64_t cores = free_cores - fences * kFence_cores * threads;
+  std::int64_t cores = free_cores;
   if (lendable->cores >= 0) cores = std::min(cores, lendable->cores - held.cores);
   cores = std::max<std::int64_t>(cores, 0);
   if (books.whole_cores) cores -= cores % threads;

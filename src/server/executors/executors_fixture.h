@@ -21,7 +21,8 @@ class ExecutorsTest : public WithApi {
     agent.connect();
     EXPECT_EQ(sync(said()).status, 200);
   }
-  virtual Inventory inventory() const {
+  virtual Inventory inventory() const { return plain_inventory(); }
+  static Inventory plain_inventory() {
     Inventory made = controller::small_inventory();
     made.devices.resize(2);
     return made;

@@ -200,7 +200,7 @@ TEST_F(ExecutorsTest, TasksArePinnedToTheCoresThatItsPlaceholderHolds) {
 }
 
 class ThreadsTest : public ExecutorsTest {
-  Inventory inventory() const override { return with_two_threads_each(ExecutorsTest::inventory()); }
+  Inventory inventory() const override { return with_two_threads_each(plain_inventory()); }
 };
 
 TEST_F(ThreadsTest, AJobGetsWholeCoresAsItsPlaceholder) {

@@ -179,7 +179,7 @@ TEST_F(GateJobsTest, WhoMaySayIt) {
 }
 
 class GateThreadsTest : public GateJobsTest {
-  Inventory inventory() const override { return with_two_threads_each(ExecutorsTest::inventory()); }
+  Inventory inventory() const override { return with_two_threads_each(plain_inventory()); }
 };
 
 TEST_F(GateThreadsTest, ACoreIsTakenWithAllOfItsThreads) {
@@ -193,7 +193,7 @@ TEST_F(GateThreadsTest, ACoreIsTakenWithAllOfItsThreads) {
 
 TEST_F(GateThreadsTest, TheyAreThoseOfTheNodesThatItMayRunOn) {
   FakeAgent plain{live, "n2"};
-  plain.also_said["inventory"] = codec::inventory_json(ExecutorsTest::inventory());
+  plain.also_said["inventory"] = codec::inventory_json(plain_inventory());
   plain.connect();
   const auto cores_of = [&](const char* id, const Json& more) {
     const Json taken = first(take(id, more));

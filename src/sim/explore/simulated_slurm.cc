@@ -40,6 +40,7 @@ std::vector<int> free_of(const Records& jobs, const std::string& node,
   std::vector<bool> taken(static_cast<std::size_t>(count));
   for (const auto& [id, job] : jobs) {
     if (!uses_devices(job.seen) || job.seen.held.front().node != node) continue;
+    if (part == &slurm::HeldOnNode::cores && job.seen.is_suspended()) continue;
     for (const int one : job.seen.held.front().*part) taken[static_cast<std::size_t>(one)] = true;
   }
   std::vector<int> free;
@@ -384,6 +385,16 @@ std::string SimulatedSlurm::held_for_us() const {
 Result<void> SimulatedSlurm::release(std::int64_t job) {
   TRY(reached());
   jobs_.erase(job);
+  return answered();
+}
+
+Result<void> SimulatedSlurm::suspend(std::int64_t job) {
+  TRY(reached());
+  const auto found = jobs_.find(job);
+  const bool runs = found != jobs_.end() && found->second.seen.phase == JobPhase::kHolding;
+  if (!runs) return Error{ErrorKind::kConflict, "slurm_command", "Job is not running", ""};
+  found->second.seen.state = "SUSPENDED";
+  ++found->second.turn;  // its limit does not come any more
   return answered();
 }
 

@@ -69,6 +69,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Result<std::int64_t> ask(const slurm::Ask& ask) override;
   Result<void> release(std::int64_t job) override;
   Result<void> mark(std::int64_t job, const std::string& text) override;
+  Result<void> suspend(std::int64_t job) override;
   Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
   Result<void> set_drain(const std::string& node, const std::string& reason) override;
 

@@ -395,6 +395,7 @@ bool GateKeeper::carry_out(const GatePlan& plan, const Observed& observed, std::
     changed = control_.mark(jobs.at(job)->gate->handle, mark).ok() || changed;
   }
   for (const std::int64_t fence : plan.release) changed = slurm_.release(fence).ok() || changed;
+  for (const std::int64_t fence : plan.suspend) changed = slurm_.suspend(fence).ok() || changed;
   changed = ask_fences(plan.fences, now_s) || changed;
   prepare_wake(plan, observed, now_s);
   changed = let_go(plan.place, jobs) || changed;

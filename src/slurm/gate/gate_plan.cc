@@ -16,10 +16,6 @@
 namespace dove::slurm {
 namespace {
 
-constexpr std::int64_t kFence_memory_bytes = 1 << 20;
-// One that nobody remembers ends by itself.
-constexpr std::int64_t kFence_minutes = 2;
-
 using Keys = std::vector<const Wanted*>;
 
 bool has_place(const JobSeen& job) {
@@ -48,17 +44,16 @@ std::vector<int> sorted(std::vector<int> list) {
   return list;
 }
 
-// Its adapter was ended before it could mark it, or somebody has taken the name.
-bool is_unmarked_fence(const JobSeen& job, const std::string& cluster) {
-  return job.mark.empty() && job.name.starts_with(kFence_name) && job.name.ends_with("@" + cluster);
-}
-
 class GatePlanner {
  public:
   GatePlanner(const Observed& observed, const std::vector<WantedWork>& works,
               const GateMemory& memory, const std::string& cluster, std::int64_t now_s,
               GatePlan& plan)
-      : observed_(observed), memory_(memory), cluster_(cluster), now_s_(now_s), plan_(plan) {
+      : observed_(observed),
+        memory_(memory),
+        now_s_(now_s),
+        plan_(plan),
+        fences_(observed, cluster) {
     for (const WantedWork& work : works) {
       if (!work.foreign_job.empty()) works_[work.key] = &work;
     }
@@ -88,11 +83,9 @@ class GatePlanner {
     std::stable_partition(starts_.begin(), starts_.end(),
                           [](const Starting& one) { return !one.job->gate->is_held; });
     for (const Starting& one : starts_) start(one);
-    for (const JobSeen& job : observed_.jobs) {
-      if (!is_fence(job, cluster_) && !is_unmarked_fence(job, cluster_)) continue;
-      const bool over = job.phase == JobPhase::kEnding || job.phase == JobPhase::kEnded;
-      if (!over && !fences_kept_.contains(job.id)) plan_.release.push_back(job.id);
-    }
+    plan_.fences = fences_.missing();
+    plan_.suspend = fences_.to_suspend();
+    plan_.release = fences_.without_reason();
   }
 
   // Stopped attempts for which nothing is to be held any more: the ledger waits for their ends.
@@ -260,24 +253,6 @@ class GatePlanner {
     end_works(keys, status, is_lost ? "executor_lost" : "");
   }
 
-  // -- fences
-
-  bool is_fence_of(const JobSeen& job, const GateStart& start) const {
-    return job.mark == placeholder_mark(fence_name(start, cluster_));
-  }
-
-  // What is held there as Slurm sees it, by others than the fences of that start.
-  std::set<int> taken_on(const std::string& node, const GateStart& start) const {
-    std::set<int> taken;
-    for (const JobSeen& job : observed_.jobs) {
-      if (job.phase != JobPhase::kHolding || is_fence_of(job, start)) continue;
-      if (const HeldOnNode* held = held_on(job, node)) {
-        taken.insert(held->devices.begin(), held->devices.end());
-      }
-    }
-    return taken;
-  }
-
   // A node of Slurm refuses a run whose credential is of the second in which the last one was
   // ended, or older (slurm_cred.c), and the job fails. Slurm keeps it back for two minutes;
   // GateControl::place takes that away.
@@ -310,7 +285,7 @@ class GatePlanner {
     }
     for_good = false;
     if (!node->registered) return "Slurm waits for the node to answer";
-    const std::set<int> taken = taken_on(node->name, one.start);
+    const std::set<int> taken = fences_.taken_on(node->name, one.start);
     for (const int device : wanted.devices) {
       if (taken.contains(device)) {
         return fmt::format("Slurm has not freed device {} of {} yet", device, node->name);
@@ -322,46 +297,13 @@ class GatePlanner {
 
   // Whether Slurm gives it, of several free devices there, the one of the lowest index. Several
   // devices may be chosen by their links, which it does not tell.
-  bool gets_lowest(const Starting& one, const Wanted& wanted, const NodeSeen& node) const {
+  bool gets_lowest(const Starting& one, const Wanted& wanted) const {
+    const NodeSeen& node = *observed_.find_node(wanted.key.node);
     const auto surprised = memory_.surprised_s.find(node.name);
     const bool is_surprised =
         surprised != memory_.surprised_s.end() && now_s_ - surprised->second < kSurprisedFor_s;
     const bool is_fixed = !one.job->gate->divides_gpus;
     return is_fixed && wanted.devices.size() == 1 && !node.devices_bound && !is_surprised;
-  }
-
-  // Whether all devices there that Slurm might give it in place of its own are held; asks for what
-  // is missing.
-  bool fence(const Starting& one, const Wanted& wanted) {
-    const NodeSeen& node = *observed_.find_node(wanted.key.node);
-    std::set<int> missing;
-    for (int i = 0; i < static_cast<int>(node.device_types.size()); ++i) missing.insert(i);
-    for (const int device : wanted.devices) missing.erase(device);
-    for (const int device : taken_on(node.name, one.start)) missing.erase(device);
-    for (const JobSeen& job : observed_.jobs) {
-      if (!is_fence_of(job, one.start) || job.phase != JobPhase::kHolding) continue;
-      const HeldOnNode* held = held_on(job, node.name);
-      if (held == nullptr) continue;
-      fences_kept_.insert(job.id);
-      for (const int device : held->devices) missing.erase(device);
-    }
-    if (gets_lowest(one, wanted, node)) {
-      missing.erase(missing.upper_bound(wanted.devices.front()), missing.end());
-    }
-    if (missing.empty()) return true;
-    Ask ask;
-    ask.name = fence_name(one.start, cluster_);
-    ask.node = node.name;
-    ask.reservation = one.job->gate->reservation;
-    ask.partitions = node.partitions;
-    ask.cpus = node.cpus_per_core;
-    ask.memory_bytes = kFence_memory_bytes;
-    ask.limit_minutes = kFence_minutes;
-    const Result<std::string> gres =
-        pinned_gres(node.device_types, std::vector<int>(missing.begin(), missing.end()));
-    if (gres.ok()) ask.gres = *gres;
-    plan_.fences.push_back(std::move(ask));
-    return false;
   }
 
   void start(const Starting& one) {
@@ -383,7 +325,8 @@ class GatePlanner {
       if (wanted->devices.empty()) continue;
       busy_.insert(wanted->key.node);
       // A fence would keep off one that wants the node to itself, and nothing else is free there.
-      fenced = (one.job->gate->is_exclusive || fence(one, *wanted)) && fenced;
+      if (one.job->gate->is_exclusive) continue;
+      fenced = fences_.stand(*one.job, one.start, *wanted, gets_lowest(one, *wanted)) && fenced;
     }
     report(*one.keys, PlaceholderState::kAsked, 0, "");
     if (fenced && one.job->gate->is_held) place(one);
@@ -440,7 +383,6 @@ class GatePlanner {
 
   const Observed& observed_;
   const GateMemory& memory_;
-  const std::string& cluster_;
   const std::int64_t now_s_;
   GatePlan& plan_;
   std::map<PlaceholderKey, const WantedWork*> works_;
@@ -448,22 +390,19 @@ class GatePlanner {
   std::set<std::int64_t> known_;
   std::vector<Starting> starts_;
   std::set<std::string> busy_;  // nodes on which a job with devices is starting
-  std::set<std::int64_t> fences_kept_;
+  GateFences fences_;
 };
 
 // What is to end on a node that has yet to register ends at a later look.
 void leave(const std::set<std::int64_t>& jobs, GatePlan& plan) {
   std::erase_if(plan.release, [&](std::int64_t id) { return jobs.contains(id); });
+  std::erase_if(plan.suspend, [&](std::int64_t id) { return jobs.contains(id); });
   std::erase_if(plan.cancel, [&](std::int64_t id) { return jobs.contains(id); });
   std::erase_if(plan.put_back,
                 [&](const GatePutBack& one) { return jobs.contains(one.slurm_job); });
 }
 
 }  // namespace
-
-std::string fence_name(const GateStart& start, const std::string& cluster) {
-  return fmt::format("{}{}.{}@{}", kFence_name, start.job, start.attempt, cluster);
-}
 
 GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,
                    const std::vector<WantedWork>& works, const GateMemory& memory,

@@ -2,13 +2,11 @@
 // fences, let them go, read back what Slurm gave, and tell the ledger.
 //
 // Pure and level-triggered, as plan(): computed anew from each look at Slurm. Slurm chooses devices
-// by itself, so on each of a job's nodes a fence, an allocation that runs nothing, holds every
-// device that is free in Slurm, not the job's, and that Slurm might give it, until it has started.
+// by itself, so a job starts among fences (gate_fences.h).
 // A single device that is bound to no socket is the free one of the lowest index (22.05): then
 // those of higher indices need no fence. Only one job with devices at a time starts on a node.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,19 +15,13 @@
 #include <vector>
 
 #include "slurm/cluster.h"
+#include "slurm/gate/gate_fences.h"
 #include "slurm/gate/mark.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
 #include "slurm/works/work.h"
 
 namespace dove::slurm {
-
-// An attempt of the ledger's: one start of a job at the gate.
-struct GateStart {
-  std::int64_t job = 0;
-  std::int64_t attempt = 0;
-  auto operator<=>(const GateStart&) const = default;
-};
 
 // What this process remembers; all of it may be lost.
 struct GateMemory {
@@ -71,6 +63,7 @@ struct GatePlan {
   std::vector<WorkReport> works;
   std::vector<Ask> fences;
   std::vector<std::int64_t> release;  // fences without a reason
+  std::vector<std::int64_t> suspend;  // fences whose cores their job needs
   std::vector<GatePlacing> place;
   std::vector<GatePutBack> put_back;
   std::vector<std::int64_t> cancel;  // jobs that the ledger has stopped for good
@@ -80,8 +73,6 @@ struct GatePlan {
   std::set<std::string> surprises;   // nodes where Slurm gave other devices than the ledger
   std::set<std::int64_t> confirmed;  // Slurm's jobs that hold what the ledger gave them
 };
-
-std::string fence_name(const GateStart& start, const std::string& cluster);
 
 // `wanted`, `works`: those of foreign jobs alone count. `cluster`: whose fences these are.
 GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,

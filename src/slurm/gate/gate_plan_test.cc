@@ -32,6 +32,7 @@ class GatePlanTest : public testing::Test {
     job.gate->memory_per_node = 1;
     seen.nodes = FakeSlurm().state.nodes;
     seen.nodes[0].devices_bound = true;
+    seen.nodes[0].cores_per_socket = 8;
     seen.jobs.push_back(job);
   }
   JobSeen& job() { return seen.jobs[0]; }
@@ -146,6 +147,29 @@ TEST_F(GatePlanTest, WhatBecomesFreeMeanwhileIsFencedToo) {
   seen.jobs[1].phase = JobPhase::kEnding;  // free for Slurm
   ASSERT_EQ(plan().fences.size(), 1u);
   EXPECT_EQ(plan().fences[0].gres, "gpu:h_0:1");
+}
+
+// Suspended, a fence has its devices, and the job its core.
+TEST_F(GatePlanTest, AFenceIsSuspendedWhereTheJobNeedsItsCore) {
+  seen.nodes[0].cores_per_socket = 4;
+  add("", {0});
+  fence({1, 3});
+  EXPECT_TRUE(plan().suspend.empty()) << "two cores are left";
+  EXPECT_EQ(plan().place.size(), 1u);
+  seen.nodes[0].cores_per_socket = 3;
+  EXPECT_EQ(plan().suspend, std::vector<std::int64_t>{102});
+  EXPECT_TRUE(plan().place.empty());
+  seen.jobs[2].state = "SUSPENDED";
+  EXPECT_TRUE(plan().suspend.empty());
+  EXPECT_EQ(plan().place.size(), 1u);
+  // Slurm may count otherwise than the ledger.
+  seen.nodes[0].cores_per_socket = 4;
+  seen.jobs[2].state = "RUNNING";
+  let_go();
+  job().gate->reason = "Priority";
+  EXPECT_TRUE(plan().suspend.empty());
+  job().gate->reason = "Resources";
+  EXPECT_EQ(plan().suspend, std::vector<std::int64_t>{102});
 }
 
 TEST_F(GatePlanTest, ItsDeviceIsToBeFreeInSlurm) {
@@ -373,14 +397,9 @@ TEST_F(GatePlanTest, AJobWithTheNodeToItselfIsNotKeptOffByAFence) {
   job().gate->is_exclusive = true;
   EXPECT_NE(plan().reports.at(0).why.find("less to give of n1"), std::string::npos);
   wanted[0].devices = {0, 1, 2, 3};
-  EXPECT_EQ(plan().place.size(), 1u);
-  seen.nodes[0].cores_per_socket = 2;
-  seen.nodes[0].sockets = static_cast<int>(wanted[0].cores.size());
-  EXPECT_TRUE(plan().place.empty()) << "half of the cores are nobody's here";
-  seen.nodes[0].cores_set_aside = seen.nodes[0].sockets;
+  EXPECT_TRUE(plan().place.empty()) << "six cores are nobody's here";
+  seen.nodes[0].cores_set_aside = 6;
   EXPECT_EQ(plan().place.size(), 1u) << "nor in Slurm";
-  seen.nodes[0].sockets = seen.nodes[0].cores_per_socket = 1;
-  seen.nodes[0].cores_set_aside = 0;
   EXPECT_TRUE(plan().fences.empty());
   starts({1});
   job().held[0].memory_bytes = 200 << 20;

@@ -144,8 +144,7 @@ void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& gi
   if (!may_move(own, key.executor) || is_settled(state, key, own, key.node)) return;
   const CoreSet granted = own.record->placement->cores;
   Others others = others_on(state, *node, key);
-  // More than it was granted may be held (whole cores of several threads), and less (one that a
-  // standing fence lends its core).
+  // More than it was granted may be held: whole cores, for each task of its own.
   CoreSet gained = without(given & cores_of(*node->inventory), granted);
   gained -= others.fixed;
   // Half a core, granted before nodes gave whole ones, moves with its other half where nobody is
