@@ -55,13 +55,15 @@ def environment_of(pid):
 
 
 class SlurmLab:
+    node_options = ""  # of all nodes in slurm.conf, besides
     ungated = ()  # options of sbatch for a job that no gate looks at
     command_limit_s = 120
     cred_expire_s = None  # how long credentials are good; Slurm's default is two minutes
 
-    def __init__(self, nodes, cpus, accounting=False, gpus=0):
-        """gpus: of each node, each with a GRES type of its own; memory is counted then too."""
-        self.nodes, self.cpus, self.accounting, self.gpus = nodes, cpus, accounting, gpus
+    def __init__(self, nodes, cpus, accounting=False, gpus=0, threads=1):
+        """cpus: of each node, `threads` of each core. gpus: of each node, each with a GRES type of its own; memory is
+        counted then too."""
+        self.nodes, self.cpus, self.accounting, self.gpus, self.threads = nodes, cpus, accounting, gpus, threads
         if accounting:
             self.cred_expire_s = 5  # a requeued job waits for that long
         self.folder = tempfile.mkdtemp(prefix="dove-slurm.")
@@ -178,7 +180,8 @@ class SlurmLab:
             "SchedulerParameters=batch_sched_delay=0,sched_min_interval=20000,"
             "max_rpc_cnt=150,default_queue_depth=1000",
             f"NodeName=n[0-{last}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{port + 10}-{port + 10 + last}] "
-            f"Sockets=1 CoresPerSocket={self.cpus} ThreadsPerCore=1 RealMemory=16000 State=UNKNOWN",
+            f"Sockets=1 CoresPerSocket={self.cpus // self.threads} ThreadsPerCore={self.threads} RealMemory=16000 "
+            f"{self.node_options} State=UNKNOWN",
             "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO",
         ]
         if self.accounting:

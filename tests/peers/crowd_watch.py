@@ -15,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
 from cluster import Api  # noqa: E402
 from gate_lab import GateLab  # noqa: E402
+from shared_nodes import numbers_of, slurms_number  # noqa: E402
 
 EVERY_S = 0.01
 ORPHAN_S = 5  # a reconcile of one second, and the calls of a busy machine
@@ -110,8 +111,8 @@ Run = collections.namedtuple("Run", "node who begun ended")  # wall time; who: (
 class Watch:
     """Between start() and close(). `wrong` are contradictions; they are found at once or by close()."""
 
-    def __init__(self, lab, cluster, memory_mib):
-        self.lab, self.cluster, self.memory_mib = lab, cluster, memory_mib
+    def __init__(self, lab, cluster, memory_mib, threads):
+        self.lab, self.cluster, self.memory_mib, self.threads = lab, cluster, memory_mib, threads
         self.wrong, self.placeholders, self.findings = [], {}, set()
         self.cores_held = collections.defaultdict(dict)  # {(job, attempt): {(Slurm job, node): cores}}
         self.alive, self.runs, self.memory_seen = {}, [], 0
@@ -313,8 +314,9 @@ class Watch:
                 cores = next((cores for (_, node), cores in held.items() if node == place["node_name"]), None)
                 if cores is None:
                     continue
-                if set(place["cores"]) != cores:
-                    self.say_wrong(f"job {number} has the cores {place['cores']} of {place['node_name']}, and its "
+                given = {slurms_number(i, self.threads) for i in place["cores"]}
+                if given != cores:
+                    self.say_wrong(f"job {number} has the cores {sorted(given)} of {place['node_name']}, and its "
                                    f"placeholder {sorted(cores)}")
                 same += 1
         return f"cores: {same} placements compared with those of their placeholders"
@@ -335,11 +337,3 @@ class Watch:
         if worst > ORPHAN_S:
             self.say_wrong(f"a placeholder was there {worst:.1f} s after its reason")
         return f"scontrol: {len(self.placeholders)} placeholders, none more than {worst:.1f} s after its reason"
-
-
-def numbers_of(text):
-    found = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found

@@ -14,6 +14,7 @@ from slurm_lab import SlurmLab, available  # noqa: E402
 
 NODES = 2
 GPUS = 4
+CPUS = 8
 OBJECTS = """\
 kind: Project
 name: infrastructure
@@ -29,6 +30,12 @@ nodes: ["n[0-1]"]
 """
 
 
+def slurms_number(thread, threads):
+    """Slurm numbers the threads of a core one after the other, the kernel all first ones before all second ones."""
+    cores = CPUS // threads
+    return thread % cores * threads + thread // cores
+
+
 def numbers_of(text):
     """"0,2-4": {0, 2, 3, 4}."""
     found = set()
@@ -40,16 +47,21 @@ def numbers_of(text):
 
 class SharedNodes(unittest.TestCase):
     agents = NODES  # on the first so many of the nodes
+    threads = int(os.environ.get("THREADS", "1"))  # of each core
+    agent_options = []
+    lab_class, lab_options = SlurmLab, {}
+    objects = OBJECTS  # what is declared
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = SlurmLab(nodes=NODES, cpus=8, gpus=GPUS).__enter__()
+        cls.lab = cls.lab_class(nodes=NODES, cpus=CPUS, gpus=GPUS, threads=cls.threads, **cls.lab_options).__enter__()
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
-        cls.cluster = Cluster(nodes=cls.agents, gpus=GPUS, cores=8, memory="15Gi")
+        cls.cluster = Cluster(nodes=cls.agents, gpus=None,
+                              agent_options=["--inventory", cls.inventory(), *cls.agent_options])
         cls.cluster.names = [f"n{i}" for i in range(cls.agents)]
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
-        cls.cluster.run("apply", "-f", "-", input=OBJECTS)
+        cls.cluster.run("apply", "-f", "-", input=cls.objects)
         key = cls.cluster.run("key", "create", "slurm", "--user", "slurm-1", "-o", "json").stdout
         cls.key = cls.lab.folder + "/key"
         with open(cls.key, "w") as file:
@@ -57,6 +69,20 @@ class SharedNodes(unittest.TestCase):
         cls.adapter = None
         cls.start_adapter()
         cls.addClassCleanup(lambda: cls.end_adapter(signal.SIGTERM))
+
+    @classmethod
+    def inventory(cls):
+        """The file of what an agent of ours has: two NUMA nodes of half the GPUs and whole cores each."""
+        path, cores = cls.lab.folder + "/inventory.yaml", CPUS // cls.threads
+        with open(path, "w") as file:
+            file.write(f"threads_per_core: {cls.threads}\nnuma:\n")
+            for half in (range(cores // 2), range(cores // 2, cores)):
+                threads = ",".join(str(core + i * cores) for core in half for i in range(cls.threads))
+                file.write(f'  - {{cores: "{threads}", memory: 7680Mi}}\n')
+            file.write("devices:\n")
+            for half in (0, 1):
+                file.write(f"  - {{count: {GPUS // 2}, model: H200, memory: 141Gi, numa_node: {half}}}\n")
+        return path
 
     @classmethod
     def adapter_options(cls):
@@ -101,7 +127,7 @@ class SharedNodes(unittest.TestCase):
         held = {}
         for part in self.lab.run("scontrol show job -d -o").splitlines():
             fields = dict(re.findall(r"(\S+?)=(\S*)", part))
-            if fields.get("JobState") != "RUNNING":
+            if fields.get("JobState") not in ("RUNNING", "SUSPENDED"):
                 continue
             for node, gres in re.findall(r"Nodes=(\S+) CPU_IDs=\S+ Mem=\d+ GRES=(\S*)", part):
                 held.setdefault(f"{fields['JobName']}#{fields['JobId']}", set()).update(
@@ -125,9 +151,12 @@ class SharedNodes(unittest.TestCase):
         return self.cluster.submit(body)
 
     def cores(self, job):
-        """{node: {core}} that the ledger gives its attempt."""
+        """{node: {core}} that the ledger gives its attempt, by Slurm's numbers."""
         placements = self.cluster.job(job)["attempts"][-1]["placements"]
-        return {one["node_name"]: set(one["cores"]) for one in placements}
+        return {one["node_name"]: self.by_slurms_number(one["cores"]) for one in placements}
+
+    def by_slurms_number(self, cores):
+        return {slurms_number(core, self.threads) for core in cores}
 
     def devices(self, job):
         """{(node, index)} of its attempt."""

@@ -10,9 +10,8 @@ import pwd
 import re
 import signal
 
-import shared_nodes
 from people import add_people, person
-from shared_nodes import SharedNodes, SlurmLab, main, until
+from shared_nodes import SharedNodes, main, until
 from slurm_lab import accounting_available
 
 PEOPLE = [person(i) for i in (1, 2, 3)]
@@ -51,14 +50,12 @@ else:
 
 
 class Backend(SharedNodes):
+    lab_options = {"accounting": bool(accounting_available())}
+
     @classmethod
     def setUpClass(cls):
         add_people(cls, PEOPLE)
-        shared_nodes.SlurmLab = lambda **options: SlurmLab(**options, accounting=bool(accounting_available()))
-        try:
-            super().setUpClass()
-        finally:
-            shared_nodes.SlurmLab = SlurmLab
+        super().setUpClass()
         if cls.lab.accounting:
             for name in PEOPLE:
                 cls.lab.run(["sacctmgr", "-i", "add", "user", name, "Account=default", "Cluster=bench"])

@@ -5,7 +5,7 @@ nodes: submissions of four kinds, cancel, hold, requeue and drain on both sides;
 and the adapter killed or standing still. No device, core or byte has two holders in any sample of the kernel's cgroups, of
 `scontrol show job -d` and of the ledger (crowd_watch.py); no placeholder outlives its reason; every job ends.
 
-SEED says which operations (17); `make test-slurm-full` runs 2 000. Skips where Slurm with its Lua plug-in (tools/setup
+SEED says which operations (17), THREADS how many each core has (1); `make test-slurm-full` runs 2 000. Skips where Slurm with its Lua plug-in (tools/setup
 peers, as root) or version 1 of the cgroups is missing.
 """
 import collections
@@ -18,7 +18,6 @@ import sys
 import time
 import unittest
 
-import shared_nodes
 import slurm_gate_test
 from cluster import ApiError
 from crowd_watch import CgroupLab, Watch, has_cgroups
@@ -39,15 +38,9 @@ WEIGHTS = {"submit_ours": 20, "submit_there": 8, "submit_gated": 20, "submit_ung
 
 
 class Crowd(slurm_gate_test.Gate):
-    @classmethod
-    def setUpClass(cls):
-        lab, objects, cluster = slurm_gate_test.GateLab, slurm_gate_test.OBJECTS, shared_nodes.Cluster
-        slurm_gate_test.GateLab, slurm_gate_test.OBJECTS = CgroupLab, objects + "runs_jobs: true\n"
-        shared_nodes.Cluster = lambda **more: cluster(**more, agent_options=["--cgroups", "on"])
-        try:
-            super().setUpClass()
-        finally:
-            slurm_gate_test.GateLab, slurm_gate_test.OBJECTS, shared_nodes.Cluster = lab, objects, cluster
+    lab_class = CgroupLab
+    objects = slurm_gate_test.Gate.objects + "runs_jobs: true\n"
+    agent_options = ["--cgroups", "on"]
 
     def setUp(self):
         super().setUp()
@@ -210,7 +203,7 @@ class Crowd(slurm_gate_test.Gate):
             raise AssertionError(f"{name}: {error}") from error
 
     def test_nothing_is_given_twice_and_every_job_ends(self):
-        watch = Watch(self.lab, self.cluster, 1024 * MEMORY_GIB)
+        watch = Watch(self.lab, self.cluster, 1024 * MEMORY_GIB, self.threads)
         watch.start()
         began, told = time.monotonic(), 0
         while sum(self.done.values()) < OPERATIONS and not watch.wrong:

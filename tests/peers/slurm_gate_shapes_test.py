@@ -29,14 +29,8 @@ class LicencedLab(GateLab):
 
 
 class Shapes(slurm_gate_test.Gate):
-    @classmethod
-    def setUpClass(cls):
-        lab, objects = slurm_gate_test.GateLab, slurm_gate_test.OBJECTS
-        slurm_gate_test.GateLab, slurm_gate_test.OBJECTS = LicencedLab, CLUSTER + objects
-        try:
-            super().setUpClass()
-        finally:
-            slurm_gate_test.GateLab, slurm_gate_test.OBJECTS = lab, objects
+    lab_class = LicencedLab
+    objects = CLUSTER + slurm_gate_test.Gate.objects
 
     def placed(self, *options):
         """(Slurm's job, {node: (cores, GPUs)}) once it runs on what the ledger gave it."""

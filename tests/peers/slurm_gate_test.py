@@ -15,32 +15,21 @@ import sys
 import time
 import unittest
 
-import shared_nodes
 from gate_lab import LUA, GateLab
 from people import add_people, person
-from shared_nodes import GPUS, NODES, SKIP, SharedNodes, available, until
+from shared_nodes import CPUS, GPUS, NODES, SKIP, SharedNodes, available, until
 
 PEOPLE = [person(i) for i in (6, 7, 8)]
-OBJECTS = """\
-kind: Executor
-name: slurm
-service_account: slurm-1
-nodes: ["n[0-1]"]
-gate: true
-"""
 
 
 class Gate(SharedNodes):
+    lab_class = GateLab
+    objects = SharedNodes.objects + "gate: true\n"
+
     @classmethod
     def setUpClass(cls):
         add_people(cls, PEOPLE)
-        lab, objects = shared_nodes.SlurmLab, shared_nodes.OBJECTS
-        shared_nodes.SlurmLab = GateLab
-        shared_nodes.OBJECTS = objects.split("kind: Executor")[0] + OBJECTS
-        try:
-            super().setUpClass()
-        finally:
-            shared_nodes.SlurmLab, shared_nodes.OBJECTS = lab, objects
+        super().setUpClass()
 
     @classmethod
     def adapter_options(cls):
@@ -111,6 +100,14 @@ class Gate(SharedNodes):
         placement = self.cluster.job(self.known_as(job))["attempts"][-1]["placements"][0]
         self.assertEqual((len(placement["cores"]), placement["memory_bytes"]), (4, 140 << 20))
         self.assertIn("cpu=4,mem=140M", self.lab.run(f"scontrol show job {job}"))
+
+    def test_a_job_that_needs_every_core_that_is_left_starts_among_free_devices(self):
+        half = CPUS // 2
+        first = self.gated("--gres=gpu:1", f"-c{half}", "-w", "n0")
+        self.in_its_place(first)
+        second = self.gated("--gres=gpu:1", f"-c{half}", "-w", "n0")
+        self.in_its_place(second)
+        until(lambda: "dove-fence" not in self.lab.run("squeue -h -o %j"), 20, "no fence to be left")
 
     def test_an_exclusive_job_waits_for_a_node_of_its_own(self):
         first = self.gated("--gres=gpu:1", "-w", "n0")

@@ -8,8 +8,7 @@ Skips where Slurm (tools/setup peers, as root) is missing.
 import json
 import re
 
-import shared_nodes
-from shared_nodes import OBJECTS, SharedNodes, main, until
+from shared_nodes import CPUS, ENDED, OBJECTS, SharedNodes, main, until
 
 EXECUTOR = OBJECTS.split("---\n")[-1]
 
@@ -20,10 +19,7 @@ def lending(devices):
 
 
 class Lent(SharedNodes):
-    @classmethod
-    def setUpClass(cls):
-        shared_nodes.OBJECTS = OBJECTS.replace(EXECUTOR, lending([2, 3]))
-        super().setUpClass()
+    objects = OBJECTS.replace(EXECUTOR, lending([2, 3]))
 
     def setUp(self):
         super().setUp()
@@ -50,7 +46,7 @@ class Lent(SharedNodes):
             for job in re.findall(r"^(\d+) (?!dove-keep-)", self.lab.run(f"squeue -h -u {name} -o '%i %j'"), re.M):
                 self.lab.run(f"scancel {job}")
         for job in self.cluster.api.call("GET", "/v1/jobs")["jobs"]:
-            if job["state"] not in shared_nodes.ENDED:
+            if job["state"] not in ENDED:
                 self.cluster.run("cancel", str(job["id"]), check=False)
         self.lab.until("squeue -h -o %j", lambda out: all(name.startswith("dove-keep-") for name in out.split()))
 
@@ -75,7 +71,7 @@ class Lent(SharedNodes):
         self.assertEqual(self.kept(), {("n0", 0), ("n0", 1)})
 
     def test_of_both_kinds_of_device(self):
-        job = self.submit(3, node="n0", cores=6)  # 8, less the two of the fences
+        job = self.submit(3, node="n0", cores=7)
         self.assertEqual(len(self.started(job)), 3)
         self.assertEqual(self.placeholder(job) | self.kept() >= self.devices(job), True)
         self.cluster.run("cancel", str(job))
@@ -92,6 +88,16 @@ class Lent(SharedNodes):
         self.waits(waits)
         self.cluster.run("cancel", str(job))
         self.running(waits)
+
+    def test_fences_leave_slurms_users_every_core(self):
+        theirs = self.sbatch("-c", str(CPUS), "-w", "n0")
+        self.running(theirs)
+        self.assertEqual(self.kept(), {("n0", 0), ("n0", 1)})
+        self.known(theirs, "n0")
+        fences = self.lab.run("squeue -h -t S -o %i").split()
+        self.assertEqual(len(fences), 2)
+        self.lab.run("scontrol resume " + ",".join(fences))  # an administrator, by mistake
+        self.lab.until("squeue -h -t S -o %i", lambda out: sorted(out.split()) == sorted(fences), 20)
 
     def test_a_fence_that_an_administrator_cancels_comes_back(self):
         self.lab.run("scancel -u root")

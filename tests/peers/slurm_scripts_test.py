@@ -11,7 +11,6 @@ import re
 import subprocess
 import time
 
-import shared_nodes
 from people import add_people, person
 from shared_nodes import OBJECTS, SharedNodes, main, until
 
@@ -138,11 +137,11 @@ class Place:
 
 class Scripts(SharedNodes):
     maxDiff = None
+    objects = MOVED
 
     @classmethod
     def setUpClass(cls):
         add_people(cls, [PERSON], home="/nonexistent")
-        shared_nodes.OBJECTS = MOVED
         super().setUpClass()
         for name in ("sbatch", "scontrol"):
             cls.cluster.run("version", name=name, check=False)  # makes the face

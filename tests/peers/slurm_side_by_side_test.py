@@ -24,20 +24,23 @@ class SideBySide(SharedNodes):
         until(lambda: self.placeholder(job) is None, 15, "the placeholder to go")
 
     def test_our_jobs_have_the_cores_that_slurm_holds_for_them(self):
-        theirs = self.sbatch("-w", "n0", "-c", "3")
+        theirs = self.sbatch("-w", "n0")
         self.running(theirs)
         self.known(theirs, "n0")
-        # The system's core is no job's here, and Slurm does not know of it: the two choose different ones.
-        self.cluster.run("apply", "-f", "-", input="kind: Node\nname: n0\ncores_reserved: 4\n")
-        self.addCleanup(self.cluster.run, "apply", "-f", "-", input="kind: Node\nname: n0\n")
+        # The system's cores are no job's here, and Slurm does not know of it: the two choose different ones.
+        reserve = "kind: Node\nname: n0\ncores_reserved: "
+        self.cluster.run("apply", "-f", "-", input=f"{reserve}{4 // self.threads}\n")
+        self.addCleanup(self.cluster.run, "apply", "-f", "-", input=reserve + "0\n")
         jobs = [self.submit(0, "n0", cores=cores) for cores in (2, 1)]
         for job in jobs:
             self.cluster.wait_state(job, "running", 40)
         in_slurm = [self.cores_in_slurm(job)["n0"] for job in jobs]
         self.assertEqual([self.cores(job)["n0"] for job in jobs], in_slurm)
-        self.assertEqual([len(cores) for cores in in_slurm], [2, 1])
-        self.assertIn(3, in_slurm[0] | in_slurm[1], "the first that Slurm has free, which the ledger would not give")
-        self.assertFalse((in_slurm[0] | in_slurm[1]) & set(self.foreign("n0")[str(theirs)]["cores"]))
+        self.assertEqual([len(cores) for cores in in_slurm], [2, self.threads])
+        ours, foreign = in_slurm[0] | in_slurm[1], self.by_slurms_number(self.foreign("n0")[str(theirs)]["cores"])
+        self.assertEqual(foreign, set(range(self.threads)))
+        self.assertIn(self.threads, ours, "the first that Slurm has free, which the ledger would not give")
+        self.assertFalse(ours & foreign)
 
     def test_t19_what_slurm_holds_is_not_given_and_order_plays_no_part(self):
         """T-19, both ways: Slurm's A has 0 and B has 1 on each node; A ends; our C gets what is free by its index."""

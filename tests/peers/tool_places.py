@@ -3,16 +3,14 @@ where Slurm runs the project's jobs."""
 import os
 import subprocess
 import sys
-from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "tools"))
-import shared_nodes  # noqa: E402
 from gate_lab import LUA, GateLab  # noqa: E402
 from people import add_people, person  # noqa: E402
 from places import HERE, Place, available, commands_of_dove, commands_of_slurm, in_each  # noqa: E402,F401
 from shared_nodes import SharedNodes  # noqa: E402
 
-OBJECTS = shared_nodes.OBJECTS + """\
+OBJECTS = SharedNodes.objects + """\
 gate: true
 runs_jobs: true
 ---
@@ -25,19 +23,15 @@ job: {executor: slurm}
 PERSON = person(5)  # Slurm runs no job of ours as root
 
 
-class ToolsLab(GateLab):
-    def __init__(self, **options):
-        super().__init__(**options, accounting=True)
-
-
 class ToolPlaces(SharedNodes):
     maxDiff = None
+    lab_class, lab_options = GateLab, {"accounting": True}
+    objects = OBJECTS
 
     @classmethod
     def setUpClass(cls):
         add_people(cls, [PERSON])
-        with mock.patch.object(shared_nodes, "SlurmLab", ToolsLab), mock.patch.object(shared_nodes, "OBJECTS", OBJECTS):
-            super().setUpClass()
+        super().setUpClass()
         # Slurm's numbers are not ours.
         subprocess.run(["sbatch", "-W", "-o", "/dev/null", "-a", "0-6", "--wrap", "exit 0"], env=cls.lab.environment, check=True,
                        capture_output=True, timeout=120)
