@@ -70,7 +70,13 @@ std::int32_t least_nodes(const TaskGroup& group) {
 std::string first_with_fault(const std::vector<const Node*>& all,
                              // A fault says more than "not available", and names where to look.
                              const std::vector<const Node*>& open) {
+  // Those that are in both, in the same order, are passed over without a look at them.
+  auto next = open.begin();
   for (const Node* node : all) {
+    if (next != open.end() && *next == node) {
+      ++next;
+      continue;
+    }
     const bool has_fault = std::any_of(
         node->findings.begin(), node->findings.end(),
         [](const OpenFinding& one) { return one.finding.severity >= Severity::kFault; });
