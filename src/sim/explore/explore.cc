@@ -114,6 +114,7 @@ class Exploration {
     set_up();
     clients_.start();
     slurm_.start();
+    oracle_.set_beside([this](const TaskFacts& task) { return slurm_.not_held_for(task); });
     adapter_.start();
     weather_.copies(
         [this](Machine& original, std::uint64_t number) { return copy_of(original, number); });

@@ -101,6 +101,10 @@ void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
                               number, tasks));
     }
   }
+  if (const std::string unheld = unheld_ ? unheld_(task) : ""; !unheld.empty()) {
+    return fail(
+        fmt::format("{} starts on {}, which nobody holds for it beside us", name_of(task), unheld));
+  }
   ++live_[task.job][task.attempt];
   ++attempt.live;
   if (attempt.started_us == 0) attempt.started_us = at_us;

@@ -3,13 +3,15 @@
 // It sees the physical world (which tasks run where, told by the machines), what clients were
 // promised, and each batch as soon as it is durable, and trusts nothing else. Checked at once: no
 // task starts without a durable launch, none of a job runs while one of another attempt does, no
-// core or device is in use twice, no place is given twice or on a drained or unreachable node,
-// dependencies, time limits and retries are kept, an outcome is what the tasks did, a submission
-// has happened once. Where there are several controllers: once a term has begun, no batch of a
-// former one becomes durable, and its controller answers nobody. One thread.
+// core or device is in use twice or held by nobody beside us, no place is given twice or on a
+// drained or unreachable node, dependencies, time limits and retries are kept, an outcome is what
+// the tasks did, a submission has happened once. Where there are several controllers: once a term
+// has begun, no batch of a former one becomes durable, and its controller answers nobody. One
+// thread.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,6 +49,10 @@ class Oracle {
   // Writes durable batches to `trace`.
   Oracle(Trace& trace, const Agenda& agenda, std::uint64_t check_every)
       : trace_(trace), agenda_(agenda), every_(check_every) {}
+
+  // Says what of a task that starts nobody holds in a scheduler beside us; "": nothing.
+  using Unheld = std::function<std::string(const TaskFacts& task)>;
+  void set_beside(Unheld unheld) { unheld_ = std::move(unheld); }
 
   void task_started(std::int64_t at_us, const TaskFacts& task);
   void task_over(const TaskFacts& task, const TaskExit& exit);
@@ -125,6 +131,7 @@ class Oracle {
 
   Trace& trace_;
   const Agenda& agenda_;
+  Unheld unheld_;
   const std::uint64_t every_;  // batches between two checks of all books
   std::optional<std::string> broken_;
   std::map<Key, Attempt> attempts_;  // of jobs that are not over

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
 #include <utility>
 
 #include "slurm/gate/mark.h"
@@ -378,6 +379,34 @@ std::string SimulatedSlurm::held_for_us() const {
   for (const auto& [id, record] : jobs_) {
     const bool is_to_stay = slurm::is_standing_fence(record.seen, kCluster);
     if (record.seen.user == kOurs && !is_to_stay) return record.seen.name;
+  }
+  return "";
+}
+
+std::string SimulatedSlurm::not_held_for(const TaskFacts& task) const {
+  if (task.node == 0 || task.node > options_.nodes.size()) return "";
+  const std::string& node = options_.nodes[task.node - 1];
+  const std::string name = slurm::placeholder_name(
+      static_cast<std::int64_t>(task.job), static_cast<std::int64_t>(task.attempt), kCluster);
+  std::set<std::int32_t> cores;
+  std::set<std::int32_t> devices;
+  for (const auto& [id, job] : jobs_) {
+    if (job.seen.phase != JobPhase::kHolding || job.seen.held.front().node != node) continue;
+    const slurm::HeldOnNode& held = job.seen.held.front();
+    const bool is_its = job.seen.name == name;
+    if (is_its) {
+      const std::vector<int> threads = threads_of(held.cores);
+      cores.insert(threads.begin(), threads.end());
+    }
+    if (is_its || slurm::is_standing_fence(job.seen, kCluster)) {
+      devices.insert(held.devices.begin(), held.devices.end());
+    }
+  }
+  for (const std::int32_t core : task.cores) {
+    if (!cores.contains(core)) return fmt::format("core {}", core);
+  }
+  for (const std::int32_t device : task.devices) {
+    if (!devices.contains(device)) return fmt::format("device {}", device);
   }
   return "";
 }

@@ -56,6 +56,9 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   // The name of an allocation that the adapter made and that is there, other than a standing fence;
   // "": none.
   std::string held_for_us() const;
+  // What of a task of ours on one of its nodes neither its placeholder nor a standing fence holds;
+  // "": nothing.
+  std::string not_held_for(const TaskFacts& task) const;
   std::int64_t now_s() const { return (options_.epoch_us + agenda_.now_us()) / 1'000'000; }
 
   // A process that has been killed, perhaps in the midst of its commands: none does anything until
