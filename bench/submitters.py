@@ -39,8 +39,9 @@ def gap_around(clients, at):
     return max((after - before for before, after in zip(times, times[1:]) if after > at), default=0.0)
 
 
-def begin(cluster):
-    clients = [Client(number, cluster.any_api()) for number in range(CLIENTS)]
+def begin(cluster, timeout=5):
+    """After `timeout` seconds without an answer they ask another controller."""
+    clients = [Client(number, cluster.any_api(timeout)) for number in range(CLIENTS)]
     for client in clients:
         client.start()
     return clients

@@ -339,15 +339,33 @@ Plan Adapter::plan_placeholders(std::int64_t now_s) const {
   return plan(observed_, *wanted_, kept, memory_, options_.cluster, now_s);
 }
 
-bool Adapter::free_cores_of(std::int64_t fence) {
-  const Result<void> suspended = slurm_.suspend(fence);
+Result<void> Adapter::free_cores_of(std::int64_t fence) {
+  Result<void> suspended = slurm_.suspend(fence);
   log_trouble(suspend_trouble_, "suspend", suspended.ok() ? "" : suspended.error().message);
-  return suspended.ok();
+  return suspended;
+}
+
+// Fences of the gate that nobody sees to, now or any more. One that is suspended does not end by
+// itself.
+void Adapter::end_old_fences(std::int64_t now_s) {
+  for (const JobSeen& job : observed_.jobs) {
+    if (job.phase != JobPhase::kHolding || !is_fence(job, options_.cluster)) continue;
+    const bool is_old = job.is_suspended() && now_s - job.started_s > 60 * kFence_minutes;
+    if (gate_ != nullptr && !is_old) continue;
+    const Result<void> released = slurm_.release(job.id);
+    telemetry::log(
+        telemetry::Level::kInfo, "gate_fence_released",
+        {{"slurm_job", job.id}, {"why_not", released.ok() ? "" : released.error().message}});
+    if (!released.ok() && is_silence(released.error())) return;
+  }
 }
 
 bool Adapter::keep_fences() {
   const auto now_s = [this] { return clock_() / 1'000'000; };
-  const StandingPlan plan = plan_standing_fences(observed_, kept(), options_.cluster);
+  if (gate_ == nullptr) end_old_fences(now_s());
+  StandingPlan plan = plan_standing_fences(observed_, kept(), options_.cluster);
+  const std::set<std::int64_t> lend = fences_that_lend_cores(observed_, *wanted_, options_.cluster);
+  std::erase_if(plan.suspend, [&](std::int64_t fence) { return lend.contains(fence); });
   std::erase_if(no_fence_, [&](const auto& one) {
     return std::none_of(plan.ask.begin(), plan.ask.end(),
                         [&](const Ask& ask) { return ask.node == one.first; });
@@ -363,8 +381,10 @@ bool Adapter::keep_fences() {
     if (!released.ok() && is_silence(released.error())) return changed;
   }
   for (const std::int64_t id : plan.suspend) {
-    if (++done > kSubmissionsMax || !free_cores_of(id)) break;
-    changed = true;
+    if (++done > kSubmissionsMax) break;
+    const Result<void> suspended = free_cores_of(id);
+    changed = changed || suspended.ok();
+    if (!suspended.ok() && is_silence(suspended.error())) return changed;
   }
   for (const Ask& ask : plan.ask) {
     const auto refused = no_fence_.find(ask.node);
@@ -379,7 +399,7 @@ bool Adapter::keep_fences() {
     changed = changed || id.ok();
     if (id.ok()) {
       no_fence_.erase(ask.node);
-      free_cores_of(*id);
+      (void)free_cores_of(*id);  // else at the next look
     } else {
       NoFence& next = no_fence_[ask.node];
       next.pause_s = std::clamp(2 * next.pause_s, kFenceAgain_s, kFenceAgainMax_s);
@@ -418,6 +438,7 @@ CycleEnd Adapter::cycle(Look look) {
   log_trouble(controller_trouble_, "controller", answer.ok() ? "" : answer.error().message);
   if (!answer.ok()) {
     end.replaced = answer.error().code == "adapter_replaced";
+    if (end.slurm_answers && !end.replaced) end_old_fences(now_s);
     return end;
   }
   end.controller_answers = true;

@@ -84,7 +84,8 @@ class Adapter {
   DevicesOfNodes kept() const;
   bool keep_fences();
   // By suspending the fence.
-  bool free_cores_of(std::int64_t fence);
+  Result<void> free_cores_of(std::int64_t fence);
+  void end_old_fences(std::int64_t now_s);
   Plan plan_placeholders(std::int64_t now_s) const;
   void log_trouble(std::string& last, const char* event, const std::string& now) const;
 

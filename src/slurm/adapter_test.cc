@@ -94,6 +94,28 @@ TEST_F(AdapterTest, WhatIsNotLentIsHeldAtAllTimes) {
   EXPECT_TRUE(slurm_.state.jobs.empty());
 }
 
+TEST_F(AdapterTest, AStandingFenceIsSuspendedAndAgainWhenSomebodyResumesIt) {
+  answer_.lent = {{"n1"}, {{{"n1"}, {0, 1, 2}}}};
+  adapter_->cycle();
+  ASSERT_EQ(slurm_.state.jobs.size(), 1u);
+  EXPECT_TRUE(slurm_.state.jobs[0].is_suspended());
+  slurm_.state.jobs[0].state = "RUNNING";
+  EXPECT_TRUE(adapter_->cycle().changed);
+  EXPECT_TRUE(slurm_.state.jobs[0].is_suspended());
+  EXPECT_FALSE(adapter_->cycle().changed);
+}
+
+// The adapter of before had one, and was ended while a job was starting.
+TEST_F(AdapterTest, WithoutAGateItsFencesAreReleased) {
+  slurm_.add("dove-fence-9.1@dove", {1}, placeholder_mark("dove-fence-9.1@dove")).state =
+      "SUSPENDED";
+  slurm_.add("dove-fence-9.1@other", {2}, placeholder_mark("dove-fence-9.1@other"));
+  controller_down_ = true;
+  adapter_->cycle();
+  ASSERT_EQ(slurm_.state.jobs.size(), 1u);
+  EXPECT_EQ(slurm_.state.jobs[0].name, "dove-fence-9.1@other");
+}
+
 // Neither device is let go under work of ours, whatever Slurm says to the next fence.
 TEST_F(AdapterTest, AFenceThatIsLostUnderWorkOfOursIsAskedForAgain) {
   answer_.lent = {{"n1"}, {{{"n1"}, {0, 1, 2}}}};

@@ -331,6 +331,30 @@ DevicesOfPlaceholders devices_of_placeholders(const Observed& observed,
   return all;
 }
 
+std::set<std::int64_t> fences_that_lend_cores(const Observed& observed,
+                                              const std::vector<Wanted>& wanted,
+                                              const std::string& cluster) {
+  std::map<PlaceholderKey, std::size_t> cores;  // that are held
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase != JobPhase::kHolding || !is_placeholder(job, cluster)) continue;
+    const auto [id, attempt] = *identity_of(job, cluster);
+    for (const HeldOnNode& held : job.held) cores[{id, attempt, held.node}] += held.cores.size();
+  }
+  std::set<std::string> nodes;
+  for (const Wanted& one : wanted) {
+    const auto held = cores.find(one.key);
+    const bool is_ours = !one.runs && one.foreign_job.empty();
+    if (is_ours && held != cores.end() && held->second < one.cores.size()) {
+      nodes.insert(one.key.node);
+    }
+  }
+  std::set<std::int64_t> fences;
+  for (const JobSeen& job : observed.jobs) {
+    if (nodes.contains(node_of(job)) && is_standing_fence(job, cluster)) fences.insert(job.id);
+  }
+  return fences;
+}
+
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster) {
   std::set<PlaceholderKey> keys;
   for (const JobSeen& job : observed.jobs) {

@@ -104,6 +104,12 @@ bool is_fence(const JobSeen& job, const std::string& cluster);
 using DevicesOfPlaceholders = std::map<PlaceholderKey, std::set<int>>;
 DevicesOfPlaceholders devices_of_placeholders(const Observed& observed, const std::string& cluster);
 
+// The standing fences on nodes where a placeholder holds fewer cores than work of ours has there.
+// Former versions let it run on the fences' cores: they are to keep them until it ends.
+std::set<std::int64_t> fences_that_lend_cores(const Observed& observed,
+                                              const std::vector<Wanted>& wanted,
+                                              const std::string& cluster);
+
 // Those in which something was begun, or was about to be.
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster);
 

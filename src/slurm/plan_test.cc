@@ -324,6 +324,18 @@ TEST_F(PlanTest, OfKeptDevicesThePlaceholderHoldsNone) {
   EXPECT_TRUE(make({wanted(17, "n1", {1, 2})}).cancel.empty());
 }
 
+TEST_F(PlanTest, FencesOfANodeWherePlaceholdersAreShortLendTheirCores) {
+  job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");
+  placeholder(1300, 17, "n1", {}).held[0].cores = {6};
+  Wanted one = wanted(17, "n1", {});
+  one.cores = {6};
+  EXPECT_TRUE(fences_that_lend_cores(seen_, {one}, "dove").empty());
+  one.cores = {5, 6};
+  EXPECT_EQ(fences_that_lend_cores(seen_, {one}, "dove"), std::set<std::int64_t>{1200});
+  one.runs = true;
+  EXPECT_TRUE(fences_that_lend_cores(seen_, {one}, "dove").empty()) << "it has all from Slurm";
+}
+
 // Slurm gives it its devices: a fence that has yet to go is waited for.
 TEST_F(PlanTest, AJobThatSlurmRunsGetsNothingFromAStandingFence) {
   job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");

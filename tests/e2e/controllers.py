@@ -75,8 +75,8 @@ class AnyApi:
     """Api of whichever controller answers; waits while none does. It sees what it has written. What may not happen twice
     needs a key."""
 
-    def __init__(self, urls, token, limit_s=60, ca_file=None):
-        self.apis = [Api(url, token, timeout=5, ca_file=ca_file) for url in urls]
+    def __init__(self, urls, token, limit_s=60, ca_file=None, timeout=5):
+        self.apis = [Api(url, token, timeout=timeout, ca_file=ca_file) for url in urls]
         self.at, self.limit_s = 0, limit_s
         self.written = {}  # the head of the log after the last write
 
@@ -106,17 +106,19 @@ class AnyApi:
 
 
 class Controllers(Cluster):
-    """fsync: the database waits for its disk. Tests that end no machine need not."""
+    """fsync: the database waits for its disk. Tests that end no machine need not. replica: it waits for a second one, too."""
 
-    def __init__(self, count=2, nodes=2, lease_ms=None, tls=False, fsync=False, **more):
+    def __init__(self, count=2, nodes=2, lease_ms=None, tls=False, fsync=False, replica=False, **more):
         super().__init__(nodes=nodes, tls=tls, **more)
         self.tls = tls
-        self.count, self.lease_ms = count, lease_ms
+        self.count, self.lease_ms, self.replica = count, lease_ms, replica
         self.postgres = Postgres(self.folder, [] if fsync else ["fsync=off"])
         self.controllers = []
 
     def start_server(self):
         self.postgres.__enter__()
+        if self.replica:
+            self.postgres.add_replica()
         self.controllers = [Controller(self, number) for number in range(self.count)]
         first = self.controllers[0]
         first.start()
@@ -133,8 +135,8 @@ class Controllers(Cluster):
         self.api = self.any_api()
         until(lambda: all("standby of" in one.ask("/readyz")[1] for one in self.controllers[1:]), 30, "standbys")
 
-    def any_api(self):
-        return AnyApi([one.url for one in self.controllers], self.token, ca_file=self.ca_file())
+    def any_api(self, timeout=5):
+        return AnyApi([one.url for one in self.controllers], self.token, ca_file=self.ca_file(), timeout=timeout)
 
     def ca_file(self):
         return os.path.join(self.folder, "server0", "ca.pem") if self.tls else None

@@ -30,7 +30,7 @@ class Postgres:
         self.folder, self.settings = os.path.join(folder, "postgres"), settings
         self.data = os.path.join(self.folder, "data")
         self.port = free_port()
-        self.process = None
+        self.process = self.replica = None
         self.user = {}
 
     def __enter__(self):
@@ -47,17 +47,35 @@ class Postgres:
         return self
 
     def start(self):
-        options = ["listen_addresses=127.0.0.1", f"port={self.port}", f"unix_socket_directories={self.folder}",
+        self.process = self.serve(self.data, self.port)
+
+    def serve(self, data, port):
+        options = ["listen_addresses=127.0.0.1", f"port={port}", f"unix_socket_directories={self.folder}",
                    *self.settings]
         with open(os.path.join(self.folder, "server.log"), "ab") as log:
-            self.process = subprocess.Popen(
-                [f"{programs()}/postgres", "-D", self.data, *(word for each in options for word in ("-c", each))],
+            process = subprocess.Popen(
+                [f"{programs()}/postgres", "-D", data, *(word for each in options for word in ("-c", each))],
                 stderr=log, stdout=log, cwd="/", **self.user)
         deadline = time.monotonic() + 60
-        while subprocess.run([f"{programs()}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)],
+        while subprocess.run([f"{programs()}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)],
                              check=False).returncode != 0:
-            if time.monotonic() > deadline or self.process.poll() is not None:
+            if time.monotonic() > deadline or process.poll() is not None:
                 raise RuntimeError(f"PostgreSQL did not start; see {self.folder}/server.log")
+            time.sleep(0.05)
+        return process
+
+    def add_replica(self):
+        """From now on a commit waits until a second PostgreSQL has it on its disk, too."""
+        data = os.path.join(self.folder, "replica")
+        subprocess.run([f"{programs()}/pg_basebackup", "--no-sync", "-c", "fast", "-R", "-h", "127.0.0.1", "-p",
+                        str(self.port), "-U", "dove", "-D", data], check=True, stdout=subprocess.DEVNULL, cwd="/", **self.user)
+        self.replica = self.serve(data, free_port())
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'", database="postgres")
+        self.sql("SELECT pg_reload_conf()", database="postgres")
+        deadline = time.monotonic() + 60
+        while self.sql("SELECT sync_state FROM pg_stat_replication", database="postgres") != [["sync"]]:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"no synchronous replica; see {self.folder}/server.log")
             time.sleep(0.05)
 
     def stop(self, how=signal.SIGQUIT):
@@ -68,6 +86,9 @@ class Postgres:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.stop()
+        if self.replica:
+            self.replica.send_signal(signal.SIGQUIT)
+            self.replica.wait(30)
         return False
 
     def url(self, port=None):

@@ -89,6 +89,13 @@ class Lent(SharedNodes):
         self.cluster.run("cancel", str(job))
         self.running(waits)
 
+    def test_a_job_that_wants_the_node_for_itself_waits(self):
+        exclusive = self.sbatch("--exclusive", "-w", "n0")
+        running = self.sbatch("--gres=gpu:1", "-w", "n1")
+        self.running(running)
+        self.waits(exclusive)
+        self.assertEqual(self.kept(), {("n0", 0), ("n0", 1)})
+
     def test_fences_leave_slurms_users_every_core(self):
         theirs = self.sbatch("-c", str(CPUS), "-w", "n0")
         self.running(theirs)

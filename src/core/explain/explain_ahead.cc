@@ -79,7 +79,7 @@ class Ahead {
   std::optional<Reason> reason() const;
 
  private:
-  bool is_behind(const Job& other);
+  bool is_behind(const UserQueue& user_queue) const;
   void look(const Job& other, bool own_queue_only);
   const UserQueue& user_queue_of(const Job& other);
   const UserQueue& user_queue_of(UserQueues& queue, const JobSpec& spec);
@@ -293,17 +293,15 @@ void Ahead::count(const Job& other, const UserQueue& user_queue, const QueueKey&
 
 // All of its user queue's jobs are, or the one that counts of its branch is counted. Most waiting
 // jobs of a busy cluster are found so, by their account alone.
-bool Ahead::is_behind(const Job& other) {
-  const UserQueue& user_queue = user_queue_of(other);
+bool Ahead::is_behind(const UserQueue& user_queue) const {
   if (user_queue.standing.side == Standing::Side::kBehind) return true;
   return user_queue.branch >= 0 && branches_[static_cast<std::size_t>(user_queue.branch)].second;
 }
 
 void Ahead::look(const Job& other, bool own_queue_only) {
-  // A job that was looked at since may have been the one of its branch.
-  if (is_behind(other)) return;
   const JobSpec& spec = *other.spec;
   const UserQueue& user_queue = user_queue_of(other);
+  if (is_behind(user_queue)) return;
   const Standing& standing = user_queue.standing;
   // Shares of users say nothing to who is at the head of its queue.
   if (standing.branch.starts_with('/') && comes_first(job_)) return;
@@ -334,7 +332,7 @@ void Ahead::look_at_all(bool own_queue_only) {
       not_all_ = true;
       return false;
     }
-    if (is_behind(other)) return true;
+    if (other.account != 0 && is_behind(user_queue_of(other))) return true;
     __builtin_prefetch(&other.spec->user);
     __builtin_prefetch(&other.spec->pool);
     // A ring: a job is looked at some jobs after its spec was asked for, when it has come from

@@ -85,24 +85,19 @@ Result<void> read_numa(const List& list, Inventory& out) {
   return {};
 }
 
-// The first threads of all cores are numbered before all second ones, as the kernel does mostly.
+// Of a NUMA node's cores the first threads are numbered before all second ones, as the kernel does
+// mostly.
 void number_threads(std::int64_t each, Inventory& out) {
-  CoreSet all;
-  for (const NumaNode& numa : out.numa) all |= numa.cores;
-  const std::vector<std::int32_t> threads(all.begin(), all.end());
-  const std::size_t cores = threads.size() / static_cast<std::size_t>(each);
-  for (std::size_t core = 0; core < cores; ++core) {
-    for (std::size_t at = core; at < threads.size(); at += cores) {
-      out.thread_order.push_back(threads[at]);
+  for (const NumaNode& numa : out.numa) {
+    const std::vector<std::int32_t> threads(numa.cores.begin(), numa.cores.end());
+    const std::size_t cores = threads.size() / static_cast<std::size_t>(each);
+    for (std::size_t core = 0; core < cores; ++core) {
+      for (std::size_t at = core; at < threads.size(); at += cores) {
+        out.thread_order.push_back(threads[at]);
+      }
     }
   }
   out.threads_per_core = static_cast<std::int32_t>(each);
-}
-
-std::size_t core_count(const Inventory& inventory) {
-  std::size_t count = 0;
-  for (const NumaNode& numa : inventory.numa) count += numa.cores.size();
-  return count;
 }
 
 // What one item of `devices` says; the ids and what is the same in all files come later.
@@ -222,10 +217,12 @@ Result<Inventory> read_all(const std::string& text, const std::string& name) {
     for (std::int32_t core = 0; core < cores; ++core) only.cores.insert(core);
     out.numa.push_back(std::move(only));
   }
-  if (core_count(out) % static_cast<std::size_t>(threads_per_core) != 0) {
-    return in.wrong("threads_per_core", fmt::format("{} cores are not {} threads each: `cores` "
-                                                    "counts hardware threads",
-                                                    core_count(out), threads_per_core));
+  for (const NumaNode& one : out.numa) {
+    const std::size_t count = one.cores.size();
+    if (count % static_cast<std::size_t>(threads_per_core) == 0) continue;
+    return in.wrong("threads_per_core", fmt::format("{} cores of a NUMA node are not {} threads "
+                                                    "each: `cores` counts hardware threads",
+                                                    count, threads_per_core));
   }
   if (threads_per_core > 1) number_threads(threads_per_core, out);
   if (memory != nullptr) {

@@ -1,7 +1,7 @@
 // An inventory read from a file, so that a laptop can be 4 nodes with 8 GPUs each.
 //
 //   cores: 64                 # ids 0-63; or a list per NUMA node below
-//   threads_per_core: 2       # ids are hardware threads: core c's are c and c + 32 of 64 (1)
+//   threads_per_core: 2       # ids are hardware threads: of a NUMA node of 32, c and c + 16 (1)
 //   memory: 512Gi
 //   numa: [{cores: 0-31, memory: 256Gi}, {cores: 32-63, memory: 256Gi}]
 //   devices: [{count: 8, model: H200, memory: 141Gi, vendor: nvidia, numa_node: 0}]

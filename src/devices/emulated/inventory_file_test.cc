@@ -30,9 +30,13 @@ TEST(InventoryFile, ThreadsOfACoreAreNumberedAsTheKernelDoes) {
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(found->thread_order, (std::vector<std::int32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
   EXPECT_EQ(found->threads_per_core, 2);
+  const auto two = parse_inventory("threads_per_core: 2\nnuma: [{cores: 0-3}, {cores: 4-7}]\n", "");
+  ASSERT_TRUE(two.ok()) << two.error().message;
+  EXPECT_EQ(two->thread_order, (std::vector<std::int32_t>{0, 2, 1, 3, 4, 6, 5, 7}));
   const auto odd = parse_inventory("cores: 7\nthreads_per_core: 2\n", "lab.yaml");
   ASSERT_FALSE(odd.ok());
-  EXPECT_NE(odd.error().message.find("7 cores are not 2 threads each"), std::string::npos);
+  EXPECT_NE(odd.error().message.find("7 cores of a NUMA node are not 2 threads each"),
+            std::string::npos);
   EXPECT_NE(odd.error().message.find("lab.yaml:2"), std::string::npos) << odd.error().message;
 }
 

@@ -309,7 +309,8 @@ void sync_waiting_jobs(Context& context, CallPtr call) {
       context.syncs.begin_waiting((*executor)->name, said.incarnation, said.number);
   if (!begun.ok()) return call->fail(begun.error());
   std::map<std::string, std::string> refused = std::move(said.not_understood);
-  CoreThreads threads = threads_of_cores(context.state(), (*executor)->name);
+  CoreThreads threads;
+  if (!said.jobs.empty()) threads = threads_of_cores(context.state(), (*executor)->name);
   take(std::make_shared<Round>(Round{context,
                                      std::move(call),
                                      **executor,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "core/state/executors/core_numbers.h"
@@ -35,14 +37,17 @@ Result<std::string> user_of(const core::State& state, const std::string& linux_u
                "user"};
 }
 
-// The least of the nodes that it may be placed on: enough cores on each.
+// The least of the nodes that it may be placed on: enough cores on each. The adapter counts cores
+// by the same nodes (slurm/gate/gate_json.cc).
 std::int32_t threads_for(const WaitingJob& job, const CoreThreads& threads) {
+  if (threads.of.empty()) return threads.least;
   const bool names_all = job.nodes_wanted.size() >= static_cast<std::size_t>(job.nodes);
-  if (threads.of.empty() || !names_all) return threads.least;
+  const std::set<std::string_view> wanted(job.nodes_wanted.begin(), job.nodes_wanted.end());
+  const std::set<std::string_view> excluded(job.nodes_excluded.begin(), job.nodes_excluded.end());
   std::optional<std::int32_t> least;
-  for (const std::string& name : job.nodes_wanted) {
-    const auto node = threads.of.find(name);
-    if (node != threads.of.end()) least = std::min(least.value_or(node->second), node->second);
+  for (const auto& [name, here] : threads.of) {
+    if (names_all ? !wanted.contains(name) : excluded.contains(name)) continue;
+    least = std::min(least.value_or(here), here);
   }
   return least.value_or(threads.least);
 }
@@ -123,18 +128,22 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
 }
 
 CoreThreads threads_of_cores(const core::State& state, const std::string& executor) {
-  CoreThreads found;
+  std::vector<const core::Node*> nodes;
+  std::optional<std::int32_t> least;
+  bool differ = false;
   for (const core::Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
     if (core::find_executor(node, executor) == nullptr) continue;
-    found.of[node.name] = core::threads_per_core(*node.inventory);
+    nodes.push_back(&node);
+    const std::int32_t here = core::threads_per_core(*node.inventory);
+    differ |= least.has_value() && *least != here;
+    least = std::min(least.value_or(here), here);
   }
-  const auto [least, most] = std::minmax_element(
-      found.of.begin(), found.of.end(),
-      [](const auto& one, const auto& other) { return one.second < other.second; });
-  if (least == found.of.end()) return found;
-  found.least = least->second;
-  if (least->second == most->second) found.of.clear();
+  CoreThreads found;
+  found.least = least.value_or(1);
+  if (!differ) return found;
+  for (const core::Node* node : nodes)
+    found.of[node->name] = core::threads_per_core(*node->inventory);
   return found;
 }
 

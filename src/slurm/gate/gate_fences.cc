@@ -11,9 +11,6 @@
 namespace dove::slurm {
 namespace {
 
-// One that nobody remembers ends by itself.
-constexpr std::int64_t kFence_minutes = 2;
-
 // Its adapter was ended before it could mark it, or somebody has taken the name.
 bool is_unmarked_fence(const JobSeen& job, const std::string& cluster) {
   return job.mark.empty() && job.name.starts_with(kFence_name) && job.name.ends_with("@" + cluster);
@@ -62,7 +59,9 @@ bool GateFences::stand(const JobSeen& job, const GateStart& start, const Wanted&
   const NodeSeen& node = *observed_.find_node(wanted.key.node);
   std::set<int> free = uncovered(start, wanted, node);
   if (gets_lowest) free.erase(free.upper_bound(wanted.devices.front()), free.end());
-  if (free.empty()) return leave_its_cores(job, start, wanted, node);
+  const int more = free.empty() ? 0 : 1;
+  if (!leave_its_cores(job, start, wanted, node, more)) return false;
+  if (free.empty()) return true;
   Ask ask;
   ask.name = fence_name(start, cluster_);
   ask.node = node.name;
@@ -79,9 +78,9 @@ bool GateFences::stand(const JobSeen& job, const GateStart& start, const Wanted&
 }
 
 // A fence is suspended only where its core is missing: one that is suspended does not end by
-// itself.
+// itself. `more`: cores for fences that are missing.
 bool GateFences::leave_its_cores(const JobSeen& job, const GateStart& start, const Wanted& wanted,
-                                 const NodeSeen& node) {
+                                 const NodeSeen& node, int more) {
   int left = node.cores_for_jobs();
   std::vector<std::int64_t> fences;
   for (const JobSeen& one : observed_.jobs) {
@@ -92,7 +91,7 @@ bool GateFences::leave_its_cores(const JobSeen& job, const GateStart& start, con
     if (is_of(one, start)) fences.push_back(one.id);
   }
   // Slurm may need more cores for it than the ledger gave, and then says what it lacks.
-  const bool lacks = left < static_cast<int>(wanted.cores.size()) ||
+  const bool lacks = left < static_cast<int>(wanted.cores.size()) + more ||
                      (!job.gate->is_held && job.gate->reason == "Resources");
   if (fences.empty() || !lacks) return true;
   to_suspend_.insert(to_suspend_.end(), fences.begin(), fences.end());

@@ -25,6 +25,9 @@ struct GateStart {
   auto operator<=>(const GateStart&) const = default;
 };
 
+// One that nobody remembers ends by itself after this time, unless it is suspended.
+inline constexpr std::int64_t kFence_minutes = 2;
+
 std::string fence_name(const GateStart& start, const std::string& cluster);
 
 class GateFences {
@@ -50,7 +53,7 @@ class GateFences {
   bool is_of(const JobSeen& job, const GateStart& start) const;
   std::set<int> uncovered(const GateStart& start, const Wanted& wanted, const NodeSeen& node);
   bool leave_its_cores(const JobSeen& job, const GateStart& start, const Wanted& wanted,
-                       const NodeSeen& node);
+                       const NodeSeen& node, int more);
 
   const Observed& observed_;
   const std::string& cluster_;

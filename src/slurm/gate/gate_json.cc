@@ -7,6 +7,8 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "codec/json.h"
 #include "codec/json_fields.h"
@@ -58,23 +60,40 @@ std::vector<std::string> expanded(const std::string& hostlist) {
 struct ByPartition {
   std::vector<std::string> inside;   // the nodes in partitions of the job
   std::vector<std::string> outside;  // those in none of them
-  int cpus_per_core = 1;             // of those inside, the least: enough cores on each
 };
 
 ByPartition nodes_by_partition(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
   const std::vector<std::string> partitions = split(job.partition, ",");
   ByPartition found;
-  int least = 0;
   for (const NodeSeen& node : nodes) {
     const bool is_in = std::any_of(
         node.partitions.begin(), node.partitions.end(), [&](const std::string& partition) {
           return std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
         });
     (is_in ? found.inside : found.outside).push_back(node.name);
-    if (is_in) least = least == 0 ? node.cpus_per_core : std::min(least, node.cpus_per_core);
   }
-  found.cpus_per_core = std::max(least, 1);
   return found;
+}
+
+// The least of the nodes that it may run on: enough cores on each. The controller counts threads by
+// the same nodes (server/executors/waiting_job.cc).
+int cpus_per_core(const std::vector<NodeSeen>& nodes, const std::vector<std::string>& wanted,
+                  const std::vector<std::string>& excluded, int count) {
+  const auto [fewest, most] = std::minmax_element(nodes.begin(), nodes.end(),
+                                                  [](const NodeSeen& one, const NodeSeen& other) {
+                                                    return one.cpus_per_core < other.cpus_per_core;
+                                                  });
+  if (fewest == nodes.end()) return 1;
+  if (fewest->cpus_per_core == most->cpus_per_core) return fewest->cpus_per_core;
+  const bool names_all = wanted.size() >= static_cast<std::size_t>(count);
+  const std::set<std::string_view> named(wanted.begin(), wanted.end());
+  const std::set<std::string_view> without(excluded.begin(), excluded.end());
+  int least = 0;
+  for (const NodeSeen& node : nodes) {
+    if (names_all ? !named.contains(node.name) : without.contains(node.name)) continue;
+    least = least == 0 ? node.cpus_per_core : std::min(least, node.cpus_per_core);
+  }
+  return std::max(least, 1);
 }
 
 // REQUIRES: why_not_placed() has nothing against it.
@@ -92,7 +111,7 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
     // These are among its nodes; the others are of its partitions, too.
     excluded.insert(excluded.end(), of_nodes.outside.begin(), of_nodes.outside.end());
   }
-  const int each = of_nodes.cpus_per_core;
+  const int each = cpus_per_core(nodes, wanted, excluded, gate.nodes);
   const int cpus = (gate.cpus + gate.nodes - 1) / gate.nodes;
   json made{
       {"id", std::to_string(job.id)},

@@ -51,6 +51,15 @@ TEST(GateJson, CoresAreThoseOfThePartitionsNodes) {
   EXPECT_EQ(told(gate, nodes, "threads").at("cores"), 4) << "enough on either";
   EXPECT_EQ(told(gate, nodes, "plain,threads").at("cores"), 8);
   EXPECT_EQ(told(gate, nodes, "plain,threads").at("nodes_wanted"), json::array());
+  gate.nodes_wanted = "n2";
+  EXPECT_EQ(told(gate, nodes, "plain,threads").at("cores"), 2) << "that node alone";
+  gate.nodes = 2;
+  gate.cpus = 16;
+  EXPECT_EQ(told(gate, nodes, "plain,threads").at("cores"), 8) << "and another one";
+  EXPECT_EQ(told(gate, nodes, "threads").at("cores"), 4) << "of its partition";
+  gate.nodes_wanted = "";
+  gate.nodes_excluded = "n0";
+  EXPECT_EQ(told(gate, nodes, "plain,threads").at("cores"), 4);
 }
 
 }  // namespace

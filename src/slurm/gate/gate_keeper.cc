@@ -395,7 +395,13 @@ bool GateKeeper::carry_out(const GatePlan& plan, const Observed& observed, std::
     changed = control_.mark(jobs.at(job)->gate->handle, mark).ok() || changed;
   }
   for (const std::int64_t fence : plan.release) changed = slurm_.release(fence).ok() || changed;
-  for (const std::int64_t fence : plan.suspend) changed = slurm_.suspend(fence).ok() || changed;
+  for (const std::int64_t fence : plan.suspend) {
+    const Result<void> suspended = slurm_.suspend(fence);
+    changed = changed || suspended.ok();
+    if (suspended.ok()) continue;
+    telemetry::log(telemetry::Level::kWarning, "gate_fence_not_suspended",
+                   {{"slurm_job", fence}, {"why", suspended.error().message}});
+  }
   changed = ask_fences(plan.fences, now_s) || changed;
   prepare_wake(plan, observed, now_s);
   changed = let_go(plan.place, jobs) || changed;

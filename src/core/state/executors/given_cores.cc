@@ -148,8 +148,9 @@ void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& gi
   CoreSet gained = without(given & cores_of(*node->inventory), granted);
   gained -= others.fixed;
   // Half a core, granted before nodes gave whole ones, moves with its other half where nobody is
-  // pinned to that one.
-  CoreSet left = with_siblings(*node->inventory, without(granted, given));
+  // pinned to that one and it is not the system's.
+  const CoreSet own_left = without(granted, given);
+  CoreSet left = with_siblings(*node->inventory, own_left) & (usable_cores(*node) | own_left);
   left -= given;
   left -= others.fixed;
   // Cores get other names, as it were, for all that does not run there yet.

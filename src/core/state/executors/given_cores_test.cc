@@ -149,18 +149,48 @@ TEST(CoreNumbers, AreThoseOfPhysicalCores) {
   EXPECT_EQ(threads_per_core(threads), 2);
 }
 
+// Four cores of two threads each: 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+class GivenThreads : public GivenCores {
+ protected:
+  GivenThreads() {
+    Inventory threads = *cluster.node(1).inventory;
+    threads.thread_order = {0, 4, 1, 5, 2, 6, 3, 7};
+    threads.threads_per_core = 2;
+    cluster.state.find_node(NodeId(1))->inventory = std::make_shared<const Inventory>(threads);
+  }
+  JobId launched_on(const CoreSet& cores) {
+    const JobId job = cluster.submit({.cores = static_cast<std::int32_t>(cores.size())});
+    Placement placement;
+    placement.node = NodeId(1);
+    placement.cores = cores;
+    placement.tasks = {{0, 0, 0, cores, {}}};
+    cluster.decided(Launch{job, 1, shared({placement})});
+    return job;
+  }
+};
+
+// As of logs from before nodes with Slurm gave whole cores.
+TEST_F(GivenThreads, HalfACoreMovesWithItsOtherHalf) {
+  const JobId half = launched_on({0});
+  const JobId other = launched_on({1, 5});
+  confirm(half, {1, 5});
+  EXPECT_EQ(cores(half), CoreSet{1});
+  EXPECT_EQ(cores(other), (CoreSet{0, 4})) << "it waits for its placeholder";
+}
+
+TEST_F(GivenThreads, HalfACoreStaysWhereSomebodyIsPinnedToTheOther) {
+  const JobId pinned = launched_on({4});
+  confirm(pinned, {0, 4});
+  cluster.start(pinned);
+  const JobId half = launched_on({0});
+  confirm(half, {1, 5});
+  EXPECT_EQ(cores(half), CoreSet{0});
+  EXPECT_EQ(cores(pinned), CoreSet{4});
+}
+
 // Less is held than it was granted, and where cores have threads none is cut in two for that.
-TEST_F(GivenCores, CoresChangePlacesWithAllOfTheirThreads) {
-  Inventory threads = *cluster.node(1).inventory;
-  threads.thread_order = {0, 4, 1, 5, 2, 6, 3, 7};
-  threads.threads_per_core = 2;
-  cluster.state.find_node(NodeId(1))->inventory = std::make_shared<const Inventory>(threads);
-  const JobId job = cluster.submit({.cores = 4});
-  Placement whole;
-  whole.node = NodeId(1);
-  whole.cores = {0, 1, 4, 5};
-  whole.tasks = {{0, 0, 0, whole.cores, {}}};
-  cluster.decided(Launch{job, 1, shared({whole})});
+TEST_F(GivenThreads, CoresChangePlacesWithAllOfTheirThreads) {
+  const JobId job = launched_on({0, 1, 4, 5});
   confirm(job, {2, 6});
   EXPECT_EQ(cores(job), (CoreSet{1, 2, 5, 6}));
   EXPECT_EQ(place(job).tasks[0].cores, (CoreSet{1, 2, 5, 6}));
