@@ -204,7 +204,7 @@ TEST_F(GateThreadsTest, TheyAreThoseOfTheNodesThatItMayRunOn) {
   EXPECT_EQ(cores_of("79", {{"nodes_wanted", {"n1", "n2"}}}), 1);
   EXPECT_EQ(cores_of("80", Json::object()), 1);
   const Json two = {{"nodes", 2}, {"nodes_wanted", {"n1"}}};
-  EXPECT_EQ(cores_of("81", two), 1);
+  EXPECT_EQ(cores_of("81", two), 2) << "one on each";
   EXPECT_EQ(cores_of("82", {{"nodes_excluded", {"n2"}}}), 2);
 }
 

@@ -233,8 +233,10 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
       "name <> $1)) - clock_timestamp()) * 1000000)::bigint FROM leader WHERE id = 1 FOR UPDATE",
       Params().text(options_.name));
   if (!found.ok()) {
-    end_other_writers();
-    return found.error();
+    const std::string left = end_other_writers();
+    Error error = found.error();
+    if (!left.empty()) error.message += "; the row of the leader is held by " + left;
+    return error;
   }
   const std::uint64_t newest = found->unsigned_integer(0, 0);
   const bool is_ours = newest == writer_->newest_epoch.value && newest > 0;
@@ -260,22 +262,33 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   return epoch;
 }
 
-void PostgresStore::end_other_writers() {
+std::string PostgresStore::end_other_writers() {
   const Result<LeaderSeen> seen = leader();
-  if (!seen.ok() || seen->left_us > 0) return;
+  if (!seen.ok() || seen->left_us > 0) return "";
   Result<Lent> line = lend_alive();
-  if (!line.ok()) return;
-  (void)(*line)->run(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
-      "AND usename = current_user AND application_name = $1 AND "
-      "xact_start < clock_timestamp() - interval '400 milliseconds' AND wait_event_type = 'Client'",
-      Params().text(kWriterName));
+  if (!line.ok()) return "";
+  // Who waits for the lock, or for the second machine to have its commit, is no leader of before.
+  const Result<Rows> held = (*line)->run(
+      "SELECT application_name, state, coalesce(wait_event, 'nothing'), "
+      "(CASE WHEN wait_event_type = 'Client' OR state LIKE 'idle in transaction%' THEN "
+      "pg_terminate_backend(pid) ELSE false END)::int::bigint FROM pg_stat_activity WHERE "
+      "datname = current_database() AND usename = current_user AND pid <> pg_backend_pid() AND "
+      "application_name IN ($1, $2) AND xact_start < clock_timestamp() - interval "
+      "'400 milliseconds' AND wait_event_type IS DISTINCT FROM 'Lock'",
+      Params().text(kWriterName).text(kLeaseName));
+  std::string left;
+  for (int row = 0; held.ok() && row < held->size(); ++row) {
+    if (held->integer(row, 3) != 0) continue;
+    left += fmt::format("{}{} ({}, waits for {})", left.empty() ? "" : ", ", held->bytes(row, 0),
+                        held->bytes(row, 1), held->bytes(row, 2));
+  }
+  return left;
 }
 
 Result<void> PostgresStore::open_lease_line() {
   if (lease_line_ != nullptr && !lease_line_->is_over()) return {};
   lease_line_.reset();
-  TRY_ASSIGN(Connection opened, Connection::open({options_.url, "dove lease", kLeasePatience}));
+  TRY_ASSIGN(Connection opened, Connection::open({options_.url, kLeaseName, kLeasePatience}));
   lease_line_ = std::make_unique<Connection>(std::move(opened));
   return {};
 }
