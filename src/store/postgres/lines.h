@@ -14,7 +14,6 @@
 namespace dove::store {
 
 constexpr char kWriterName[] = "dove writer";
-constexpr char kLeaseName[] = "dove lease";
 constexpr std::chrono::seconds kLeasePatience{2};
 constexpr std::chrono::seconds kReadPatience{60};
 

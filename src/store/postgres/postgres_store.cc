@@ -233,7 +233,7 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
       "name <> $1)) - clock_timestamp()) * 1000000)::bigint FROM leader WHERE id = 1 FOR UPDATE",
       Params().text(options_.name));
   if (!found.ok()) {
-    const std::string left = end_other_writers();
+    const std::string left = end_other_holders();
     Error error = found.error();
     if (!left.empty()) error.message += "; the row of the leader is held by " + left;
     return error;
@@ -262,20 +262,23 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   return epoch;
 }
 
-std::string PostgresStore::end_other_writers() {
+std::string PostgresStore::end_other_holders() {
   const Result<LeaderSeen> seen = leader();
   if (!seen.ok() || seen->left_us > 0) return "";
   Result<Lent> line = lend_alive();
   if (!line.ok()) return "";
-  // Who waits for the lock, or for the second machine to have its commit, is no leader of before.
+  // By the lock, and not by what the session is for: appends hold it, and so do snapshots and
+  // retention. Who waits for the lock, or for the second machine to have its commit, is no leader
+  // of before.
   const Result<Rows> held = (*line)->run(
       "SELECT application_name, state, coalesce(wait_event, 'nothing'), "
       "(CASE WHEN wait_event_type = 'Client' OR state LIKE 'idle in transaction%' THEN "
       "pg_terminate_backend(pid) ELSE false END)::int::bigint FROM pg_stat_activity WHERE "
-      "datname = current_database() AND usename = current_user AND pid <> pg_backend_pid() AND "
-      "application_name IN ($1, $2) AND xact_start < clock_timestamp() - interval "
-      "'400 milliseconds' AND wait_event_type IS DISTINCT FROM 'Lock'",
-      Params().text(kWriterName).text(kLeaseName));
+      "usename = current_user AND pid IN (SELECT pid FROM pg_locks WHERE relation = "
+      "'dove.leader'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = "
+      "current_database()) AND granted AND mode IN ('RowShareLock', 'RowExclusiveLock')) AND "
+      "xact_start < clock_timestamp() - interval '400 milliseconds' AND "
+      "wait_event_type IS DISTINCT FROM 'Lock'");
   std::string left;
   for (int row = 0; held.ok() && row < held->size(); ++row) {
     if (held->integer(row, 3) != 0) continue;
@@ -288,7 +291,7 @@ std::string PostgresStore::end_other_writers() {
 Result<void> PostgresStore::open_lease_line() {
   if (lease_line_ != nullptr && !lease_line_->is_over()) return {};
   lease_line_.reset();
-  TRY_ASSIGN(Connection opened, Connection::open({options_.url, kLeaseName, kLeasePatience}));
+  TRY_ASSIGN(Connection opened, Connection::open({options_.url, "dove lease", kLeasePatience}));
   lease_line_ = std::make_unique<Connection>(std::move(opened));
   return {};
 }

@@ -106,9 +106,9 @@ class PostgresStore : public LogStore,
   Result<Rows> blob_rows(const std::string& sha256);
   Result<void> open_writer();
   Result<void> open_lease_line();  // REQUIRES: lease_mutex_
-  // Those of a leader whose lease is over, and who still holds on to a transaction. Says which ones
-  // it left, for people; "": none.
-  std::string end_other_writers();
+  // Those sessions of a leader whose lease is over that still hold its row. Says which ones it
+  // left, for people; "": none.
+  std::string end_other_holders();
 
   PostgresOptions options_;
   std::mutex writer_mutex_;  // held for each use of writer_
