@@ -348,8 +348,10 @@ Result<void> Adapter::free_cores_of(std::int64_t fence) {
 // Fences of the gate that nobody sees to, now or any more. One that is suspended does not end by
 // itself.
 void Adapter::end_old_fences(std::int64_t now_s) {
+  const std::set<std::int64_t> leave = observed_.jobs_to_leave();
   for (const JobSeen& job : observed_.jobs) {
-    if (job.phase != JobPhase::kHolding || !is_fence(job, options_.cluster)) continue;
+    if (job.phase != JobPhase::kHolding || leave.contains(job.id)) continue;
+    if (!is_fence(job, options_.cluster)) continue;
     const bool is_old = job.is_suspended() && now_s - job.started_s > 60 * kFence_minutes;
     if (gate_ != nullptr && !is_old) continue;
     const Result<void> released = slurm_.release(job.id);

@@ -111,6 +111,10 @@ TEST_F(AdapterTest, WithoutAGateItsFencesAreReleased) {
       "SUSPENDED";
   slurm_.add("dove-fence-9.1@other", {2}, placeholder_mark("dove-fence-9.1@other"));
   controller_down_ = true;
+  slurm_.state.nodes[0].registered = false;  // Slurm would count its device as taken for good
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.jobs.size(), 2u);
+  slurm_.state.nodes[0].registered = true;
   adapter_->cycle();
   ASSERT_EQ(slurm_.state.jobs.size(), 1u);
   EXPECT_EQ(slurm_.state.jobs[0].name, "dove-fence-9.1@other");

@@ -55,8 +55,7 @@ const std::string kNoQueue;
 class Ahead {
  public:
   Ahead(ExplainIndex& index, const Job& job)
-      : index_(index),
-        state_(index.state()),
+      : state_(index.state()),
         policies_(index.policies()),
         job_(job),
         own_(order_of(state_, policies_, job.spec->queue)),
@@ -79,10 +78,9 @@ class Ahead {
   std::optional<Reason> reason() const;
 
  private:
-  bool is_behind(const UserQueue& user_queue) const;
   void look(const Job& other, bool own_queue_only);
   const UserQueue& user_queue_of(const Job& other);
-  const UserQueue& user_queue_of(UserQueues& queue, const JobSpec& spec);
+  const UserQueue& user_queue_of(const JobSpec& spec);
   UserQueue find_user_queue(const JobSpec& spec, bool* of_user);
   Standing find_standing(const JobSpec& spec, bool* of_user) const;
   void by_branch(const Queue* above, const Queue* mine, const Queue* theirs, const JobSpec& spec,
@@ -95,7 +93,6 @@ class Ahead {
   bool by_priority() const;
   void count(const Job& other, const UserQueue& user_queue, const QueueKey& key);
 
-  ExplainIndex& index_;
   const State& state_;
   const Policies& policies_;
   const Job& job_;
@@ -105,8 +102,7 @@ class Ahead {
   const Pool* pool_;
   const Total& total_;
   std::map<std::string, UserQueues> user_queues_;
-  std::vector<UserQueues*> by_queue_;  // by its number in the index; null: not looked for yet
-  std::vector<const UserQueue*> by_account_;            // of jobs that have one; the same
+  std::vector<const UserQueue*> by_account_;  // of jobs that have one; null: not looked for yet
   std::vector<std::pair<std::string, bool>> branches_;  // whether counted
   std::array<QueueKey, 2> mine_;                        // by Standing::ranks_compare
   std::int64_t count_ = 0;
@@ -234,20 +230,16 @@ UserQueue Ahead::find_user_queue(const JobSpec& spec, bool* of_user) {
 }
 
 const UserQueue& Ahead::user_queue_of(const Job& other) {
-  if (other.account == 0) return user_queue_of(user_queues_[other.spec->queue], *other.spec);
+  if (other.account == 0) return user_queue_of(*other.spec);
   // One account, one queue and user: a number instead of two names for each of thousands of jobs.
   if (by_account_.size() <= other.account) by_account_.resize(other.account + 1);
   const UserQueue*& known = by_account_[other.account];
-  if (known != nullptr) return *known;
-  const std::uint32_t number = index_.queue_number(other);
-  if (by_queue_.size() <= number) by_queue_.resize(number + 1);
-  UserQueues*& queue = by_queue_[number];
-  if (queue == nullptr) queue = &user_queues_[other.spec->queue];
-  known = queue->all ? &*queue->all : &user_queue_of(*queue, *other.spec);
+  if (known == nullptr) known = &user_queue_of(*other.spec);
   return *known;
 }
 
-const UserQueue& Ahead::user_queue_of(UserQueues& queue, const JobSpec& spec) {
+const UserQueue& Ahead::user_queue_of(const JobSpec& spec) {
+  UserQueues& queue = user_queues_[spec.queue];
   // Jobs of a queue stand alike unless its users compete: one look-up by name instead of the
   // comparison for each of thousands of jobs.
   if (queue.all) return *queue.all;
@@ -291,20 +283,17 @@ void Ahead::count(const Job& other, const UserQueue& user_queue, const QueueKey&
   next_standing_ = &standing;
 }
 
-// All of its user queue's jobs are, or the one that counts of its branch is counted. Most waiting
-// jobs of a busy cluster are found so, by their account alone.
-bool Ahead::is_behind(const UserQueue& user_queue) const {
-  if (user_queue.standing.side == Standing::Side::kBehind) return true;
-  return user_queue.branch >= 0 && branches_[static_cast<std::size_t>(user_queue.branch)].second;
-}
-
 void Ahead::look(const Job& other, bool own_queue_only) {
   const JobSpec& spec = *other.spec;
   const UserQueue& user_queue = user_queue_of(other);
-  if (is_behind(user_queue)) return;
   const Standing& standing = user_queue.standing;
+  // The cheap questions first; most waiting jobs of a busy cluster are behind.
+  if (standing.side == Standing::Side::kBehind) return;
   // Shares of users say nothing to who is at the head of its queue.
   if (standing.branch.starts_with('/') && comes_first(job_)) return;
+  // That branch has its job already.
+  if (user_queue.branch >= 0 && branches_[static_cast<std::size_t>(user_queue.branch)].second)
+    return;
   const bool blocks = strict() && standing.same_user_queue;
   if (!blocks && own_queue_only) return;
   const QueueKey theirs = key(standing, other);
@@ -332,7 +321,6 @@ void Ahead::look_at_all(bool own_queue_only) {
       not_all_ = true;
       return false;
     }
-    if (other.account != 0 && is_behind(user_queue_of(other))) return true;
     __builtin_prefetch(&other.spec->user);
     __builtin_prefetch(&other.spec->pool);
     // A ring: a job is looked at some jobs after its spec was asked for, when it has come from

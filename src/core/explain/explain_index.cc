@@ -82,18 +82,6 @@ const Total& ExplainIndex::total() {
   return *total_;
 }
 
-// A job's spec lies anywhere in memory, its account beside the job: thousands of jobs are looked at
-// for each answer, and of an account one spec alone.
-std::uint32_t ExplainIndex::queue_number(const Job& job) {
-  if (queue_of_account_.size() <= job.account) queue_of_account_.resize(job.account + 1);
-  std::uint32_t& known = queue_of_account_[job.account];
-  if (known == 0) {
-    const auto next = static_cast<std::uint32_t>(queue_numbers_.size() + 1);
-    known = queue_numbers_.try_emplace(job.spec->queue, next).first->second;
-  }
-  return known - 1;
-}
-
 void ExplainIndex::update_node(NodeId id) {
   for (auto& [name, books] : books_) books->update(id);
   if (!total_) return;

@@ -39,10 +39,6 @@ class ExplainIndex {
   // What all available nodes have, as the queue tree counts it.
   const Total& total();
 
-  // The number of the job's queue, from 0 on: jobs of one queue have the same. REQUIRES: the job
-  // has an account.
-  std::uint32_t queue_number(const Job& job);
-
   // What was noted since this was made, or updated last. False: it cannot be brought up to date,
   // and another has to be made; so has one when something was declared.
   bool update(const Changes& changes);
@@ -60,9 +56,7 @@ class ExplainIndex {
   std::optional<RunningJobs> running_;
   std::map<std::string, std::vector<JobId>> endless_;  // by pool, ascending
   std::optional<Total> total_;
-  ById<NodeId, Total> counted_;                         // of each node, in total_
-  std::map<std::string, std::uint32_t> queue_numbers_;  // from 1 on
-  std::vector<std::uint32_t> queue_of_account_;         // its number; 0: not looked at yet
+  ById<NodeId, Total> counted_;  // of each node, in total_
 };
 
 }  // namespace dove::core

@@ -199,7 +199,7 @@ void Explainer::tell_nodes(ReasonKind kind, Causes nodes_gone) {
   out_.push_back(std::move(made));
 }
 
-// Limits that hang on which nodes it gets.
+// Limits that depend on which nodes it gets.
 void Explainer::tell_limits(Causes found) {
   if (!amount_hangs_on_places(state_, spec_)) return;
   const JobSpec spec = causes_.spec_without(found);

@@ -1,5 +1,5 @@
 // Places within limits: some limits (of models of GPU, of what is asked per node, of whole nodes or
-// cores) hang on which nodes a job gets, so they are held against the places that were found, and
+// cores) depend on which nodes a job gets, so they are held against the places that were found, and
 // other places are looked for.
 #pragma once
 

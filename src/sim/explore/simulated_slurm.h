@@ -56,8 +56,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   // The name of an allocation that the adapter made and that is there, other than a standing fence;
   // "": none.
   std::string held_for_us() const;
-  // What of a task of ours on one of its nodes neither its placeholder nor a standing fence holds;
-  // "": nothing.
+  // Names a core or device that a task of ours uses on one of these nodes while neither its
+  // placeholder nor a standing fence holds it; "": each is held.
   std::string not_held_for(const TaskFacts& task) const;
   std::int64_t now_s() const { return (options_.epoch_us + agenda_.now_us()) / 1'000'000; }
 

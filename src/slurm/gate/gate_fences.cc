@@ -88,7 +88,7 @@ bool GateFences::leave_its_cores(const JobSeen& job, const GateStart& start, con
     const bool has_cores = one.phase != JobPhase::kEnded && !one.is_suspended();
     if (held == nullptr || !has_cores) continue;
     left -= static_cast<int>(held->cores.size());
-    if (is_of(one, start)) fences.push_back(one.id);
+    if (one.phase == JobPhase::kHolding && is_of(one, start)) fences.push_back(one.id);
   }
   // Slurm may need more cores for it than the ledger gave, and then says what it lacks.
   const bool lacks = left < static_cast<int>(wanted.cores.size()) + more ||
