@@ -198,6 +198,16 @@ bool Adapter::submit(const Submission& one) {
   return true;
 }
 
+void Adapter::set_limits(const std::vector<LimitChange>& limits) {
+  for (const LimitChange& limit : limits) {
+    const Result<void> set = slurm_.set_limit(limit.id, limit.limit_minutes);
+    if (set.ok()) continue;
+    telemetry::log(telemetry::Level::kWarning, "limit_not_set",
+                   {{"slurm_job", limit.id}, {"why", set.error().message}});
+    if (is_silence(set.error())) return;
+  }
+}
+
 bool Adapter::carry_out(const Plan& plan) {
   bool changed = !plan.newly_refused.empty();
   for (const auto& [key, why] : plan.newly_refused) refuse(key, why);
@@ -207,12 +217,7 @@ bool Adapter::carry_out(const Plan& plan) {
                    {{"slurm_job", id}, {"why", released.ok() ? "" : released.error().message}});
     changed = changed || released.ok();
   }
-  for (const LimitChange& limit : plan.limits) {
-    const Result<void> set = slurm_.set_limit(limit.id, limit.limit_minutes);
-    if (set.ok()) continue;
-    telemetry::log(telemetry::Level::kWarning, "limit_not_set",
-                   {{"slurm_job", limit.id}, {"why", set.error().message}});
-  }
+  set_limits(plan.limits);
   int submitted = 0;
   for (const Submission& one : plan.submit) {
     if (++submitted > kSubmissionsMax) break;
@@ -440,7 +445,10 @@ CycleEnd Adapter::cycle(Look look) {
   log_trouble(controller_trouble_, "controller", answer.ok() ? "" : answer.error().message);
   if (!answer.ok()) {
     end.replaced = answer.error().code == "adapter_replaced";
-    if (end.slurm_answers && !end.replaced) end_old_fences(now_s);
+    if (end.slurm_answers && !end.replaced) {
+      set_limits(longer_stays(observed_, options_.cluster, now_s));
+      end_old_fences(now_s);
+    }
     return end;
   }
   end.controller_answers = true;

@@ -73,6 +73,7 @@ class Adapter {
   void told(const SyncRequest& request, const std::string& content);
   void forget_unwanted();
   void refuse(const PlaceholderKey& key, const std::string& why);
+  void set_limits(const std::vector<LimitChange>& limits);
   bool carry_out(const Plan& plan);
   bool submit(const Submission& one);
   // The jobs of ours that run in Slurm, and what is to be done about them: by what was wanted last.

@@ -292,6 +292,24 @@ TEST_F(AdapterTest, NothingChangesInSlurmWhileTheControllerIsSilent) {
   EXPECT_EQ(slurm_.state.jobs.size(), 1u) << "it does not know yet what is wanted";
 }
 
+// Its job's limit has passed meanwhile: it runs on, since nobody stops it.
+TEST_F(AdapterTest, APlaceholderDoesNotEndWhileTheControllerIsSilent) {
+  want({2});
+  answer_.wanted[0].until_s = kStart_us / 1'000'000 + 600;
+  adapter_->cycle();
+  const std::int64_t end = slurm_.state.jobs.at(0).ends_s;
+  controller_down_ = true;
+  restart();
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.jobs.at(0).ends_s, end);
+  now_us_ += 700 * 1'000'000;
+  adapter_->cycle();
+  EXPECT_GT(slurm_.state.jobs.at(0).ends_s, end);
+  now_us_ += 120 * 1'000'000;
+  adapter_->cycle();
+  EXPECT_GT(slurm_.state.jobs.at(0).ends_s, now_us_ / 1'000'000 + 60);
+}
+
 TEST_F(AdapterTest, AnEndIsToldBeforeItIsAskedForAgain) {
   want({2});
   adapter_->cycle();

@@ -46,6 +46,7 @@ class FakeSlurm : public SlurmCluster {
     const bool is_marked = !ask.is_marked_by_gate || lua_marks;
     const std::int64_t id =
         add(ask.name, std::move(devices), is_marked ? placeholder_mark(ask.name) : "").id;
+    (void)set_limit(id, ask.limit_minutes);
     if (loses_answers) return Error{ErrorKind::kTimeout, "too_slow", "no end", ""};
     return id;
   }
@@ -65,7 +66,12 @@ class FakeSlurm : public SlurmCluster {
     }
     return {};
   }
-  Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
+  Result<void> set_limit(std::int64_t id, std::int64_t limit_minutes) override {
+    for (JobSeen& job : state.jobs) {
+      if (job.id == id) job.ends_s = limit_minutes == 0 ? 0 : job.started_s + limit_minutes * 60;
+    }
+    return {};
+  }
   Result<void> set_drain(const std::string& name, const std::string& reason) override {
     for (NodeSeen& node : state.nodes) {
       if (node.name != name) continue;

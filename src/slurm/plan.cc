@@ -14,8 +14,11 @@ namespace {
 
 // A placeholder ends later than its job is to, so that Slurm never ends it first.
 constexpr std::int64_t kMargin_minutes = 2;
-// Its end may differ from what is wanted by this much without being set anew.
+// Its end may be earlier than what is wanted by this much without being set anew.
 constexpr std::int64_t kSlack_s = 180;
+// Work may last beyond its end: its controller was away, or nothing proves that it is over. Its
+// placeholder stays for this much longer each time that it is about to end.
+constexpr std::int64_t kOverdue_s = 180;
 constexpr const char kAwaitsFence[] = "a standing fence is to hold its devices first";
 constexpr const char kAwaitsItsEnd[] = "a standing fence is to release its devices first";
 
@@ -30,6 +33,17 @@ using FoundByKey = std::map<PlaceholderKey, Found>;
 std::int64_t limit_minutes(std::int64_t from_s, std::int64_t until_s) {
   if (until_s == 0) return 0;
   return std::max<std::int64_t>((until_s - from_s + 59) / 60, 1) + kMargin_minutes;
+}
+
+// Of a placeholder that is to stay until then, and now.
+LimitChange to_stay(const JobSeen& job, std::int64_t until_s, std::int64_t now_s) {
+  return {job.id, limit_minutes(job.started_s, std::max(until_s, now_s + kOverdue_s))};
+}
+
+// Whether it would end before that. One without an end gets none: Slurm would take the devices from
+// work that is being stopped and does not stop.
+bool ends_before(const JobSeen& job, const LimitChange& change) {
+  return job.ends_s != 0 && job.ends_s + kSlack_s < job.started_s + change.limit_minutes * 60;
 }
 
 // Where it is or was; "" for one that holds nothing.
@@ -216,12 +230,11 @@ class Planner {
       return refuse(wanted, fmt::format("Slurm gave devices {} in place of {}",
                                         fmt::join(held.devices, ","), fmt::join(devices, ",")));
     }
-    // A limit is set in whole minutes, and a look at Slurm may be a minute old.
-    const std::int64_t ends_s =
-        wanted.until_s == 0 ? 0 : job.started_s + limit_minutes(job.started_s, wanted.until_s) * 60;
-    const bool has_end = job.ends_s != 0;
-    if (has_end != (ends_s != 0) || (has_end && job.ends_s + kSlack_s < ends_s)) {
-      plan_.limits.push_back({job.id, limit_minutes(job.started_s, wanted.until_s)});
+    if (wanted.until_s == 0) {
+      if (job.ends_s != 0) plan_.limits.push_back({job.id, 0});
+    } else if (const LimitChange stay = to_stay(job, wanted.until_s, now_s_);
+               ends_before(job, stay)) {
+      plan_.limits.push_back(stay);
     }
     // The others are those of standing fences. Where one has gone, what this holds is kept: work
     // may run on all of them.
@@ -377,6 +390,17 @@ std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
     keys.push_back({id, attempt, node_of(job)});
   }
   return keys;
+}
+
+std::vector<LimitChange> longer_stays(const Observed& observed, const std::string& cluster,
+                                      std::int64_t now_s) {
+  std::vector<LimitChange> changes;
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase != JobPhase::kHolding || !is_placeholder(job, cluster)) continue;
+    const LimitChange stay = to_stay(job, now_s, now_s);
+    if (ends_before(job, stay)) changes.push_back(stay);
+  }
+  return changes;
 }
 
 Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const DevicesOfNodes& kept,

@@ -117,6 +117,11 @@ std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std:
 std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
                                                 const std::string& cluster);
 
+// Of placeholders that are about to end, while nobody says what is wanted: work may run on what they
+// hold.
+std::vector<LimitChange> longer_stays(const Observed& observed, const std::string& cluster,
+                                      std::int64_t now_s);
+
 // `kept`: what standing fences are about to hold: no placeholder asks for that. `cluster`:
 // whose placeholders these are. `now_s`: since 1970 UTC.
 Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const DevicesOfNodes& kept,

@@ -300,6 +300,39 @@ TEST_F(PlanTest, ItsEndFollowsThatOfItsJob) {
   EXPECT_EQ(make({one}).limits[0].limit_minutes, 0);
 }
 
+// Its job is past its end, and nothing proves that it is over.
+TEST_F(PlanTest, APlaceholderOfOverdueWorkDoesNotEnd) {
+  JobSeen& held = placeholder(1300, 17, "n1", {2});
+  held.started_s = kNow_s - 3600;
+  held.ends_s = kNow_s + 120;
+  Wanted one = wanted(17, "n1", {2});
+  one.until_s = kNow_s;
+  EXPECT_TRUE(make({one}).limits.empty()) << "it is not overdue";
+  one.until_s = kNow_s - 100;
+  held.ends_s = kNow_s + 20;
+  ASSERT_EQ(make({one}).limits.size(), 1u);
+  EXPECT_EQ(make({one}).limits[0].limit_minutes, 65);
+  held.ends_s = held.started_s + 65 * 60;
+  EXPECT_TRUE(make({one}).limits.empty());
+}
+
+// A job without a limit that is being stopped has an end in the ledger, and may never reach it.
+TEST_F(PlanTest, APlaceholderWithoutAnEndGetsNone) {
+  placeholder(1300, 17, "n1", {2}).ends_s = 0;
+  Wanted one = wanted(17, "n1", {2});
+  one.until_s = kNow_s + 60;
+  EXPECT_TRUE(make({one}).limits.empty());
+}
+
+TEST_F(PlanTest, WhileNobodySaysWhatIsWantedPlaceholdersDoNotEnd) {
+  placeholder(1300, 17, "n1", {2}).ends_s = kNow_s + 60;
+  placeholder(1301, 18, "n1", {3}).ends_s = kNow_s + 3600;
+  placeholder(1302, 19, "n1", {1}).ends_s = 0;
+  const std::vector<LimitChange> longer = longer_stays(seen_, "dove", kNow_s);
+  ASSERT_EQ(longer.size(), 1u);
+  EXPECT_EQ(longer[0].id, 1300);
+}
+
 // What a standing fence holds no placeholder asks for; what is kept waits for its fence.
 TEST_F(PlanTest, OfKeptDevicesThePlaceholderHoldsNone) {
   kept_["n1"] = {2, 3};
