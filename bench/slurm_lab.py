@@ -56,6 +56,7 @@ def environment_of(pid):
 
 class SlurmLab:
     node_options = ""  # of all nodes in slurm.conf, besides
+    partitions = ("PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO",)
     ungated = ()  # options of sbatch for a job that no gate looks at
     command_limit_s = 120
     cred_expire_s = None  # how long credentials are good; Slurm's default is two minutes
@@ -182,7 +183,7 @@ class SlurmLab:
             f"NodeName=n[0-{last}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{port + 10}-{port + 10 + last}] "
             f"Sockets=1 CoresPerSocket={self.cpus // self.threads} ThreadsPerCore={self.threads} RealMemory=16000 "
             f"{self.node_options} State=UNKNOWN",
-            "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO",
+            *self.partitions,
         ]
         if self.accounting:
             self.write_accounting(host, port + 2)

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kTextMax = 64 << 10;
 constexpr std::int64_t kMebibyte = 1 << 20;
+constexpr std::chrono::seconds kPartitionsEvery{60};
 constexpr const char kGranted[] = "Granted job allocation ";
 
 Error refused(const CommandEnd& end, const std::string& program) {
@@ -128,22 +129,47 @@ Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) con
   return refused(end, "salloc");
 }
 
-Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
-  const bool for_user = is_linux_user(ask.user);
-  if (ask.is_users && !for_user) {
-    return Error{ErrorKind::kDenied, "no_linux_user",
-                 fmt::format("there is no Linux user \"{}\" beside Slurm", ask.user), ""};
+// As they were a minute ago at most, or when they could last be read.
+const std::vector<PartitionSeen>& CommandCluster::partitions() {
+  const auto now = std::chrono::steady_clock::now();
+  if (partitions_read_at_ && now - *partitions_read_at_ < kPartitionsEvery) return partitions_;
+  const Result<CommandEnd> end = run_(
+      {.words = {"scontrol", "show", "partition", "--oneliner"}, .output_max = kJsonBytesMax});
+  if (end.ok() && end->code == 0) {
+    partitions_ = read_partition_lines(end->output);
+    partitions_read_at_ = now;
   }
+  return partitions_;
+}
+
+Result<std::int64_t> CommandCluster::allocate(const Ask& ask) const {
+  const bool for_user = is_linux_user(ask.user);
   Result<std::int64_t> id = allocate(ask, for_user);
   // The user may have no account in Slurm; the devices are to be held all the same.
   const bool may_be_ours = for_user && !ask.is_users;
   if (!id.ok() && may_be_ours && id.error().code == "slurm_command") id = allocate(ask, false);
-  if (!id.ok() || ask.is_marked_by_gate) return id;
-  if (Result<void> marked = mark(*id, placeholder_mark(ask.name)); !marked.ok()) {
-    TRY(release(*id));
-    return marked.error();
-  }
   return id;
+}
+
+Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
+  if (ask.is_users && !is_linux_user(ask.user)) {
+    return Error{ErrorKind::kDenied, "no_linux_user",
+                 fmt::format("there is no Linux user \"{}\" beside Slurm", ask.user), ""};
+  }
+  Result<std::int64_t> id = Error{};
+  bool has_limit = true;  // the one that is wanted
+  for (const Ask& each : ask_in_partitions(ask, partitions())) {
+    id = allocate(each);
+    has_limit = each.limit_minutes == ask.limit_minutes;
+    if (id.ok() || id.error().code != "slurm_command") break;
+  }
+  if (!id.ok()) return id;
+  Result<void> done;
+  if (!has_limit) done = set_limit(*id, ask.limit_minutes);
+  if (done.ok() && !ask.is_marked_by_gate) done = mark(*id, placeholder_mark(ask.name));
+  if (done.ok()) return id;
+  TRY(release(*id));
+  return done.error();
 }
 
 Result<void> CommandCluster::mark(std::int64_t job, const std::string& text) {

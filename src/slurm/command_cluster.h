@@ -5,12 +5,15 @@
 // comment, which takes Slurm's administrator (root or SlurmUser). SLURM_CONF says which Slurm.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "slurm/cluster.h"
 #include "slurm/command_run.h"
+#include "slurm/partitions.h"
 #include "slurm/reservations.h"
 
 namespace dove::slurm {
@@ -33,10 +36,14 @@ class CommandCluster : public SlurmCluster {
  private:
   Result<std::vector<ReservationSeen>> read_reservations() const;
   Result<CommandEnd> run(const std::vector<std::string>& command) const;
+  const std::vector<PartitionSeen>& partitions();
   Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
+  Result<std::int64_t> allocate(const Ask& ask) const;
 
   Run run_;
   Reservations reservations_;
+  std::vector<PartitionSeen> partitions_;
+  std::optional<std::chrono::steady_clock::time_point> partitions_read_at_;
 };
 
 // The arguments of the salloc of a placeholder. `for_user`: accounted to ask.user.

@@ -16,6 +16,7 @@ struct FakeCommands {
   CommandEnd salloc{0, "", "salloc: Granted job allocation 316"};
   CommandEnd for_users{0, "", "salloc: Granted job allocation 316"};
   int update = 0;
+  std::string partitions;
   std::vector<Words> ran;
 
   CommandCluster::Run run() {
@@ -24,6 +25,7 @@ struct FakeCommands {
       ran.push_back(command);
       if (command[0] == "sinfo") return CommandEnd{0, kRecordedNodes, ""};
       if (command[0] == "squeue") return CommandEnd{0, kRecordedJobs, ""};
+      if (command[0] == "scontrol" && command[1] == "show") return CommandEnd{0, partitions, ""};
       if (command[0] == "scontrol") return CommandEnd{update, "", "Access/permission denied"};
       if (command[0] != "salloc") return CommandEnd{};
       const bool for_user = std::any_of(command.begin(), command.end(), [](const auto& word) {
@@ -87,7 +89,38 @@ TEST(CommandCluster, WhatTheGateMarksNeedsNoCommandOfItsOwn) {
   Ask ask = ask_for("root");
   ask.is_marked_by_gate = true;
   EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 316);
-  EXPECT_EQ(commands.count("scontrol"), 0);
+  EXPECT_EQ(commands.ran.back()[0], "salloc");
+}
+
+// A limit beyond its partition's is set once it runs.
+TEST(CommandCluster, APartitionsLimitIsExceededAfterwards) {
+  FakeCommands commands;
+  commands.partitions =
+      "PartitionName=gpu MaxTime=00:30:00 PriorityTier=1 State=UP\n"
+      "PartitionName=all MaxTime=00:20:00 PriorityTier=1 State=UP\n";
+  CommandCluster slurm(commands.run());
+  EXPECT_EQ(*slurm.ask(ask_for("root")), 316);
+  ASSERT_EQ(commands.ran.size(), 4u);
+  const Words& asked = commands.ran[1];
+  EXPECT_NE(std::find(asked.begin(), asked.end(), "--time=30"), asked.end());
+  EXPECT_NE(std::find(asked.begin(), asked.end(), "--partition=gpu"), asked.end());
+  EXPECT_EQ(commands.ran[2], (Words{"scontrol", "update", "JobId=316", "TimeLimit=62"}));
+  commands.update = 1;
+  EXPECT_FALSE(slurm.ask(ask_for("root")).ok());
+  EXPECT_EQ(commands.ran.back(), (Words{"scancel", "316"}));
+}
+
+TEST(CommandCluster, ARefusedTierIsFollowedByTheNext) {
+  FakeCommands commands;
+  commands.partitions =
+      "PartitionName=gpu MaxTime=UNLIMITED PriorityTier=1 State=UP\n"
+      "PartitionName=all MaxTime=UNLIMITED PriorityTier=2 State=UP\n";
+  commands.salloc = {1, "", "salloc: error: Requested partition configuration not available now"};
+  CommandCluster slurm(commands.run());
+  EXPECT_EQ(slurm.ask(ask_for("")).error().code, "slurm_command");
+  ASSERT_EQ(commands.count("salloc"), 2);
+  EXPECT_NE(std::find(commands.ran[1].begin(), commands.ran[1].end(), "--partition=all"),
+            commands.ran[1].end());
 }
 
 TEST(CommandCluster, JobsAloneAreOneCommand) {

@@ -8,24 +8,13 @@
 #include <utility>
 
 #include "codec/quantity.h"
+#include "slurm/oneliner.h"
 #include "text/hostlist.h"
 
 namespace dove::slurm {
 namespace {
 
 constexpr std::chrono::seconds kReadEvery{10};
-
-// The value of " KEY=" in the line, up to the next space; "": there is none.
-std::string_view value_of(std::string_view line, std::string_view key) {
-  std::size_t at = line.find(key);
-  // Keys end other keys: "Nodes=" is in "BurstNodes=", too.
-  while (at != std::string_view::npos && at > 0 && line[at - 1] != ' ') {
-    at = line.find(key, at + 1);
-  }
-  if (at == std::string_view::npos) return "";
-  line.remove_prefix(at + key.size());
-  return line.substr(0, line.find(' '));
-}
 
 // 0: it is no number.
 std::int64_t number_in(std::string_view text) {
@@ -54,10 +43,7 @@ std::set<std::string> nodes_inside(const std::vector<NodeSeen>& nodes) {
 
 std::vector<ReservationSeen> read_reservation_lines(std::string_view text) {
   std::vector<ReservationSeen> all;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  for (const std::string_view line : lines_of(text)) {
     ReservationSeen one;
     one.name = value_of(line, "ReservationName=");
     one.nodes = value_of(line, "Nodes=");

@@ -1,0 +1,34 @@
+// In which of a node's partitions an allocation of ours is asked for, and with which limit.
+//
+// A partition has a greatest time limit, which Slurm's administrator may exceed once a job runs,
+// but not when it is submitted. Jobs of a partition with a higher tier may preempt those of a lower
+// one, so the highest comes first. One that gives whole nodes (OverSubscribe=EXCLUSIVE) is of no
+// use: an allocation is to hold what the ledger gave and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slurm/cluster.h"
+
+namespace dove::slurm {
+
+struct PartitionSeen {
+  std::string name;
+  bool is_up = true;
+  bool gives_whole_nodes = false;
+  std::int64_t limit_minutes = 0;  // the greatest; 0: there is none
+  std::int64_t tier = 1;
+};
+
+// As `scontrol show partition --oneliner` prints them. Pure.
+std::vector<PartitionSeen> read_partition_lines(std::string_view text);
+
+// What to ask for, one after the other until one is not refused. Each has partitions of one tier,
+// and the wanted limit, or the greatest that they allow. With partitions that are not known, what
+// was asked for. `known`: all that Slurm has. Pure.
+std::vector<Ask> ask_in_partitions(const Ask& ask, const std::vector<PartitionSeen>& known);
+
+}  // namespace dove::slurm
