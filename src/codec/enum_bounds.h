@@ -116,7 +116,7 @@ constexpr Answer last_of<Answer>() {
 }
 template <>
 constexpr NodeAction last_of<NodeAction>() {
-  return NodeAction::kResume;
+  return NodeAction::kExpel;
 }
 template <>
 constexpr PlaceholderStage last_of<PlaceholderStage>() {

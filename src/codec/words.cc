@@ -53,8 +53,8 @@ constexpr std::array<Words, 6> kRemedies{"none", "reset", "reboot", "replace", "
 constexpr std::array<Words, 6> kLifeStages{"production", "onboard",  "test",
                                            "suspect",    "draining", "repair"};
 constexpr std::array<Words, 3> kAnswers{"awaited", "done", "failed"};
-constexpr std::array<Words, 6> kNodeActions{"none",    "drain",         "reboot",
-                                            "upgrade", "upgrade_agent", "resume"};
+constexpr std::array<Words, 7> kNodeActions{"none",          "drain",  "reboot", "upgrade",
+                                            "upgrade_agent", "resume", "expel"};
 constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
 constexpr std::array<Words, 26> kReasons{
     "held",        "begin_time",        "dependency",  "array_limit", "queue_limit",

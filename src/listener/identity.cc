@@ -174,6 +174,15 @@ Result<Caller> ssh_caller(std::string_view token, const Key& key, const core::St
                "the key that let this SSH connection in was removed; connect with another one", ""};
 }
 
+// Its agent has the token, too.
+bool is_on_expelled(const core::State& state, const core::Attempt& attempt) {
+  return std::any_of(attempt.placements.begin(), attempt.placements.end(),
+                     [&](const core::PlacementRecord& record) {
+                       const core::Node* node = state.find_node(record.placement->node);
+                       return node != nullptr && core::is_expelled(*node);
+                     });
+}
+
 // By a token of their own, which no '.' is in.
 Result<Caller> token_caller(std::string_view token, const core::State& state, bool signs_in) {
   const std::string digest = wire::sha256_hex(token);
@@ -199,6 +208,21 @@ Result<Caller> token_caller(std::string_view token, const core::State& state, bo
 
 std::string ssh_token_prefix(JobId job, std::string_view by) {
   return fmt::format("{}{}_{}_", kSshTokenPrefix, job.value, by);
+}
+
+Result<void> may_speak(const core::Node& node) {
+  if (core::is_expelled(node)) {
+    return Error{ErrorKind::kDenied, "node_expelled",
+                 fmt::format("node {0} was expelled by {1}, and its token is void. Once its "
+                             "machine can be trusted again, empty the agent's data directory and "
+                             "let it join anew (`dove join-token create {0}`)",
+                             node.name, node.request.who),
+                 ""};
+  }
+  if (!node.removed) return {};
+  return Error{
+      ErrorKind::kDenied, "node_removed",
+      fmt::format("node {} was removed; let it join again with a new join token", node.name), ""};
 }
 
 Error join_token_invalid() {
@@ -283,7 +307,7 @@ Result<Caller> Identity::job_caller(std::string_view token, const core::State& s
   if (!wire::equal_constant_time(token, job_token(JobId(id), number))) return wrong_token();
   const core::Job* job = state.find_job(JobId(id));
   if (job == nullptr || job->phase != JobPhase::kActive || job->attempts.empty() ||
-      job->attempts.back().number != number) {
+      job->attempts.back().number != number || is_on_expelled(state, job->attempts.back())) {
     return Error{ErrorKind::kUnauthenticated, "token_over",
                  "this token was of an attempt that is over", "Authorization"};
   }
@@ -360,11 +384,7 @@ Result<Caller> Identity::agent(const wire::Request& request, const core::State& 
                              node, node),
                  "Authorization"};
   }
-  if (found->removed) {
-    return Error{ErrorKind::kDenied, "node_removed",
-                 fmt::format("node {} was removed; let it join again with a new join token", node),
-                 ""};
-  }
+  TRY(may_speak(*found));
   Caller caller;
   caller.user = "agent:" + node;
   caller.node = found->id;

@@ -32,7 +32,7 @@ class Identity {
   // Who signs in with a token: the administrator's, a user's, a key, or a code. Errors as above;
   // kDenied not_for_jobs.
   Result<Caller> signing_in(std::string_view token, const core::State& state) const;
-  // Errors: kUnauthenticated token_invalid; kNotFound no_such_node; kDenied node_removed.
+  // Errors: kUnauthenticated token_invalid; kDenied as may_speak().
   Result<Caller> agent(const wire::Request& request, const core::State& state,
                        const std::string& node) const;
   // The SSH gateway, by the token in `ssh_gateway_token`. Error: kUnauthenticated token_invalid.
@@ -67,6 +67,10 @@ class Identity {
 // key of its own in the state, by the SHA-256 of all of it.
 inline constexpr std::string_view kSshTokenPrefix = "dovessh_";
 std::string ssh_token_prefix(JobId job, std::string_view by);
+
+// Whether the node's own token is still good for something. Errors: kDenied node_removed,
+// node_expelled.
+Result<void> may_speak(const core::Node& node);
 
 // kUnauthenticated, for a join token that lets nobody in.
 Error join_token_invalid();

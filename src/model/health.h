@@ -51,7 +51,7 @@ enum class LifeStage {
 enum class Answer { kAwaited, kDone, kFailed };
 
 // What an administrator wants done with a node.
-enum class NodeAction { kNone, kDrain, kReboot, kUpgrade, kUpgradeAgent, kResume };
+enum class NodeAction { kNone, kDrain, kReboot, kUpgrade, kUpgradeAgent, kResume, kExpel };
 
 // A wish that stands until it is met. What runs may end by itself until `by`, or not at all when
 // `now`.

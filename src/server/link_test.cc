@@ -99,6 +99,17 @@ TEST_F(Links, AnAgentThatIsGoneIsTold) {
   EXPECT_EQ(Json::parse(from->texts[0]).at("error").at("code"), "agent_lost");
 }
 
+TEST_F(Links, AnExpelledNodeIsCutOff) {
+  const auto from = client("port=8080");
+  const auto to = agents_end(ordered());
+  ASSERT_TRUE(live.until([&] { return to->open; }));
+  const Answer answer = live.call("POST", "/v1/nodes/n1/action", Json{{"action", "expel"}});
+  EXPECT_EQ(answer.status, 200) << answer.response.body;
+  ASSERT_TRUE(live.until([&] { return from->closed.has_value() && to->closed.has_value(); }));
+  ASSERT_EQ(from->texts.size(), 1u);
+  EXPECT_EQ(Json::parse(from->texts[0]).at("error").at("code"), "node_expelled");
+}
+
 TEST_F(Links, OnlyTheAgentOfTheTasksNodeTakesUpAnEnd) {
   const auto from = client("port=8080");
   const Json order = ordered();

@@ -52,8 +52,9 @@ Result<core::MaintenanceRequest> read_wish(const core::State& state, const Call&
   std::vector<std::string> names;
   TRY(call.read_body([&](codec::JsonFields& fields) {
     wish.request = read_node_request(fields);
-    if (wish.request.action == NodeAction::kResume) {
-      fields.fail("action", "bad_value", "there is no plan for resume: it is done at once");
+    const NodeAction action = wish.request.action;
+    if (action == NodeAction::kResume || action == NodeAction::kExpel) {
+      fields.fail("action", "bad_value", "there is no plan for what is done at once");
     }
     fields.texts("nodes", names, kNameRule, kNodesMax);
     std::int64_t each_s = usual_s(wish.request.action);

@@ -119,6 +119,7 @@ TEST_F(MaintenancePlanTest, WhatIsWrongIsNamed) {
     return live.call("POST", "/v1/maintenance-plan", body).code();
   };
   EXPECT_EQ(code({{"action", "resume"}}), "bad_value");
+  EXPECT_EQ(code({{"action", "expel"}}), "bad_value");
   EXPECT_EQ(code({{"action", "upgrade"}, {"nodes", {"n9"}}}), "no_such_node");
   EXPECT_EQ(code({{"action", "upgrade"}, {"each_s", -1}}), "out_of_range");
 }

@@ -164,7 +164,8 @@ void remove_node(Context& context, CallPtr call) {
   if (context.nodes.work.reaches((*node)->id)) {
     return call->fail(Error{ErrorKind::kConflict, "node_connected",
                             "the node's agent is connected; stop it first: removing says that the "
-                            "machine is gone and runs nothing",
+                            "machine is gone and runs nothing. `dove node expel` cuts off an agent "
+                            "that is not to be trusted",
                             ""});
   }
   const Call& asked = *call;
@@ -200,7 +201,7 @@ NodeRequest read_node_request(codec::JsonFields& fields) {
   request.action = static_cast<NodeAction>(action + 1);
   if (action < 0) {
     fields.fail("action", "missing_field",
-                "say what to do: drain, reboot, upgrade, upgrade_agent or resume");
+                "say what to do: drain, reboot, upgrade, upgrade_agent, resume or expel");
   }
   fields.boolean("now", request.now);
   fields.instant("by", request.by);

@@ -59,6 +59,7 @@ std::string_view state_word(const core::Job& job) {
 
 std::string_view state_word(const core::Node& node) {
   if (node.removed) return "removed";
+  if (core::is_expelled(node)) return "expelled";
   if (node.contact != Contact::kConnected) return codec::word(node.contact);
   switch (node.life) {
     case LifeStage::kProduction:

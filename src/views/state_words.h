@@ -13,7 +13,7 @@ namespace dove::views {
 // What people call where a job is: waiting, held, preparing, running, stopping, or its outcome.
 std::string_view state_word(const core::Job& job);
 // ready, drained (nothing starts), draining (and something still runs), onboard, test, suspect,
-// repair, broken, silent, lost, removed.
+// repair, broken, silent, lost, expelled (and not gone yet), removed.
 std::string_view state_word(const core::Node& node);
 // "ordered" "prepared" "started" "ended"
 std::string_view stage_word(core::PlacementStage stage);

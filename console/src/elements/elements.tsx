@@ -46,6 +46,7 @@ const TONES: Record<string, string> = {
   lost: 'bad',
   broken: 'bad',
   silent: 'bad',
+  expelled: 'bad',
   repair: 'bad',
   suspect: 'hold',
   onboard: 'busy',

@@ -40,6 +40,7 @@ const HEALTH: Record<string, string> = {
   broken: 'bad',
   silent: 'bad',
   lost: 'bad',
+  expelled: 'bad',
 };
 const PALETTE = 8;
 

@@ -305,6 +305,9 @@ void begin_session(Agents& agents, const CallPtr& call,
                             if (!agents.desk.blobs.has_all(programs(), *execs)) {
                               return begin_session(agents, call, message);
                             }
+                            const auto may =
+                                listener::may_speak(*agents.state().find_node(call->caller.node));
+                            if (!may.ok()) return call->fail(may.error());
                             agents.refusals.admitted(call->caller.node, message->machine.address);
                             AgentSession& session = agents.sessions.begin(call->caller.node);
                             session.version = message->machine.version;

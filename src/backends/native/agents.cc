@@ -47,7 +47,11 @@ Agents::Agents(listener::Desk& on_desk)
     const auto warn = [this](const WarningLine& line) {
       if (line.has_value()) links.tell(line->first, line->second);
     };
-    for (const StampedEvent& event : batch.events) warn(warning_line(event.event, batch.at));
+    for (const StampedEvent& event : batch.events) {
+      warn(warning_line(event.event, batch.at));
+      const auto* asked = std::get_if<NodeActionRequested>(&event.event);
+      if (asked != nullptr && asked->action == NodeAction::kExpel) expelled(*asked);
+    }
     for (const Decision& decision : batch.decisions) {
       warn(warning_line(decision));
       progress.decided(decision);
@@ -146,6 +150,18 @@ void Agents::drop_session(NodeId node) {
 void Agents::session_ended(NodeId node, bool silent) {
   relays.node_gone(node);
   if (!desk.stopping()) observe_disconnected(node, silent);
+}
+
+// Its agent may not see that the connections end, so that is silence. Whatever it calls from now on
+// is refused (listener::may_speak).
+void Agents::expelled(const NodeActionRequested& event) {
+  const core::Node* node = state().find_node(event.node);
+  if (node == nullptr || !core::is_expelled(*node)) return;
+  telemetry::log(telemetry::Level::kWarning, "node_expelled",
+                 {{"node", node->name}, {"by", node->request.who}, {"why", event.why}});
+  sync_tickets.erase(event.node);
+  sessions.end(event.node, /*silent=*/true);
+  links.end_of(event.node);
 }
 
 void Agents::observe_disconnected(NodeId node, bool silent) {

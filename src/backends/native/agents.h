@@ -71,6 +71,8 @@ struct Agents {
   void expect_own_end(JobId job);
 
  private:
+  // Cuts off a node that an administrator has just expelled.
+  void expelled(const NodeActionRequested& event);
   // Looks for jobs that hang, now and then.
   void watch();
   void session_ended(NodeId node, bool silent);

@@ -1,4 +1,4 @@
-// dove node drain, reboot, upgrade, upgrade-agent, resume, and dove upgrade.
+// dove node drain, reboot, upgrade, upgrade-agent, resume, expel, lost, and dove upgrade.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -220,6 +220,15 @@ std::vector<Command> node_maintenance_commands() {
       "the fence, and after a start of the controller after the grace of an outage (24 hours).\n"
       "This says that it is off now, so that its jobs run elsewhere at once. It is logged.";
   lost.options.push_back({"is-off", 0, "", "somebody made sure: the machine is off"});
+  CommandSpec expel = spec_of("node expel", "Cut nodes off that are not to be trusted any more");
+  expel.description =
+      "At once the token of the node's agent is void, its session and all that is open to its\n"
+      "tasks ends, and it is sent no order and no secret. Join tokens for the node and the tokens\n"
+      "of its jobs are void, too. Its jobs run elsewhere once its tasks must have ended: after "
+      "the\n"
+      "grace and the fence, or at once with `dove node lost NODE --is-off`. Then the node is "
+      "gone.\n"
+      "It comes back with a new join token only. It is logged.";
   CommandSpec release =
       spec_of("node release-unknown", "Stop work on nodes that a restored cluster does not know");
   release.description =
@@ -254,6 +263,7 @@ std::vector<Command> node_maintenance_commands() {
           {upgrade, asks("node upgrade", "upgrade")},
           {agents, asks("node upgrade-agent", "upgrade_agent")},
           {resume, asks("node resume", "resume")},
+          {expel, asks("node expel", "expel")},
           {lost, guarded("node lost", declare_off)},
           {release, guarded("node release-unknown", release_unknown)}};
 }

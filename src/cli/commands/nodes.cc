@@ -105,8 +105,9 @@ std::string maintenance_text(const json& node) {
                                 span_text(number_of(refused, "ago_us")), text_of(refused, "why")));
   }
   if (const std::int64_t at_us = number_of(node, "lost_at_us"); at_us > 0) {
-    line("Lost at", when_text(at_us) + ", unless it is heard of; at once with `dove node lost " +
-                        text_of(node, "name") + " --is-off`");
+    const bool may_return = text_of(node, "state") != "expelled";
+    line("Lost at", when_text(at_us) + (may_return ? ", unless it is heard of" : "") +
+                        "; at once with `dove node lost " + text_of(node, "name") + " --is-off`");
   }
   return out;
 }

@@ -61,7 +61,7 @@ std::string state_style(std::string_view state) {
     return "33";
   }
   if (is_one_of(state, {"failed", "timed_out", "node_lost", "dependency_never_met",
-                        "deadline_missed", "stopped_idle", "lost", "down"})) {
+                        "deadline_missed", "stopped_idle", "lost", "expelled", "down"})) {
     return "31";
   }
   if (is_one_of(state, {"completed", "cancelled"})) return "2";

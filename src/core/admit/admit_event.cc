@@ -103,9 +103,13 @@ class Admission {
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
     TRY(check_removal(state_, *node));
     if (!has_agent(*node)) return stays_with_executor(*node);
+    // Its silence is our doing, and shows nothing.
+    if (is_expelled(*node) && node->contact != Contact::kLost) return is_leaving(*node);
     if (node->contact != Contact::kConnected) return {};
     return conflict("node_connected",
-                    fmt::format("node {} is connected: stop its agent first", node->name));
+                    fmt::format("node {0} is connected: stop its agent first, or cut it off with "
+                                "`dove node expel {0}`",
+                                node->name));
   }
 
   // The same word for a machine that comes back. It is taken as proof, so it is refused where the
@@ -157,6 +161,7 @@ class Admission {
   Result<void> operator()(const NodeActionRequested& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    if (is_expelled(*node)) return is_leaving(*node);
     const bool needs_agent =
         event.action != NodeAction::kDrain && event.action != NodeAction::kResume;
     if (needs_agent && !has_agent(*node)) {
@@ -164,6 +169,7 @@ class Admission {
                       fmt::format("node {} has no agent that could do that: {} alone knows it",
                                   node->name, node->backend));
     }
+    if (event.action == NodeAction::kExpel) return check_expulsion(event);
     // A time in the past would stop everything at once, which is what `now` is for.
     if (event.by.us == 0 || event.by > state_.now) return {};
     return Error{ErrorKind::kConflict, "time_passed",
@@ -242,6 +248,35 @@ class Admission {
   }
 
  private:
+  Error is_leaving(const Node& node) const {
+    const Instant at = lost_at(state_, node);
+    return conflict(
+        "node_expelled",
+        fmt::format("node {0} was expelled by {1}. It goes {2}, or at once when an administrator "
+                    "says that its machine is off (`dove node lost {0} --is-off`)",
+                    node.name, node.request.who,
+                    at == kNever ? "once its executor's jobs have ended and it is removed"
+                                 : fmt::format("{} s from now, when none of its tasks can run",
+                                               (at - state_.now).us / 1'000'000)));
+  }
+
+  Result<void> check_expulsion(const NodeActionRequested& event) const {
+    constexpr std::int32_t kExpelLevel = 2;
+    if (state_.level < kExpelLevel) {
+      return conflict("level_needed",
+                      fmt::format("controllers of the former version do not know that nodes are "
+                                  "expelled: the cluster is at level {} until an administrator "
+                                  "runs `dove upgrade finish`, and this needs level {}. Until "
+                                  "then, stop the node's agent and remove the node",
+                                  state_.level, kExpelLevel));
+    }
+    if (!event.now && event.by.us == 0) return {};
+    return Error{ErrorKind::kInvalid, "bad_value",
+                 "a node is expelled at once, and its jobs run elsewhere once its tasks must have "
+                 "ended: say neither `now` nor `by`",
+                 event.now ? "now" : "by"};
+  }
+
   // Names are kept as they were written and looked up at each use; one that is not known would
   // silently mean the default.
   Result<void> check_order(const std::string& order) const {

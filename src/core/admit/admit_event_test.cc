@@ -49,6 +49,25 @@ TEST_F(AdmitEvent, OnlyASilentNodeIsDeclaredOff) {
   EXPECT_TRUE(may(NodeDeclaredOff{NodeId(1), "no power"}));
 }
 
+TEST_F(AdmitEvent, AnExpelledNodeLeavesByItselfOrWhenItIsOff) {
+  NodeActionRequested expel{NodeId(1), NodeAction::kExpel, false, {}, "stolen"};
+  EXPECT_FALSE(may(expel)) << "controllers of the former version could not read it";
+  cluster.tell(LevelRaised{kNewestLevel});
+  expel.now = true;
+  EXPECT_FALSE(may(expel));
+  expel.now = false;
+  EXPECT_TRUE(may(expel));
+  cluster.submit_and_start();
+  cluster.tell(expel);
+  EXPECT_FALSE(may(expel));
+  EXPECT_FALSE(may(NodeActionRequested{NodeId(1), NodeAction::kResume, false, {}, ""}));
+  // Its silence was made, and is no sign that its machine is gone.
+  const auto gone = admit(cluster.state, plain_policies(), NodeRemoved{NodeId(1)});
+  EXPECT_EQ(gone.error().code, "node_expelled");
+  EXPECT_NE(gone.error().message.find("306 s"), std::string::npos) << gone.error().message;
+  EXPECT_TRUE(may(NodeDeclaredOff{NodeId(1), "unplugged"}));
+}
+
 TEST_F(AdmitEvent, AnUnknownUserIsToldWhatToDo) {
   NodeRegistered stranger;
   stranger.name = "n1";

@@ -37,6 +37,7 @@ Remedy remedy_of(NodeAction action) {
     case NodeAction::kNone:
     case NodeAction::kDrain:
     case NodeAction::kResume:
+    case NodeAction::kExpel:
       return Remedy::kNone;
     case NodeAction::kReboot:
       return Remedy::kReboot;

@@ -26,6 +26,13 @@ class ContactTest : public testing::Test {
     return event;
   }
   Comer comer_with(const NodeRegistered& event) { return comer(cluster.node(1), event); }
+  void expel() {
+    cluster.tell(NodeActionRequested{NodeId(1), NodeAction::kExpel, false, {}, "stolen"});
+  }
+  Span wait() const {
+    const ClusterSettings& settings = cluster.state.settings;
+    return settings.disconnect_grace + settings.fence + kFence_margin;
+  }
 
   TestCluster cluster;
 };
@@ -76,6 +83,63 @@ TEST_F(ContactTest, ARebootIsProvenByKeyMachineAndFormerBoot) {
   NodeRegistered other_key = registered("boot-2", "machine-1", "boot-1");
   other_key.agent_token_sha256 = "another";
   EXPECT_EQ(comer_with(other_key), Comer::kStranger);
+}
+
+TEST_F(ContactTest, AnExpelledNodeStaysUntilItsTasksMustHaveEnded) {
+  const JobId job = cluster.submit_and_start();
+  cluster.tell(NodeDisconnected{NodeId(1), false});
+  expel();
+  EXPECT_EQ(cluster.node(1).contact, Contact::kSilent) << "it may not know that it was cut off";
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)), cluster.state.now + wait());
+  EXPECT_FALSE(cluster.node(1).removed);
+  // A sync of its agent that was under way, even one that shows a reboot: only the wait is longer.
+  cluster.pass(seconds(1));
+  cluster.tell(registered("boot-2", "machine-1", "boot-1"));
+  cluster.tell(NodeConnected{NodeId(1), "boot-2"});
+  EXPECT_EQ(cluster.node(1).contact, Contact::kSilent);
+  EXPECT_EQ(cluster.node(1).boot_id, "boot-1");
+  EXPECT_EQ(cluster.node(1).jobs, std::vector<JobId>{job});
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)), cluster.state.now + wait());
+  // Nothing else takes the mark away.
+  cluster.tell(NodeActionRequested{NodeId(1), NodeAction::kResume, false, {}, ""});
+  cluster.decided(MoveNode{NodeId(1), LifeStage::kProduction, Remedy::kNone, "tested", ""});
+  EXPECT_TRUE(is_expelled(cluster.node(1)));
+  cluster.decided(DeclareNodeLost{NodeId(1)});
+  EXPECT_TRUE(cluster.node(1).removed);
+  EXPECT_TRUE(cluster.node(1).jobs.empty());
+  EXPECT_EQ(cluster.job(job).attempts[0].stop_reason, StopReason::kNodeLost);
+}
+
+TEST_F(ContactTest, AnExpelledNodeGoesAtOnceWhereNothingCanRun) {
+  cluster.tell(ControllerStarted{});
+  expel();
+  EXPECT_FALSE(cluster.node(1).removed) << "more may run there than the log knows";
+  cluster.tell(NodeDeclaredOff{NodeId(1), "unplugged"});
+  EXPECT_TRUE(cluster.node(1).removed);
+  const NodeId other = cluster.add_node({});
+  cluster.tell(NodeActionRequested{other, NodeAction::kExpel, false, {}, ""});
+  EXPECT_TRUE(cluster.node(2).removed);
+}
+
+TEST_F(ContactTest, OnlyATokenToJoinWithTakesAnExpelledNodeBack) {
+  NodeRegistered joins = registered("boot-1", "machine-1", "");
+  joins.agent_token_sha256 = "new";
+  const auto join = [&] {
+    StampedEvent event{joins, {}};
+    event.cause.body_sha256 = "token";
+    apply(cluster.state, event);
+  };
+  cluster.submit_and_start();
+  cluster.tell(JoinTokenIssued{"token", "n1", kNever});
+  expel();
+  join();
+  EXPECT_TRUE(is_expelled(cluster.node(1))) << "tokens for it from before are void";
+  EXPECT_EQ(cluster.node(1).agent_token_sha256, "key");
+  cluster.tell(JoinTokenIssued{"token", "n1", kNever});
+  join();
+  EXPECT_FALSE(is_expelled(cluster.node(1)));
+  cluster.tell(NodeConnected{NodeId(1), "boot-1"});
+  EXPECT_EQ(cluster.node(1).contact, Contact::kConnected);
 }
 
 // A golden image: both know the boot that the image was made in. Once one of them has come, the

@@ -9,8 +9,8 @@
 #include "core/state/findings.h"
 #include "core/state/fold.h"
 #include "core/state/learned/learned.h"
+#include "core/state/lost/lost_nodes.h"
 #include "core/state/past/count_forgotten.h"
-#include "core/state/restored/restored.h"
 #include "core/state/round_robin.h"
 #include "core/state/running/hang.h"
 #include "core/state/running/sessions.h"
@@ -124,9 +124,7 @@ class DecisionFold {
   void operator()(const DeclareNodeLost& decision) {
     Node* node = state_.find_node(decision.node);
     if (node == nullptr || node->contact == Contact::kLost) return;
-    lose_placements(state_, *node);
-    set_contact(state_, *node, Contact::kLost);
-    node_settled(state_);
+    lose_node(state_, *node);
   }
 
   void operator()(const Requeue& decision) {
@@ -218,9 +216,10 @@ class DecisionFold {
     node->remedy = decision.remedy;
     // Each stage asks anew; the former answer was to something else.
     node->answer = Answer::kAwaited;
-    // To be drained outlasts a repair that came in between.
+    // To be drained outlasts a repair that came in between, and to be expelled everything.
     const NodeAction asked = node->request.action;
-    const bool met = decision.to == LifeStage::kProduction && asked != NodeAction::kDrain;
+    const bool met = decision.to == LifeStage::kProduction && asked != NodeAction::kDrain &&
+                     asked != NodeAction::kExpel;
     if (met || asked == NodeAction::kResume) node->request = {};
     state_.changes.touch(node->id);
   }

@@ -11,6 +11,7 @@
 #include "core/state/fold.h"
 #include "core/state/health.h"
 #include "core/state/learned/learned.h"
+#include "core/state/lost/lost_nodes.h"
 #include "core/state/people.h"
 #include "core/state/restored/restored.h"
 #include "core/state/running/hang.h"
@@ -134,8 +135,9 @@ class EventFold {
 
   void operator()(const NodeRegistered& event) {
     // A token to join with is good for one node. It is spent by the record that it let in.
-    state_.join_tokens.erase(cause_.body_sha256);
+    const bool joins = state_.join_tokens.erase(cause_.body_sha256) > 0;
     const Node* known = state_.find_node(event.name);
+    if (known != nullptr && !may_register(*known, event, joins)) return;
     if (known == nullptr) {
       Node node;
       // Ids are dense and never used again: a removed node keeps its own, for the jobs that name
@@ -153,6 +155,7 @@ class EventFold {
       known = &state_.nodes.back();
     }
     Node& node = *state_.find_node(known->id);
+    if (is_expelled(node)) node.request = {};
     // An agent that comes where an executor alone was is not there yet.
     const bool was_here = !node.boot_id.empty() && !node.removed &&
                           node.contact != Contact::kLost && node.backend == event.backend;
@@ -183,6 +186,8 @@ class EventFold {
   void operator()(const NodeConnected& event) {
     Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return;
+    // Its sync was under way, and its agent may believe that it is counted on.
+    if (is_expelled(*node)) return expel_node(state_, *node);
     // A reboot may be noticed here first, when the agent came back faster than its silence was.
     if (node->boot_id != event.boot_id) {
       booted(*node);
@@ -223,19 +228,15 @@ class EventFold {
     if (node == nullptr || node->removed) return;
     // An administrator's word that the machine is gone ends what is there; it is the one proof that
     // nobody checks.
-    lose_placements(state_, *node);
+    lose_node(state_, *node);
     node->removed = true;
-    set_contact(state_, *node, Contact::kLost);
-    node_settled(state_);
   }
 
   void operator()(const NodeDeclaredOff& event) {
     // Off, not gone: it may come back and register.
     Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed || node->contact == Contact::kLost) return;
-    lose_placements(state_, *node);
-    set_contact(state_, *node, Contact::kLost);
-    node_settled(state_);
+    lose_node(state_, *node);
   }
 
   void operator()(const PlacementPrepared& event) {
@@ -319,8 +320,9 @@ class EventFold {
 
   void operator()(const NodeActionRequested& event) {
     Node* node = state_.find_node(event.node);
-    if (node == nullptr || node->removed) return;
+    if (node == nullptr || node->removed || is_expelled(*node)) return;
     node->request = {event.action, event.now, event.by, event.why, cause_.principal};
+    if (is_expelled(*node)) return expel_node(state_, *node);
     const bool resumed =
         event.action == NodeAction::kResume && node->life == LifeStage::kProduction;
     if (resumed) node->request = {};
@@ -466,13 +468,6 @@ class EventFold {
     // Agents say how long ago, not when: their clocks are not trusted. Nothing starts before it was
     // allocated.
     attempt.started_at = std::max(attempt.allocated_at, Instant{state_.now.us - ago.us});
-  }
-
-  static void add_exit(Attempt& attempt, const TaskExit& exit) {
-    // Each rank ends once, whoever tells of it first.
-    const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
-                                  [&](const TaskExit& e) { return e.rank == exit.rank; });
-    if (!told) attempt.exits.push_back(exit);
   }
 
   State& state_;

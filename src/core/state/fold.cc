@@ -1,5 +1,7 @@
 #include "core/state/fold.h"
 
+#include <algorithm>
+
 #include "core/collections/sorted.h"
 #include "core/state/books.h"
 #include "core/state/executors/conflicts.h"
@@ -97,6 +99,12 @@ void lose_placements(State& state, Node& node) {
     // The next attempt goes elsewhere if it can, also where this node comes back at once.
     avoid(*job, node.id);
   }
+}
+
+void add_exit(Attempt& attempt, const TaskExit& exit) {
+  const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
+                                [&](const TaskExit& e) { return e.rank == exit.rank; });
+  if (!told) attempt.exits.push_back(exit);
 }
 
 void avoid(Job& job, NodeId node) { add_sorted(job.nodes_avoided, node); }

@@ -24,6 +24,9 @@ void lose_placements(State& state, Node& node);
 std::int32_t requeues_after(const State& state, const Job& job, StopReason reason);
 constexpr Span kProgress = seconds(600);
 
+// Each rank ends once, whoever tells of it first.
+void add_exit(Attempt& attempt, const TaskExit& exit);
+
 void avoid(Job& job, NodeId node);
 void set_contact(State& state, Node& node, Contact contact);
 

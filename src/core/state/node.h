@@ -85,4 +85,8 @@ struct Node {
   std::vector<NodeExecutor> executors;  // ascending by name
 };
 
+// What its agent has to show is void, and nothing is sent there. It stays until nothing of it can
+// run, and expelled until it joins again.
+inline bool is_expelled(const Node& node) { return node.request.action == NodeAction::kExpel; }
+
 }  // namespace dove::core

@@ -164,6 +164,16 @@ void TaskLinks::close_all() {
   }
 }
 
+void TaskLinks::end_of(NodeId node) {
+  const std::map<std::string, TaskLinkPtr> all = links_;
+  for (const auto& [id, link] : all) {
+    if (link->node != node) continue;
+    fail(link,
+         Error{ErrorKind::kUnavailable, "node_expelled",
+               fmt::format("the task's node was expelled, so the {} was ended", link->what), ""});
+  }
+}
+
 void TaskLinks::tell(JobId job, const std::string& line) {
   const std::string word = codec::dump_json(Json{{"notice", line}});
   for (const auto& [id, link] : links_) {

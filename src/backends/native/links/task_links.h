@@ -56,6 +56,8 @@ class TaskLinks {
   // Tells the client why, and ends the link.
   void fail(const TaskLinkPtr& link, const Error& error);
   void close_all();
+  // Those to that node: its agent is not to be trusted any more.
+  void end_of(NodeId node);
   // Has the clients of the job's commands write a line on their terminals, if they have one.
   void tell(JobId job, const std::string& line);
 
