@@ -1,5 +1,7 @@
 #include "listener/node_authority.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -8,7 +10,9 @@
 namespace dove::listener {
 
 Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
-                                              const std::string& node, std::int64_t now_s) const {
+                                              const std::string& node,
+                                              const std::string& key_digest,
+                                              std::int64_t now_s) const {
   wire::Grant grant;
   grant.uri = uri_of(node);
   grant.now_s = now_s;
@@ -16,6 +20,16 @@ Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
   TRY_ASSIGN(std::string certificate, (next_ ? *next_ : authority_).issue(request_pem, grant));
   // An authority's own end may be nearer.
   TRY_ASSIGN(const wire::CertificateFacts facts, wire::read_certificate(certificate));
+  if (!key_digest.empty() && facts.key_digest != key_digest) {
+    return Error{
+        ErrorKind::kDenied, "another_key",
+        fmt::format("the token of node {0} is good with the key that the node joined with, and "
+                    "this is another one. If the node has lost its key, empty its agent's data "
+                    "directory and let it join again (`dove join-token create {0}`). If it has "
+                    "not, somebody else has its token: `dove node expel {0}`",
+                    node),
+        "request"};
+  }
   const wire::Psk psk = psks_.issue(grant.uri, facts.not_after_s);
   std::string believed = authority_.credentials().chain_pem;
   if (next_) {

@@ -45,9 +45,10 @@ class NodeAuthority {
     return is_shown_ ? secret + '.' + authority_.digest() : secret;
   }
   // What a node gets for its request: {"certificate", "authority", "agents_port"}, and a "psk"
-  // (wire/tls/psk.h) for as long. Error: bad_request.
+  // (wire/tls/psk.h) for as long. `key_digest`: of the key that it must be for; "": any. Errors:
+  // bad_request; kDenied another_key.
   Result<nlohmann::json> certify(const std::string& request_pem, const std::string& node,
-                                 std::int64_t now_s) const;
+                                 const std::string& key_digest, std::int64_t now_s) const;
 
  private:
   wire::Authority authority_;

@@ -106,7 +106,8 @@ Result<std::shared_ptr<void>> begin(const Desk& desk, const Rule& rule, const Ca
   return desk.throttle->begin(who, desk.loop.monotonic_us());
 }
 
-// A stolen token is of no use without the node's key.
+// A stolen token is of no use without the node's certificate, and that takes the key which the
+// token names (backends/native/node_keys.h).
 Result<void> check_certificate(const Desk& desk, const Rule& rule, const Call& call) {
   if (rule.who != Who::kAgent || desk.options.nodes == nullptr) return {};
   const std::string wanted = desk.options.nodes->uri_of(call.parameters.front());

@@ -12,6 +12,7 @@ constexpr std::size_t kHeldMax = 100'000;
 constexpr std::size_t kImages_max = 256;
 constexpr std::size_t kName_bytes = 256;
 constexpr std::size_t kVersion_bytes = 64;
+constexpr std::size_t kDigest_bytes = 64;  // of SHA-256, in hexadecimal
 constexpr std::array<std::string_view, 3> kStages{"prepared", "started", "ended"};
 
 }  // namespace
@@ -38,7 +39,13 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Join>& v) {
   ar.must("protocol", v.protocol);
   ar.must("name", v.name);
+  ar.text("key", v.key, kDigest_bytes);
   machine_fields(ar, v.machine);
+  if constexpr (Ar::kReads) {
+    const bool is_digest = v.key.size() == kDigest_bytes &&
+                           v.key.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!v.key.empty() && !is_digest) ar.fail("key", "is no SHA-256 in hexadecimal");
+  }
 }
 
 template <class Ar>

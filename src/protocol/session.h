@@ -34,6 +34,7 @@ struct Machine {
 struct Join {
   std::int64_t protocol = kVersion;
   std::string name;
+  std::string key;  // SHA-256 of the SubjectPublicKeyInfo of its key, hexadecimal; "": it has none
   Machine machine;
 };
 

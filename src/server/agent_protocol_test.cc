@@ -87,6 +87,16 @@ TEST_F(AgentProtocol, AJoinTokenWorksOnceAndForItsNode) {
             "join_token_invalid");
 }
 
+TEST_F(AgentProtocol, AKeyIsNamedByItsDigest) {
+  FakeAgent agent(live, "n1");
+  agent.also_said = {{"key", std::string(64, 'G')}};
+  EXPECT_EQ(agent.join().code(), "malformed_message");
+  agent.also_said = {{"key", std::string(64, 'a')}};
+  EXPECT_EQ(agent.join().status, 201);
+  EXPECT_EQ(agent.token.find('.'), std::string::npos) << "without TLS there is nothing to certify";
+  EXPECT_EQ(agent.sync().status, 200);
+}
+
 TEST_F(AgentProtocol, ANameThatIsConnectedCannotBeTaken) {
   FakeAgent agent(live, "n1");
   agent.connect();

@@ -67,6 +67,16 @@ def strangers_get_nothing(cluster):
     stolen.tls = context
     status, _, body = stolen.raw("POST", "/v1/agents/node2/report", {})
     assert status == 401 and b"wrong_certificate" in body, (status, body)
+    # Nor does a stolen token get a certificate for a thief's key.
+    thief = os.path.join(cluster.folder, "thief")
+    subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x",
+                    "-keyout", thief + ".key", "-out", thief + ".csr"], check=True, capture_output=True, timeout=30)
+    own = subprocess.run(["openssl", "req", "-new", "-subj", "/CN=x", "-key", cluster.folder + "/nodes/node2/agent_key.pem"],
+                         check=True, capture_output=True, timeout=30, text=True).stdout
+    at_people = Api(cluster.url, stolen.headers["Authorization"][7:], ca_file=cluster.ca_file())
+    status, _, body = at_people.raw("POST", "/v1/agents/node2/certificate", {"request": shown(thief + ".csr")})
+    assert status == 403 and b"another_key" in body and b"psk" not in body, (status, body)
+    assert at_people.raw("POST", "/v1/agents/node2/certificate", {"request": own})[0] == 200
     # And agents' calls are not answered at people's port.
     status, _, body = Api(cluster.url, stolen.headers["Authorization"][7:], ca_file=cluster.ca_file()).raw(
         "POST", "/v1/agents/node2/report", {})

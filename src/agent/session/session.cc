@@ -104,6 +104,9 @@ protocol::Machine Session::machine() const {
 void Session::join() {
   protocol::Join join;
   join.name = options_.node;
+  Result<std::string> key = uplink_.key_digest();
+  if (!key.ok()) return connect_failed(key.error());
+  join.key = std::move(*key);
   join.machine = machine();
   wire::Request message = uplink_.request("POST", "", protocol::join_text(join));
   message.target = "/v1/agents/join";  // there is no node yet

@@ -99,6 +99,10 @@ wire::Request Uplink::request(std::string method, const std::string& tail, std::
   return out;
 }
 
+Result<std::string> Uplink::key_digest() const {
+  return secure() ? wire::key_digest(key_pem_) : std::string();
+}
+
 Result<std::string> Uplink::certificate_request() const {
   TRY_ASSIGN(std::string request, wire::certificate_request(key_pem_));
   return codec::dump_json(Json{{"request", std::move(request)}});

@@ -87,6 +87,8 @@ class Uplink {
 
   // Before a new session: what was taken during the last one holds for the next.
   void begin_anew();
+  // The digest of the node's key, as a Join names it; "" without TLS. Error: bad_key.
+  Result<std::string> key_digest() const;
   // The body of a request for a certificate.
   Result<std::string> certificate_request() const;
   // Takes what the controller answered to it. Errors: malformed_answer, and files that cannot be

@@ -6,6 +6,7 @@
 
 #include "backends/native/agents.h"
 #include "backends/native/given_secrets.h"
+#include "backends/native/node_keys.h"
 #include "backends/native/node_offers.h"
 #include "backends/native/report_events.h"
 #include "backends/native/restored_work.h"
@@ -197,7 +198,7 @@ void not_admitted(Agents& agents, const core::Node& node, const std::string& add
 
 void finish_join(Agents& agents, CallPtr call, const protocol::Join& join,
                  const std::string& digest) {
-  const std::string agent_token = wire::random_token(32);
+  const std::string agent_token = new_agent_token(agents, join.key);
   const std::string& name = join.name;
   const protocol::Machine& machine = join.machine;
   const Inventory inventory = as_kept(agents.state(), machine.inventory);
@@ -276,23 +277,6 @@ void join_agent(Agents& agents, CallPtr call) {
   finish_join(agents, std::move(call), *join, *digest);
 }
 
-// The node's key is its own: what comes is a request that the key has signed.
-void certify_node(Agents& agents, CallPtr call) {
-  const auto& authority = agents.desk.options.nodes;
-  if (authority == nullptr) {
-    return call->fail(Error{ErrorKind::kConflict, "no_tls",
-                            "this controller has no TLS, and nodes need no certificate", ""});
-  }
-  const Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  const core::Node& node = *agents.state().find_node(call->caller.node);
-  const Result<Json> answer =
-      authority->certify(body->value("request", ""), node.name, telemetry::now_us() / 1'000'000);
-  if (!answer.ok()) return call->fail(answer.error());
-  telemetry::log(telemetry::Level::kInfo, "node_certified", {{"node", node.name}});
-  call->reply(200, *answer);
-}
-
 // What is to be launched there is read first; meanwhile more may have been decided.
 void begin_session(Agents& agents, const CallPtr& call,
                    const std::shared_ptr<const protocol::Sync>& message) {
@@ -305,6 +289,7 @@ void begin_session(Agents& agents, const CallPtr& call,
                             if (!agents.desk.blobs.has_all(programs(), *execs)) {
                               return begin_session(agents, call, message);
                             }
+                            // It may have been expelled meanwhile.
                             const auto may =
                                 listener::may_speak(*agents.state().find_node(call->caller.node));
                             if (!may.ok()) return call->fail(may.error());

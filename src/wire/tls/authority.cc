@@ -120,6 +120,17 @@ Result<std::string> certificate_request(const std::string& key_pem) {
   return text_of(out.get());
 }
 
+Result<std::string> key_digest(const std::string& key_pem) {
+  TRY_ASSIGN(const KeyPtr key, key_of(key_pem));
+  unsigned char* der = nullptr;
+  const int size = i2d_PUBKEY(key.get(), &der);
+  CHECK(size > 0, "the public half of a key can be written");
+  std::string digest =
+      sha256_hex({reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)});
+  OPENSSL_free(der);
+  return digest;
+}
+
 Result<CertificateFacts> read_certificate(std::string_view pem) {
   TRY_ASSIGN(const auto chain, certificates_of(pem));
   return facts_of(*chain.front());

@@ -43,6 +43,8 @@ std::string make_private_key();
 // PKCS#10, signed with the key and empty else: the authority decides what the certificate says.
 // Error: bad_key.
 Result<std::string> certificate_request(const std::string& key_pem);
+// SHA-256 of its SubjectPublicKeyInfo, hexadecimal. Error: bad_key.
+Result<std::string> key_digest(const std::string& key_pem);
 // The first certificate of `pem`. Error: bad_certificate.
 Result<CertificateFacts> read_certificate(std::string_view pem);
 // Whether the key is that of the chain's first certificate. Errors: bad_certificate, bad_key,
