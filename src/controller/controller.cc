@@ -436,6 +436,7 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
   decide_seconds.observe(decided_us - begun_us);
   TRY(log.append(epoch, Seq(batch.first_seq.value - 1), batch));
   append_seconds.observe(telemetry::monotonic_us() - decided_us);
+  committed->chain = log.head().chain_sha256;
   disk.appended();
   events_total.add(batch.events.size());
   decisions_total.add(batch.decisions.size());

@@ -51,7 +51,8 @@ using Completion = std::function<void(Result<Committed>)>;
 
 // A batch as it stands in the log.
 struct CommittedBatch {
-  store::Batch batch;  // without blobs
+  store::Batch batch;      // without blobs
+  std::string chain = {};  // of the log up to its last record, in hex; "": not known
   Seq last() const {
     return Seq{batch.first_seq.value + batch.events.size() + batch.decisions.size() - 1};
   }

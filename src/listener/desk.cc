@@ -21,7 +21,7 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       controller(on),
       log(with_log),
       identity(std::move(who)),
-      projection(controller.state()),
+      projection(controller.state(), log.head().chain_sha256),
       blobs(on_loop, log, options.log_is_remote),
       leads_(true) {
   restore_goodput();

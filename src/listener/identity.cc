@@ -21,6 +21,8 @@ namespace dove::listener {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 4096;
+constexpr std::size_t kMacChars = 32;
+constexpr std::size_t kChainChars = 16;
 
 Error file_error(const Error& error) {
   return Error{ErrorKind::kInvalid, "data_dir",
@@ -346,9 +348,29 @@ Result<Caller> Identity::entry_caller(std::string_view token, const core::State&
                "Authorization"};
 }
 
-std::string Identity::head_proof(Epoch epoch, Seq head) const {
-  return wire::hmac_sha256_hex(secret_, fmt::format("head/{}/{}", epoch.value, head.value))
-      .substr(0, 32);
+// The MAC, and then what it is over besides epoch and head: ".RECORDS AFTER IT.CHAIN". Former
+// versions wrote the MAC alone. An agent keeps 63 characters.
+std::string Identity::head_proof(Epoch epoch, Seq head, const LogEnd& end) const {
+  std::string more;
+  if (!end.chain.empty()) {
+    more = fmt::format(".{}.{}", end.seq.value - head.value, end.chain.substr(0, kChainChars));
+  }
+  return head_mac(epoch, head, more) + more;
+}
+
+std::optional<LogEnd> Identity::proven_end(Epoch epoch, Seq head, const std::string& proof) const {
+  const std::string more = proof.substr(std::min(proof.size(), kMacChars));
+  if (!wire::equal_constant_time(proof, head_mac(epoch, head, more) + more)) return std::nullopt;
+  if (more.empty()) return LogEnd{head, ""};
+  const std::size_t dot = more.rfind('.');
+  std::uint64_t after = 0;
+  std::from_chars(more.data() + 1, more.data() + dot, after);
+  return LogEnd{Seq(head.value + after), more.substr(dot + 1)};
+}
+
+std::string Identity::head_mac(Epoch epoch, Seq head, const std::string& more) const {
+  return wire::hmac_sha256_hex(secret_, fmt::format("head/{}/{}{}", epoch.value, head.value, more))
+      .substr(0, kMacChars);
 }
 
 std::string Identity::seal_key(std::string_view purpose) const {

@@ -9,6 +9,7 @@
 // thread only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,12 @@
 namespace dove::listener {
 
 using accounts::Caller;
+
+// Where a log ended at some moment: its last record, and the first digits of the chain up to it.
+struct LogEnd {
+  Seq seq;
+  std::string chain;  // "": not known
+};
 
 class Identity {
  public:
@@ -43,9 +50,11 @@ class Identity {
   std::string job_token(JobId job, AttemptNumber attempt) const;
   // For whom `entry` is about; it is good for as long as they may enter the job's app.
   std::string entry_token(const Entry& entry) const;
-  // What only this controller can say about a record of its log. An agent that shows it is believed
-  // to have heard about the record.
-  std::string head_proof(Epoch epoch, Seq head) const;
+  // What only this controller can say about a record of its log, which ended with `end` then. An
+  // agent that shows it is believed to have heard about the record.
+  std::string head_proof(Epoch epoch, Seq head, const LogEnd& end = {}) const;
+  // What the log ended with when somebody was told so; none: nobody was.
+  std::optional<LogEnd> proven_end(Epoch epoch, Seq head, const std::string& proof) const;
   // For what a browser keeps for us and must not change. The same over restarts.
   std::string seal_key(std::string_view purpose) const;
   // 12 hexadecimal digits, the same for the life of the data directory; no secret.
@@ -53,6 +62,7 @@ class Identity {
 
  private:
   bool is_administrators(std::string_view token) const;
+  std::string head_mac(Epoch epoch, Seq head, const std::string& more) const;
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;
   Result<Caller> entry_caller(std::string_view token, const core::State& state) const;
 

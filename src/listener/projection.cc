@@ -69,6 +69,7 @@ const RecentBatch& Projection::apply(std::shared_ptr<const controller::Committed
   }
   explanations_.forget_much();
   records_ += batch.events.size() + batch.decisions.size();
+  chain_ = committed->chain;
   recent.committed = std::move(committed);
   recent_.push_back(std::move(recent));
   while (records_ > kRecordsMax && recent_.size() > 1) {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/controller.h"
@@ -27,10 +29,13 @@ class Projection {
  public:
   static constexpr std::size_t kRecordsMax = 20'000;
 
-  explicit Projection(core::State state) : state_(std::move(state)) {}
+  // `chain`: of the log up to the state's last record; "": not known.
+  explicit Projection(core::State state, std::string chain = "")
+      : state_(std::move(state)), chain_(std::move(chain)) {}
 
   const RecentBatch& apply(std::shared_ptr<const controller::CommittedBatch> committed);
   const core::State& state() const { return state_; }
+  const std::string& chain() const { return chain_; }
   core::Explanations& explanations() { return explanations_; }
   const Goodput& goodput() const { return goodput_; }
   // See Goodput::restore; before the first batch.
@@ -41,6 +46,7 @@ class Projection {
 
  private:
   core::State state_;
+  std::string chain_;
   core::Explanations explanations_{state_};
   Goodput goodput_;
   std::deque<RecentBatch> recent_;

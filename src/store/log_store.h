@@ -68,6 +68,10 @@ class LogStore {
 
   // By SHA-256 in hex; none when it is not stored.
   virtual Result<std::optional<std::string>> blob(const std::string& sha256) = 0;
+
+  // The chain up to that record, in hex. None: there is no such record, retention has dropped it,
+  // or the store keeps no chain.
+  virtual Result<std::optional<std::string>> chain_at(Seq) { return std::optional<std::string>(); }
 };
 
 // Terms, snapshots and retention: apart, since only the controller's housekeeping needs them. Calls

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/native/agents.h"
+#include "backends/native/claims.h"
 #include "backends/native/given_secrets.h"
 #include "backends/native/node_keys.h"
 #include "backends/native/node_offers.h"
@@ -14,7 +15,6 @@
 #include "codec/json.h"
 #include "controller/orders.h"
 #include "core/admit/admit.h"
-#include "model/incarnation.h"
 #include "protocol/control.h"
 #include "protocol/orders.h"
 #include "protocol/session.h"
@@ -31,48 +31,6 @@ using listener::Call;
 using AgentRoute = listener::RouteOf<Agents>;
 
 constexpr int kDifferingMax = 3;
-
-constexpr std::string_view kLogBehind = "log_head_behind";
-
-// The log is shorter than what an agent was told of: records were lost (a restored backup, a disk
-// that lied). What it cannot prove to have been told is its own word, and no reason to stop.
-std::optional<Error> behind(const Agents& agents, const std::string& node,
-                            const protocol::Machine& machine) {
-  const core::State& state = agents.state();
-  const std::uint64_t epoch = machine.epoch_seen;
-  const std::uint64_t head = machine.log_head_seen;
-  if (head <= state.head.value && epoch <= state.epoch.value) return std::nullopt;
-  // It was told so before the log was restored: docs/decisions/0030-incarnations.md.
-  if (is_former_incarnation(Epoch(epoch), state.epoch)) return std::nullopt;
-  const std::string proof = agents.desk.identity.head_proof(Epoch(epoch), Seq(head));
-  if (!wire::equal_constant_time(machine.head_proof, proof)) {
-    return Error{
-        ErrorKind::kConflict, "claim_not_proven",
-        fmt::format("node {} says that it has seen record {} of term {}, this log ends at record "
-                    "{} of term {}, and it does not prove that this controller told it so. Other "
-                    "nodes are not affected. If the server's data were restored, or this node was "
-                    "of another cluster, see docs/operate/recovery.md; else stop its agent, remove "
-                    "the file `contact` of its data directory, and start it",
-                    node, head, epoch, state.head.value, state.epoch.value),
-        ""};
-  }
-  return Error{
-      ErrorKind::kConflict, std::string(kLogBehind),
-      fmt::format("node {} has seen record {} of term {}, this log ends at record {} of term {}: a "
-                  "part of the log is lost, or a newer controller took over. Nothing is accepted, "
-                  "so that no work is run twice. Put back the newer data; if they are gone, stop "
-                  "the server, say `dove restore --in-place --data DIR`, and start it "
-                  "(docs/operate/recovery.md)",
-                  node, head, epoch, state.head.value, state.epoch.value),
-      ""};
-}
-
-// Whether this cluster's controllers, of whatever incarnation, told it what it has seen.
-bool is_proven(const Agents& agents, const protocol::Machine& machine) {
-  const std::string proof =
-      agents.desk.identity.head_proof(Epoch(machine.epoch_seen), Seq(machine.log_head_seen));
-  return wire::equal_constant_time(machine.head_proof, proof);
-}
 
 // What comes is JSON that `read` makes a message of.
 template <class Message>
@@ -319,6 +277,19 @@ void synced(Agents& agents, const CallPtr& call,
   if (!agents.desk.stopping()) begin_session(agents, call, message);
 }
 
+void refuse_claim(Agents& agents, const Call& call, const std::string& address, const Error& why) {
+  call.fail_agent(why);
+  if (is_loss(why)) return agents.desk.give_up(why);
+  not_admitted(agents, *agents.state().find_node(call.caller.node), address, why);
+}
+
+void give_ticket(Agents& agents, const Call& call) {
+  protocol::SyncAnswer answer;
+  answer.ticket = agents.sync_tickets[call.caller.node] = wire::random_token(12);
+  answer.epoch = agents.state().epoch.value;
+  reply_text(call, 200, protocol::sync_answer_text(answer));
+}
+
 void sync_agent(Agents& agents, CallPtr call) {
   Result<protocol::Sync> read = message_of(*call, protocol::read_sync);
   if (!read.ok()) return call->fail(read.error());
@@ -328,19 +299,19 @@ void sync_agent(Agents& agents, CallPtr call) {
   const protocol::Machine& machine = message->machine;
   const core::Node& node = *state.find_node(call->caller.node);
   if (const auto lost = behind(agents, node.name, machine)) {
-    call->fail(*lost);
-    if (lost->code == kLogBehind) return agents.desk.give_up(*lost);
-    return not_admitted(agents, node, machine.address, *lost);
+    return refuse_claim(agents, *call, machine.address, *lost);
   }
   if (const auto who = may_sync(agents, node, machine); !who.ok()) {
     not_admitted(agents, node, machine.address, who.error());
     return call->fail(who.error());
   }
   if (!is_fresh(agents, node.id, message->ticket)) {
-    protocol::SyncAnswer answer;
-    answer.ticket = agents.sync_tickets[node.id] = wire::random_token(12);
-    answer.epoch = state.epoch.value;
-    return reply_text(*call, 200, protocol::sync_answer_text(answer));
+    return check_chain(agents, node.name, machine,
+                       [&agents, call, message](const std::optional<Error>& lost) {
+                         if (agents.desk.stopping()) return;
+                         if (!lost) return give_ticket(agents, *call);
+                         refuse_claim(agents, *call, message->machine.address, *lost);
+                       });
   }
   controller::Input input;
   for (Event& event : sync_events(state, node, *message, is_proven(agents, machine))) {

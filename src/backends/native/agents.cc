@@ -41,7 +41,8 @@ Agents::Agents(listener::Desk& on_desk)
               input.events.push_back(std::move(event));
               desk.submit(std::move(input), std::move(done));
             }),
-      forwards(desk.projection, links) {
+      forwards(desk.projection, links),
+      log_thread(desk.loop, desk.log, desk.options.log_is_remote) {
   desk.on_batch([this](const listener::RecentBatch& recent) {
     const auto& batch = recent.committed->batch;
     const auto warn = [this](const WarningLine& line) {
@@ -77,9 +78,12 @@ OrderSources Agents::order_sources(listener::Blobs::Found programs) {
 }
 
 std::string Agents::head_proof(Epoch epoch, Seq head) {
-  if (proof.empty() || proven != std::pair(epoch, head)) {
-    proven = {epoch, head};
-    proof = desk.identity.head_proof(epoch, head);
+  const std::tuple about(epoch, head, state().head);
+  if (proof.empty() || proven != about) {
+    proven = about;
+    listener::LogEnd end{state().head, desk.projection.chain()};
+    if (head > state().head) end = {};
+    proof = desk.identity.head_proof(epoch, head, end);
   }
   return proof;
 }

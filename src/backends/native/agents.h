@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "backends/backend.h"
@@ -27,6 +28,7 @@
 #include "backends/native/use.h"
 #include "backends/native/warnings.h"
 #include "listener/desk.h"
+#include "listener/log_thread.h"
 #include "listener/route.h"
 
 namespace dove::backends {
@@ -35,7 +37,8 @@ struct Agents {
   explicit Agents(listener::Desk& desk);
 
   listener::Desk& desk;
-  std::pair<Epoch, Seq> proven;  // the record that was last asked about; before `sessions`
+  // The record that was last asked about, and where the log ended then; before `sessions`.
+  std::tuple<Epoch, Seq, Seq> proven;
   std::string proof;
   ProgressBoard progress;
   ShareBoard shares;
@@ -51,7 +54,8 @@ struct Agents {
   Forwards forwards;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
   std::map<NodeId, Allowance> allowances;      // of what each may have written down
-  std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
+  std::set<std::string> joining;   // digests of join tokens whose use is not yet durable
+  listener::LogThread log_thread;  // for claims
 
   const core::State& state() const { return desk.state(); }
 

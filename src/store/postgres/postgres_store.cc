@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds kAppendPatience{10};
 constexpr std::chrono::seconds kSlicePatience{10};
-constexpr std::chrono::seconds kBlobPatience{1};
+constexpr std::chrono::seconds kSoonPatience{1};
 
 struct Prepared {
   const char* name;
@@ -161,36 +161,39 @@ Result<void> PostgresStore::append(Epoch epoch, Seq expected_head, const Batch& 
   writer_->chain = chain;
   std::lock_guard state_lock(state_mutex_);
   head_ = Head{last_seq(batch), batch.number, batch.epoch, batch.at, hex_of(chain)};
+  know_chain(head_.seq, chain);
   return {};
 }
 
-std::optional<Sha256> PostgresStore::chain_at(Seq seq) const {
+std::optional<Sha256> PostgresStore::known_chain(Seq seq) const {
   std::lock_guard lock(state_mutex_);
-  if (!seq || seq != read_to_) return std::nullopt;
-  return read_chain_;
+  if (!seq || seq != known_to_) return std::nullopt;
+  return known_chain_;
+}
+
+void PostgresStore::know_chain(Seq seq, const Sha256& chain) {
+  if (seq <= known_to_) return;
+  known_to_ = seq;
+  known_chain_ = chain;
 }
 
 Result<void> PostgresStore::read(Seq after, const std::function<bool(const Batch&)>& visit) {
   TRY_ASSIGN(Lent line, lend_alive());
   line->be_patient(kSlicePatience);
   LogTables tables(*line);
-  const Result<void> done = tables.read(after, chain_at(after), visit);
+  const Result<void> done = tables.read(after, known_chain(after), visit);
   line->be_patient(kReadPatience);
   std::lock_guard lock(state_mutex_);
-  if (tables.last_read() > read_to_) {
-    read_to_ = tables.last_read();
-    read_chain_ = tables.last_chain();
-  }
+  know_chain(tables.last_read(), tables.last_chain());
   return done;
 }
 
 // For whoever must not wait: a connection that was lost since it was used is tried anew, once.
-Result<Rows> PostgresStore::blob_rows(const std::string& sha256) {
+Result<Rows> PostgresStore::ask_soon(const char* sql, const Params& params) {
   for (bool last = false;; last = true) {
     TRY_ASSIGN(Lent line, lend());
-    line->be_patient(kBlobPatience);
-    Result<Rows> rows =
-        line->run("SELECT bytes FROM blobs WHERE sha256 = $1", Params().text(sha256));
+    line->be_patient(kSoonPatience);
+    Result<Rows> rows = line->run(sql, params);
     line->be_patient(kReadPatience);
     if (rows.ok() || last || !line->is_over()) return rows;
     std::lock_guard lock(state_mutex_);
@@ -199,11 +202,19 @@ Result<Rows> PostgresStore::blob_rows(const std::string& sha256) {
 }
 
 Result<std::optional<std::string>> PostgresStore::blob(const std::string& sha256) {
-  TRY_ASSIGN(const Rows rows, blob_rows(sha256));
+  TRY_ASSIGN(const Rows rows,
+             ask_soon("SELECT bytes FROM blobs WHERE sha256 = $1", Params().text(sha256)));
   if (rows.size() == 0) return std::optional<std::string>();
   std::string bytes(rows.bytes(0, 0));
   if (hex_of(Chain().of(bytes)) != sha256) return pg_blob_damaged(sha256);
   return std::optional<std::string>(std::move(bytes));
+}
+
+Result<std::optional<std::string>> PostgresStore::chain_at(Seq seq) {
+  TRY_ASSIGN(const Rows rows,
+             ask_soon("SELECT chain FROM records WHERE seq = $1", Params().add(seq.value)));
+  if (rows.size() == 0) return std::optional<std::string>();
+  return std::optional(hex_of(sha256_from(rows.bytes(0, 0))));
 }
 
 // -- terms ---------------------------------------------------------------------------------------

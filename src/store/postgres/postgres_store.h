@@ -28,6 +28,7 @@
 namespace dove::store {
 
 class Connection;
+class Params;
 class Rows;
 
 struct PostgresOptions {
@@ -62,6 +63,7 @@ class PostgresStore : public LogStore,
   // and the database has another record there.
   Result<void> read(Seq after, const std::function<bool(const Batch&)>& visit) override;
   Result<std::optional<std::string>> blob(const std::string& sha256) override;
+  Result<std::optional<std::string>> chain_at(Seq seq) override;
 
   Result<Epoch> begin_epoch(const std::string& holder) override;
   Result<void> put_snapshot(const Snapshot& snapshot) override;
@@ -79,6 +81,11 @@ class PostgresStore : public LogStore,
   bool leads() const override { return epoch().value != 0; }
   Result<void> stands_by(Seq folded) override;
   Result<std::vector<ControllerSeen>> standbys() override;
+  // The log goes on as a new incarnation (model/incarnation.h), with the term after this one, which
+  // ends; what is kept of records that are not there goes. The last record. The chain is verified
+  // before by whoever calls. Errors: kConflict `epoch_stale` when another leads; kInvalid
+  // `restore_too_early` when nothing is left from which the log can be folded.
+  Result<Seq> begin_incarnation(std::int64_t now_s);
   // Something that all controllers of a log have in common: what the first one gave; with `mine`
   // that is kept where there is none yet. "": nobody gave any.
   Result<std::string> agreed_keys(const std::string& mine);
@@ -101,9 +108,10 @@ class PostgresStore : public LogStore,
   Epoch epoch() const;
   Result<Lent> lend();
   Result<Lent> lend_alive();
-  // That of the furthest record read.
-  std::optional<Sha256> chain_at(Seq seq) const;
-  Result<Rows> blob_rows(const std::string& sha256);
+  // That of the furthest record read or written here.
+  std::optional<Sha256> known_chain(Seq seq) const;
+  void know_chain(Seq seq, const Sha256& chain);  // REQUIRES: state_mutex_
+  Result<Rows> ask_soon(const char* sql, const Params& params);
   Result<void> open_writer();
   Result<void> open_lease_line();  // REQUIRES: lease_mutex_
   // Those sessions of a leader whose lease is over that still hold its row. Says which ones it
@@ -118,9 +126,9 @@ class PostgresStore : public LogStore,
   std::unique_ptr<Connection> news_;  // of the thread that waits for them
   mutable std::mutex state_mutex_;    // of the rest
   Head head_;
-  Epoch epoch_;  // ours, 0: none
-  Seq read_to_;  // the furthest record read, and its chain
-  Sha256 read_chain_{};
+  Epoch epoch_;   // ours, 0: none
+  Seq known_to_;  // the furthest record read or written here, and its chain
+  Sha256 known_chain_{};
   std::vector<std::unique_ptr<Connection>> idle_;
 };
 

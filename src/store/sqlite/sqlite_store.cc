@@ -40,7 +40,8 @@ Error shared_log(const std::string& directory) {
   return {
       ErrorKind::kConflict, "shared_log",
       fmt::format("the log of {} lies in PostgreSQL: start the server with --store URL; back it "
-                  "up and read it with PostgreSQL's own programs (docs/operate/standby.md)",
+                  "up and read it with PostgreSQL's own programs; after records were lost, `dove "
+                  "restore --in-place --store URL` (docs/operate/standby.md)",
                   directory),
       directory};
 }
@@ -256,6 +257,15 @@ Result<std::optional<std::string>> SqliteStore::blob(const std::string& sha256) 
     return blob_damaged(sha256, directory_);
   }
   return std::optional<std::string>(std::move(bytes));
+}
+
+Result<std::optional<std::string>> SqliteStore::chain_at(Seq seq) {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(Statement row, reader.database().prepare("SELECT chain FROM records WHERE seq = ?"));
+  row.bind(1, seq.value);
+  TRY_ASSIGN(const bool found, row.step());
+  if (!found) return std::optional<std::string>();
+  return std::optional(hex_of(sha256_from(row.bytes(0))));
 }
 
 }  // namespace dove::store

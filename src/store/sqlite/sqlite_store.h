@@ -54,6 +54,7 @@ class SqliteStore : public LogStore, public LogKeeper, public LogAuditor, public
   Result<void> read(Seq after, const std::function<bool(const Batch&)>& visit) override;
   // Verifies the bytes against their digest: kCorrupt when they were changed.
   Result<std::optional<std::string>> blob(const std::string& sha256) override;
+  Result<std::optional<std::string>> chain_at(Seq seq) override;
 
   Result<Epoch> begin_epoch(const std::string& holder) override;
   Result<void> put_snapshot(const Snapshot& snapshot) override;

@@ -60,6 +60,8 @@ TEST(SqliteStore, EveryKindOfRecordComesBack) {
                   .ok());
   EXPECT_EQ(batches, 1);
   EXPECT_TRUE(store->verify().ok());
+  EXPECT_EQ(*store->chain_at(store->head().seq), store->head().chain_sha256);
+  EXPECT_FALSE(store->chain_at(Seq{store->head().seq.value + 1})->has_value());
 }
 
 TEST(SqliteStore, FilesAreForTheirOwnerOnly) {
