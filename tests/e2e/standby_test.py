@@ -158,6 +158,7 @@ class StandbyTest(unittest.TestCase):
         first = self.cluster.controllers[0]
         for words in (["backup", os.path.join(self.cluster.folder, "copy"), "--data", first.data, "--plain"],
                       ["replay", "--verify", first.data],
+                      ["restore", "--in-place", "--data", first.data],
                       ["server", "--data", first.data, "--port", "0"]):
             done = subprocess.run([DOVE, *words], capture_output=True, text=True, timeout=60, check=False)
             self.assertNotEqual(done.returncode, 0, words)

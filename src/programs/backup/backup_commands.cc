@@ -17,6 +17,7 @@
 #include "programs/backup/backup_place.h"
 #include "programs/backup/bucket_copy.h"
 #include "programs/backup/follow_log.h"
+#include "programs/backup/shared_restore.h"
 #include "programs/commands.h"
 #include "programs/settings.h"
 #include "telemetry/clock.h"
@@ -71,12 +72,14 @@ cli::CommandSpec restore_spec() {
       "Verifies the whole backup first. The directory must not be there, or be empty. What comes\n"
       "after the backup, or after --at, is lost; agents bring what they hold, and it goes on.\n"
       "Without BACKUP, --in-place goes on from the data that are there: an older copy, or what a\n"
-      "disk has left. docs/operate/recovery.md says what follows.";
+      "disk has left. With --store it does so for the log that several controllers share; all of\n"
+      "them are stopped first. docs/operate/recovery.md says what follows.";
   spec.options = {
       {"at", 0, "TIME|SEQ",
        "the last moment, as 2026-11-23T14:05:07 (local) or with a Z (UTC), or the last record",
        false},
       {"in-place", 0, "", "go on from the data in --data as they are", false},
+      {"store", 0, "URL", "with --in-place: the PostgreSQL that holds the log", false},
       {"moved", 0, "", "nothing happened after the backup: the server was stopped before it",
        false},
       {"data", 0, "DIR", "where the server's data are to be", false},
@@ -244,6 +247,25 @@ void say_what_follows(std::uint64_t dropped) {
              dropped);
 }
 
+// A log in PostgreSQL; the database goes back by its own means.
+int go_on_in_store(const cli::Invocation& invocation) {
+  const bool is_alone = invocation.has("in-place") && invocation.operands.empty() &&
+                        !invocation.has("at") && !invocation.has("moved") &&
+                        !invocation.has("key") && !invocation.has("data");
+  if (!is_alone) {
+    return fail("restore", bad_option("--store",
+                                      "it goes with --in-place and nothing else: to go back to a "
+                                      "backup, restore the database by its own means first"));
+  }
+  const Result<Seq> head = restore_shared(invocation.get("store"), telemetry::now_us() / 1'000'000);
+  if (!head.ok()) return fail("restore", head.error());
+  fmt::print("the log goes on from record {}\n", head->value);
+  fmt::print(stderr,
+             "Start the controllers: agents bring what they hold, and it goes on; "
+             "docs/operate/recovery.md says what becomes of it\n");
+  return cli::kExitOk;
+}
+
 int go_on_in_place(const cli::Invocation& invocation, const std::string& data) {
   const bool is_alone = invocation.operands.empty() && !invocation.has("at") &&
                         !invocation.has("moved") && !invocation.has("key");
@@ -277,6 +299,7 @@ Result<BackupFacts> restore_from(const cli::Invocation& invocation, const std::s
 }
 
 int restore(const cli::Invocation& invocation) {
+  if (invocation.has("store")) return go_on_in_store(invocation);
   if (!invocation.has("data")) {
     return fail("restore", bad_option("--data", "name the directory that the data are to be in"));
   }

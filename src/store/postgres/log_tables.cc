@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace dove::store {
@@ -48,6 +49,16 @@ RecordRow record_at(const Rows& rows, int row) {
   record.body = rows.bytes(row, 6);
   record.chain = rows.bytes(row, 7);
   return record;
+}
+
+Error rewound(Seq seq, std::string_view what) {
+  return {
+      ErrorKind::kConflict, "log_rewound",
+      fmt::format("record {} of the log {}: the database lost acknowledged writes. Put back its "
+                  "newer data; if they are gone, stop all controllers, say `dove restore "
+                  "--in-place --store URL`, and start them (docs/operate/standby.md)",
+                  seq.value, what),
+      fmt::format("seq {}", seq.value)};
 }
 
 }  // namespace
@@ -111,6 +122,7 @@ Result<void> LogTables::read(Seq after, const std::optional<Sha256>& chain,
                      ""};
       }
       if (!is_placed_ && chain.has_value()) TRY(check_goes_on(after, *chain));
+      if (after > *end) TRY(check_snapshots(*end));
       if (after >= *end) return {};
       if (!is_placed_) TRY(seek(anchor, after));
       is_placed_ = true;
@@ -136,11 +148,15 @@ Result<void> LogTables::check_goes_on(Seq after, const Sha256& chain) {
   if (rows.size() == 1 && rows.bytes(0, 0) == bytes_of(chain)) return {};
   TRY_ASSIGN(const Anchor anchor, this->anchor());
   if (anchor.seq >= after) return {};  // retention has dropped it
-  return Error{ErrorKind::kConflict, "log_rewound",
-               fmt::format("record {} of the log is not the one that was read before: the database "
-                           "lost acknowledged writes (docs/operate/standby.md); start anew",
-                           after.value),
-               fmt::format("seq {}", after.value)};
+  return rewound(after, "is not the one that was read or written before");
+}
+
+// Nobody keeps a snapshot of records that are not there.
+Result<void> LogTables::check_snapshots(Seq end) {
+  TRY_ASSIGN(const Rows rows, connection_.run("SELECT coalesce(max(seq), 0) FROM snapshots"));
+  const Seq newest{rows.unsigned_integer(0, 0)};
+  if (newest <= end) return {};
+  return rewound(newest, "is not there, and a snapshot of it is");
 }
 
 // Puts links_ where the row before the first batch left it.

@@ -38,6 +38,7 @@ class LogTables {
   struct Slice;
   Result<Slice> slice(Seq end);
   Result<void> check_goes_on(Seq after, const Sha256& chain);
+  Result<void> check_snapshots(Seq end);
   Result<void> seek(const Anchor& anchor, Seq after);
   Result<void> check_against_snapshot(const Rows& snapshots);
   Result<Batch> next_batch(const Slice& slice, int batch, int& record);

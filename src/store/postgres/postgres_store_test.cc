@@ -1,11 +1,14 @@
 #include "store/postgres/postgres_store.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
 
 #include "codec/record_samples.h"
+#include "model/incarnation.h"
 #include "store/log_store_conformance.h"
 #include "store/postgres/facts.h"
 #include "store/postgres/server_for_test.h"
@@ -335,6 +338,76 @@ TEST(PostgresStore, WhoeverFollowsNoticesThatTheLogIsAnotherOne) {
   append(*next, later, 1, 1);
   EXPECT_EQ(read_on(3).error().code, "log_rewound");
   EXPECT_TRUE(read_on(2).ok());
+}
+
+void cut_after(const std::string& url, int batch) {
+  Connection line = line_to(url);
+  for (const char* table : {"records", "batches"}) {
+    const std::string cut = fmt::format("DELETE FROM {} WHERE batch > {}", table, batch);
+    ASSERT_TRUE(line.execute(cut.c_str()).ok());
+  }
+}
+
+TEST(PostgresStore, WhoeverLedBeforeNoticesThatWhatItWroteIsGone) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  const Epoch epoch = *store->begin_epoch("a");
+  for (int i = 0; i < 3; ++i) append(*store, epoch, 1, 0);
+  EXPECT_EQ(*store->chain_at(Seq{3}), store->head().chain_sha256);
+  store->release();
+  cut_after(url, 2);
+  EXPECT_EQ(store->read(Seq{3}, [](const Batch&) { return true; }).error().code, "log_rewound");
+  EXPECT_FALSE(store->chain_at(Seq{3})->has_value());
+}
+
+TEST(PostgresStore, ALogThatLostItsEndGoesOnAsANewIncarnation) {
+  constexpr std::int64_t kNow_s = 1'800'000'000;
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  const Epoch epoch = *store->begin_epoch("a");
+  for (int i = 0; i < 5; ++i) append(*store, epoch, 1, 1);
+  ASSERT_TRUE(store->put_snapshot({store->head(), 7, "state"}).ok());
+  cut_after(url, 3);
+  auto next = open(url);
+  EXPECT_EQ(next->begin_incarnation(kNow_s).error().code, "epoch_stale") << "another one leads";
+  const auto of_snapshot = next->read(Seq{10}, [](const Batch&) { return true; });
+  ASSERT_FALSE(of_snapshot.ok()) << "its snapshot is of what is gone";
+  EXPECT_EQ(of_snapshot.error().code, "log_rewound");
+  EXPECT_NE(of_snapshot.error().message.find("dove restore --in-place --store"), std::string::npos);
+  store.reset();
+  std::uint64_t newest = epoch.value;
+  for (const std::int64_t now_s : {kNow_s, kNow_s, kNow_s - 500}) {
+    ASSERT_TRUE(next->begin_epoch("dove restore").ok());
+    const auto head = next->begin_incarnation(now_s);
+    ASSERT_TRUE(head.ok()) << head.error().message;
+    EXPECT_EQ(*head, Seq{6});
+    EXPECT_FALSE(next->leads());
+    EXPECT_EQ(next->leader()->left_us, 0);
+    const Epoch term = next->leader()->epoch;
+    EXPECT_GT(restored_s(term), restored_s(Epoch{newest})) << "also when the clock went back";
+    newest = term.value;
+  }
+  EXPECT_FALSE(next->latest_snapshot()->has_value());
+  auto leads = open(url);
+  const Epoch term = *leads->begin_epoch("b");
+  EXPECT_EQ(term.value, newest + 1);
+  append(*leads, term, 1, 0);
+  EXPECT_EQ(leads->head().seq, Seq{7});
+  EXPECT_TRUE(leads->verify().ok());
+}
+
+TEST(PostgresStore, ALogWithoutItsBeginningNeedsASnapshotToGoOn) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  const Epoch epoch = *store->begin_epoch("a");
+  EXPECT_EQ(store->begin_incarnation(1).error().code, "restore_too_early") << "it is empty";
+  for (int i = 0; i < 4; ++i) append(*store, epoch, 1, 0);
+  ASSERT_TRUE(store->put_snapshot({store->head(), 7, "state"}).ok());
+  ASSERT_TRUE(store->forget_before(Seq{3}, {}).ok());
+  cut_after(url, 3);
+  EXPECT_EQ(store->begin_incarnation(1).error().code, "restore_too_early");
+  auto rows = line_to(url).run("SELECT count(*) FROM snapshots");
+  EXPECT_EQ(rows->integer(0, 0), 1) << "nothing was changed";
 }
 
 TEST(PostgresStore, AStandbyIsWokenByAnAppend) {

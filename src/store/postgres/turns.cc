@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "model/incarnation.h"
 #include "store/postgres/lines.h"
 #include "store/postgres/postgres_store.h"
 
@@ -87,6 +88,50 @@ void PostgresStore::release(const std::string& to) {
       "+ $3 * interval '1 microsecond' END FROM freed WHERE handed.id = freed.id",
       Params().add(epoch).text(to).add(options_.lease_us));
   if (freed.ok()) (void)lease_line_->execute("NOTIFY dove_log");
+}
+
+namespace {
+
+Result<void> drop_beyond(Connection& line, Seq head) {
+  TRY(line.run("DELETE FROM snapshots WHERE seq > $1", Params().add(head.value)));
+  TRY(line.run("UPDATE blobs SET seq = $1 WHERE seq > $1", Params().add(head.value)));
+  TRY_ASSIGN(const Anchor anchor, LogTables(line).anchor());
+  TRY_ASSIGN(const Rows left, line.run("SELECT count(*) FROM snapshots"));
+  if (head && (!anchor.seq || left.integer(0, 0) > 0)) return {};
+  return Error{ErrorKind::kInvalid, "restore_too_early",
+               head ? "the log has lost its beginning, and every snapshot that is kept is of "
+                      "records that are gone: restore the database from a backup"
+                    : "there is nothing in this log",
+               "--store"};
+}
+
+}  // namespace
+
+Result<Seq> PostgresStore::begin_incarnation(std::int64_t now_s) {
+  TRY_ASSIGN(Lent line, lend_alive());
+  TRY_ASSIGN(PgTransaction transaction, PgTransaction::begin(*line, "BEGIN"));
+  TRY_ASSIGN(const Rows held,
+             line->run("SELECT epoch FROM leader WHERE id = 1 AND epoch = $1 FOR UPDATE",
+                       Params().add(epoch().value)));
+  if (held.size() != 1) {
+    return Error{ErrorKind::kConflict, "epoch_stale", "another controller leads", ""};
+  }
+  TRY_ASSIGN(const PgHead stored, LogTables(*line).head());
+  const Seq head = stored.head.seq;
+  TRY(drop_beyond(*line, head));
+  TRY_ASSIGN(const Rows newest, line->run("SELECT greatest((SELECT max(epoch) FROM epochs), "
+                                          "(SELECT max(epoch) FROM batches))"));
+  const Epoch term = restored_term(Epoch{newest.unsigned_integer(0, 0)}, now_s);
+  const std::string holder = fmt::format("dove restore {}", term.value);
+  TRY(line->run("INSERT INTO epochs VALUES ($1, $2, $3)",
+                Params().add(term.value).text(holder).add(head.value)));
+  TRY(line->run("UPDATE leader SET epoch = $1, holder = $2, url = '', until = 'epoch' WHERE id = 1",
+                Params().add(term.value).text(holder)));
+  TRY(line->execute("NOTIFY dove_log"));
+  TRY(transaction.commit());
+  std::lock_guard lock(state_mutex_);
+  epoch_ = Epoch{};
+  return head;
 }
 
 // It is said again every second, so it waits for no disk and for no second machine.
