@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "listener/desk.h"
+#include "wire/address.h"
 
 namespace dove::listener {
 namespace {
@@ -100,9 +101,9 @@ Result<std::shared_ptr<void>> begin(const Desk& desk, const Rule& rule, const Ca
   if (rule.who == Who::kAgent || rule.who == Who::kNode) {
     return std::shared_ptr<void>();
   }
-  const std::string who = caller.user.empty()
-                              ? fmt::format("address {}", host_of_peer(call.request.peer_address))
-                              : fmt::format("user {}", caller.user);
+  const std::string who =
+      caller.user.empty() ? fmt::format("address {}", wire::network_of(call.request.peer_address))
+                          : fmt::format("user {}", caller.user);
   return desk.throttle->begin(who, desk.loop.monotonic_us());
 }
 

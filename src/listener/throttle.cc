@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/address.h"
 #include "wire/server_limits.h"
 
 namespace dove::listener {
@@ -75,9 +76,10 @@ Result<std::shared_ptr<void>> Throttle::begin(const std::string& principal, std:
 
 Error Throttle::failed(std::string_view address, Error why, std::int64_t now_us) {
   sweep(now_us);
-  if (take(failures_[std::string(address)], limits_.failures, now_us)) return why;
+  const std::string network = wire::network_of(address);
+  if (take(failures_[network], limits_.failures, now_us)) return why;
   return limited(fmt::format("too many requests from {} had no token that is good; the latest: {}",
-                             address, why.message));
+                             network, why.message));
 }
 
 std::string_view host_of_peer(std::string_view peer) { return peer.substr(0, peer.rfind(':')); }

@@ -2,8 +2,8 @@
 // from all others.
 //
 // Whoever is let in has a rate and a number of requests in progress of their own; an address whose
-// requests show no token that is good has little. Agents with a good token are never held up. Loop
-// thread only.
+// requests show no token that is good has little; a network of IPv6 is one address
+// (wire/address.h). Agents with a good token are never held up. Loop thread only.
 #pragma once
 
 #include <cstddef>

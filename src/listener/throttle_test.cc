@@ -51,6 +51,15 @@ TEST(ThrottleTest, AnAddressThatFailsOftenIsToldSo) {
   EXPECT_EQ(throttle.failed("a", why, 2 * kSecond).code, "token_invalid");
 }
 
+TEST(ThrottleTest, ANetworkOfIPv6IsOneAddress) {
+  Throttle throttle(small());
+  const Error why{ErrorKind::kUnauthenticated, "token_invalid", "wrong", ""};
+  EXPECT_EQ(throttle.failed("[2001:db8:0:7::1]", why, kSecond).code, "token_invalid");
+  EXPECT_EQ(throttle.failed("[2001:db8:0:7::2]", why, kSecond).code, "token_invalid");
+  EXPECT_EQ(throttle.failed("[2001:db8:0:7:a::3]", why, kSecond).code, "rate_limited");
+  EXPECT_EQ(throttle.failed("[2001:db8:0:8::1]", why, kSecond).code, "token_invalid");
+}
+
 TEST(ThrottleTest, FiveHundredSubmissionsASecondAreNoMatter) {
   Throttle throttle;
   for (int s = 1; s < 60; ++s) EXPECT_EQ(admitted(throttle, "ann", 3'500, s * kSecond), 3'500);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "listener/desk.h"
+#include "wire/address.h"
 
 namespace dove::server {
 namespace {
@@ -26,7 +27,7 @@ bool ConsoleFiles::answer(const listener::Desk& desk, const wire::Request& reque
                           wire::Responder& responder) const {
   std::optional<wire::Response> answer = site_.answer(request);
   if (!answer.has_value()) return false;
-  const std::string who = fmt::format("address {}", listener::host_of_peer(request.peer_address));
+  const std::string who = fmt::format("address {}", wire::network_of(request.peer_address));
   const auto share = desk.throttle->begin(who, desk.loop.monotonic_us());
   responder.send(share.ok() ? std::move(*answer) : wire::problem(share.error()));
   return true;

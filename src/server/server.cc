@@ -164,10 +164,12 @@ struct ApiServer::Impl {
 std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener::Route>& table) {
   wire::ServerLimits limits;
   if (&table == &agent_routes) {
-    // Two of each node, and more for what people read; each has proved to be a node's.
+    // Two of each node, and more for what people read; each has proved to be a node's, and counts
+    // as one of that node. Nodes behind one address come back together.
     limits.connections_max = 60'000;
+    limits.peer_max = 1'000;
     limits.handshakes_max = 10'000;
-    limits.peer_max = limits.connections_max;
+    limits.handshakes_peer_max = 2'500;
   }
   limits.stream_buffer_bytes = 64 << 20;  // a sync's worth of orders may wait for its agent
   limits.admit = [this, &table](const wire::Request& head) -> Result<std::size_t> {

@@ -1,8 +1,11 @@
 #include "wire/address.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace dove::wire {
 
@@ -41,6 +44,21 @@ Result<ServerUrl> parse_server_url(const std::string& url) {
   }
   if (out.host.empty() || out.host.find_first_of("@?# ") != std::string::npos) return bad;
   return out;
+}
+
+std::string network_of(std::string_view peer) {
+  std::string host(peer.substr(0, peer.ends_with(']') ? peer.size() : peer.rfind(':')));
+  if (!host.starts_with('[') || !host.ends_with(']')) return host;
+  host = host.substr(1, host.size() - 2);
+  in6_addr bytes{};
+  if (inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &bytes) != 1) return host;
+  char text[INET6_ADDRSTRLEN] = {};
+  if (IN6_IS_ADDR_V4MAPPED(&bytes)) {
+    return inet_ntop(AF_INET, &bytes.s6_addr[12], text, sizeof text);
+  }
+  if (IN6_IS_ADDR_LOOPBACK(&bytes)) return "::1";
+  std::fill(std::begin(bytes.s6_addr) + 8, std::end(bytes.s6_addr), std::uint8_t{0});
+  return fmt::format("{}/64", inet_ntop(AF_INET6, &bytes, text, sizeof text));
 }
 
 }  // namespace dove::wire

@@ -1,9 +1,11 @@
-// Address: where a server listens, and how it is spoken to; and the URLs that people write for one.
+// Address: where a server listens, and how it is spoken to; the URLs that people write for one; and
+// the networks that clients come from.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -30,5 +32,10 @@ struct ServerUrl {
 
 // Error kInvalid bad_url.
 Result<ServerUrl> parse_server_url(const std::string& url);
+
+// Whom limits take for one: "192.0.2.7" of "192.0.2.7:40122", and of an IPv6 address its network,
+// "2001:db8:0:7::/64": a subscriber has all addresses of that. "::1" stays what it is. The port may
+// be missing.
+std::string network_of(std::string_view peer);
 
 }  // namespace dove::wire

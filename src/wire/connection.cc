@@ -30,10 +30,11 @@ bool has_body(int status) { return status >= 200 && status != 204 && status != 3
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<ServerState> server, std::unique_ptr<Stream> stream)
+Connection::Connection(std::shared_ptr<ServerState> server, std::unique_ptr<Stream> stream,
+                       std::string party)
     : server_(std::move(server)),
       stream_(std::move(stream)),
-      peer_(stream_->peer_address()),
+      party_(std::move(party)),
       parser_(server_->parser_limits(*stream_)) {}
 
 void Connection::start() {

@@ -19,7 +19,8 @@ class StreamOut;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::shared_ptr<ServerState> server, std::unique_ptr<Stream> stream);
+  Connection(std::shared_ptr<ServerState> server, std::unique_ptr<Stream> stream,
+             std::string party);
 
   void start();
   // Answers with a problem, then closes.
@@ -33,7 +34,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void answer(Response response);
   std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers);
   TakenOver hand_over();
-  const std::string& peer() const { return peer_; }
+  const std::string& party() const { return party_; }
   bool open() const { return phase_ != Phase::kClosed && phase_ != Phase::kLingering; }
 
   // From the Outflow.
@@ -74,7 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::shared_ptr<ServerState> server_;
   std::unique_ptr<Stream> stream_;
-  std::string peer_;
+  const std::string party_;  // whose it is, for limits
   Phase phase_ = Phase::kIdle;
   RequestParser parser_;
   std::string scratch_;  // where the pending read puts bytes

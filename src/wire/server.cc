@@ -4,6 +4,7 @@
 
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
+#include "wire/address.h"
 #include "wire/connection.h"
 #include "wire/server_state.h"
 #include "wire/unix/unix_socket.h"
@@ -27,42 +28,45 @@ ServerState::ServerState(Loop& of, ServerLimits given, Handler fn)
 
 namespace {
 
-// "192.0.2.7" of "192.0.2.7:40122"; "" of this machine.
-std::string host_of(const std::string& peer) {
-  const std::string host = peer.substr(0, peer.rfind(':'));
-  return host.starts_with("127.") || host == "::1" || host == "[::1]" ||
-                 host == "[::ffff:127.0.0.1]"
-             ? ""
-             : host;
+// Whose connection it is, as limits count: a certificate's, a user's of the Unix socket, or a
+// network's; "" is this machine's.
+std::string party_of(const Stream& stream) {
+  std::string party = stream.peer_identity();
+  if (party.empty()) party = network_of(stream.peer_address());
+  return party.starts_with("127.") || party == "::1" ? "" : party;
 }
+
+bool is_local(const std::string& party) { return party.starts_with("unix:"); }
 
 constexpr std::size_t kRefusedMax = 64;  // beyond it they are closed without a word
 
 }  // namespace
 
-bool ServerState::enter(const std::string& peer) {
-  const std::string host = host_of(peer);
-  if (host.empty()) return true;
-  std::size_t& count = peers[host];
-  if (count >= limits.peer_max) return false;
+bool Shares::enter(const std::string& party, std::size_t most) {
+  if (party.empty()) return true;
+  std::size_t& count = counts_[party];
+  if (count >= most) return false;
   ++count;
   return true;
 }
 
-void ServerState::leave(const std::string& peer) {
-  const auto found = peers.find(host_of(peer));
-  if (found != peers.end() && --found->second == 0) peers.erase(found);
+void Shares::leave(const std::string& party) {
+  const auto found = counts_.find(party);
+  if (found != counts_.end() && --found->second == 0) counts_.erase(found);
 }
 
 void ServerState::accept(std::unique_ptr<Stream> stream) {
-  if (connections.size() >= limits.connections_max + kRefusedMax) return;
-  const bool counts = enter(stream->peer_address());
+  const std::string party = party_of(*stream);
+  const std::size_t others = is_local(party) ? 0 : connections.size() - local_;
+  if (others >= limits.connections_max + kRefusedMax) return;
+  const bool counts = connections_of_.enter(party, limits.peer_max);
   if (!counts && ++refused_peers_ > kRefusedMax) {
     --refused_peers_;
     return;
   }
-  auto connection = std::make_shared<Connection>(shared_from_this(), std::move(stream));
+  auto connection = std::make_shared<Connection>(shared_from_this(), std::move(stream), party);
   connections.insert(connection);
+  if (is_local(party)) ++local_;
   open_.add(1);
   if (!counts) {
     uncounted.insert(connection.get());
@@ -71,7 +75,7 @@ void ServerState::accept(std::unique_ptr<Stream> stream) {
                                   "your address has all the connections it may have; close some, "
                                   "and try again later",
                                   {}});
-  } else if (connections.size() > limits.connections_max) {
+  } else if (others >= limits.connections_max) {
     connection->refuse(503, Error{ErrorKind::kUnavailable,
                                   "too_many_connections",
                                   "the server has all the connections it may have; try again later",
@@ -83,31 +87,52 @@ void ServerState::accept(std::unique_ptr<Stream> stream) {
 
 // Whoever does not finish the handshake never becomes a connection.
 void ServerState::shake_hands(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls) {
-  if (shutting_down || shaking.size() >= limits.handshakes_max) return;
-  const std::string peer = plain->peer_address();
-  if (!enter(peer)) return;
-  const std::uint64_t id = ++last_handshake;
-  shaking[id] =
-      accept_tls(loop, std::move(plain), std::move(tls), limits.header_timeout,
-                 [weak = weak_from_this(), id, peer](Result<std::unique_ptr<Stream>> stream) {
-                   const auto state = weak.lock();
-                   if (state == nullptr) return;
-                   state->leave(peer);
-                   state->shaking.erase(id);
-                   if (stream.ok() && !state->shutting_down) {
-                     return state->accept(std::move(stream).value());
-                   }
-                   state->failed_.add();
-                 });
+  if (shutting_down) return;
+  const std::string party = party_of(*plain);
+  if (!handshakes_of_.enter(party, limits.handshakes_peer_max)) return;
+  if (shaking.size() >= limits.handshakes_max && !drop_silent()) {
+    return handshakes_of_.leave(party);
+  }
+  const std::uint64_t id = ++last_handshake_;
+  silent_[id] = telemetry::monotonic_us();
+  const auto on_done = [weak = weak_from_this(), id](Result<std::unique_ptr<Stream>> stream) {
+    const auto state = weak.lock();
+    if (state == nullptr) return;
+    state->end_handshake(id);
+    if (stream.ok() && !state->shutting_down) return state->accept(std::move(stream).value());
+    state->failed_.add();
+  };
+  const auto on_hello = [weak = weak_from_this(), id] {
+    if (const auto state = weak.lock()) state->silent_.erase(id);
+  };
+  shaking[id] = {party, accept_tls(loop, std::move(plain), std::move(tls), limits.header_timeout,
+                                   on_done, on_hello)};
+}
+
+void ServerState::end_handshake(std::uint64_t id) {
+  silent_.erase(id);
+  const auto ended = shaking.extract(id);
+  if (!ended.empty()) handshakes_of_.leave(ended.mapped().party);
+}
+
+// Makes room for a newcomer, who speaks first: a hello comes with the connection.
+bool ServerState::drop_silent() {
+  if (silent_.empty()) return false;
+  const auto [id, since_us] = *silent_.begin();
+  if (telemetry::monotonic_us() - since_us < limits.hello_time.count()) return false;
+  end_handshake(id);
+  failed_.add();
+  return true;
 }
 
 void ServerState::remove(const std::shared_ptr<Connection>& connection) {
   if (connections.erase(connection) > 0) {
     open_.add(-1);
+    if (is_local(connection->party())) --local_;
     if (uncounted.erase(connection.get()) > 0) {
       --refused_peers_;
     } else {
-      leave(connection->peer());
+      connections_of_.leave(connection->party());
     }
   }
   if (shutting_down && connections.empty() && on_drained) {

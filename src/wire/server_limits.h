@@ -15,10 +15,17 @@ struct ServerLimits {
   std::size_t header_bytes = 16 * 1024;      // 431 headers_too_large
   std::size_t body_bytes = 8 * 1024 * 1024;  // 413 body_too_large
   std::size_t stream_buffer_bytes =
-      4 * 1024 * 1024;                  // of an Outflow; beyond it the peer is dropped
-  std::size_t connections_max = 20000;  // 503 too_many_connections
-  std::size_t peer_max = 4000;          // of one host, but this machine; 429 rate_limited
-  std::size_t handshakes_max = 2000;    // of TLS, in progress; beyond it connections are closed
+      4 * 1024 * 1024;  // of an Outflow; beyond it the peer is dropped
+  // 503 too_many_connections; those of the Unix socket have room of their own.
+  std::size_t connections_max = 20000;
+  // Of one network (address.h), but this machine; of one certificate; of one user of the Unix
+  // socket. 429 rate_limited
+  std::size_t peer_max = 4000;
+  // Of TLS, in progress, and of one network, but this machine; beyond it connections are closed.
+  // Where all are in progress, the oldest that has said no hello for hello_time makes room.
+  std::size_t handshakes_max = 2000;
+  std::size_t handshakes_peer_max = 250;
+  std::chrono::microseconds hello_time = std::chrono::milliseconds(100);
   // Connection to first byte, which is closed, and first byte to last byte of the head; 408
   // request_timeout.
   std::chrono::microseconds header_timeout = std::chrono::seconds(10);

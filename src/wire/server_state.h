@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -21,6 +22,17 @@ namespace dove::wire {
 
 class Connection;
 
+// How many each party has of something; "" is this machine, which has no limit.
+class Shares {
+ public:
+  // One more; false, and it does not count, when the party has `most`.
+  bool enter(const std::string& party, std::size_t most);
+  void leave(const std::string& party);
+
+ private:
+  std::unordered_map<std::string, std::size_t> counts_;
+};
+
 struct ServerState : std::enable_shared_from_this<ServerState> {
   ServerState(Loop& of, ServerLimits given, Handler fn);
 
@@ -28,9 +40,6 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   void shake_hands(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls);
   void remove(const std::shared_ptr<Connection>& connection);
   void drop_all();
-  // One more of that peer; false, and it does not count, when it has all it may have.
-  bool enter(const std::string& peer);
-  void leave(const std::string& peer);
   // The value of the Date header, made once a second.
   const std::string& date();
   ParserLimits parser_limits(const Stream& peer) const;
@@ -44,14 +53,24 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   std::unique_ptr<Listening> elsewhere;  // in the Loop's World, in place of listeners
   std::unordered_set<std::shared_ptr<Connection>> connections;
   std::unordered_set<const Connection*> uncounted;  // they are refused, and not counted
-  std::unordered_map<std::uint64_t, Handshake> shaking;
-  std::uint64_t last_handshake = 0;
-  std::unordered_map<std::string, std::size_t> peers;  // by host: connections and handshakes
+  struct Shaking {
+    std::string party;
+    Handshake handshake;
+  };
+  std::unordered_map<std::uint64_t, Shaking> shaking;
   bool shutting_down = false;
   std::function<void()> on_drained;
   Timer grace;
 
  private:
+  void end_handshake(std::uint64_t id);
+  bool drop_silent();
+
+  Shares connections_of_;
+  Shares handshakes_of_;
+  std::size_t local_ = 0;  // connections of the Unix socket
+  std::uint64_t last_handshake_ = 0;
+  std::map<std::uint64_t, std::int64_t> silent_;  // that have said no hello, since when
   std::size_t refused_peers_ = 0;
   std::int64_t date_s_ = 0;
   std::string date_;

@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <future>
+#include <optional>
 
+#include "wire/address.h"
+#include "wire/async_client.h"
 #include "wire/test_peer.h"
 
 namespace dove::wire {
@@ -225,6 +228,57 @@ TEST(Server, too_many_connections_are_told) {
   first.read_until("/||");
   RawPeer second(at.port);
   EXPECT_EQ(status_in(second.read_all()), 503);
+}
+
+class UnixPeer {
+ public:
+  UnixPeer(TestServer& at, const std::string& path) {
+    client_.emplace(loop_, Address{.unix_path = path});
+    std::promise<Result<void>> listens;
+    at.loop.post([&] { listens.set_value(at.server.listen_unix(path)); });
+    EXPECT_TRUE(listens.get_future().get().ok());
+  }
+  int status() {
+    std::optional<Result<Response>> answer;
+    Request request;
+    request.method = "GET";
+    request.target = "/";
+    client_->call(std::move(request), [&](Result<Response> got) { answer = std::move(got); });
+    EXPECT_TRUE(loop_.run_until([&] { return answer.has_value(); }, 20s));
+    return answer->ok() ? (*answer)->status : 0;
+  }
+
+ private:
+  Loop loop_;
+  std::optional<AsyncClient> client_;
+};
+
+std::string socket_path(const char* name) {
+  return testing::TempDir() + "dove-" + std::to_string(getpid()) + "-" + name;
+}
+
+// The administrator gets in, whoever fills the port.
+TEST(Server, the_unix_socket_has_room_of_its_own) {
+  ServerLimits limits;
+  limits.connections_max = 1;
+  TestServer at(echo, limits);
+  RawPeer first(at.port);
+  first.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  first.read_until("/||");
+  UnixPeer local(at, socket_path("own-room"));
+  EXPECT_EQ(local.status(), 200);
+  first.close_now();
+}
+
+TEST(Server, a_user_of_the_unix_socket_has_a_share) {
+  ServerLimits limits;
+  limits.peer_max = 0;
+  TestServer at(echo, limits);
+  UnixPeer local(at, socket_path("share"));
+  EXPECT_EQ(local.status(), 429);
+  RawPeer loopback(at.port);
+  loopback.send("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(status_in(loopback.read_all()), 200);
 }
 
 TEST(Server, a_used_port_names_itself_and_the_way_out) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/address.h"
 #include "wire/secret.h"
 #include "wire/server_limits.h"
 
@@ -41,8 +42,9 @@ std::string as_typed(std::string code) {
 Result<DeviceSignIns::Begun> DeviceSignIns::begin(const std::string& name,
                                                   const std::string& address) {
   forget_old();
-  const auto of_address = std::ranges::count_if(
-      entries_, [&](const auto& entry) { return entry.second.sign_in.address == address; });
+  const auto of_address = std::ranges::count_if(entries_, [&](const auto& entry) {
+    return wire::network_of(entry.second.sign_in.address) == wire::network_of(address);
+  });
   if (entries_.size() >= kMost || static_cast<std::size_t>(of_address) >= kMostOfAddress) {
     return Error{ErrorKind::kUnavailable, wire::kRateLimited,
                  "many programs already ask to be let in; answer them, or wait ten minutes", ""};

@@ -11,6 +11,7 @@
 #include "server/handlers.h"
 #include "server/sign_in/local_password.h"
 #include "telemetry/clock.h"
+#include "wire/address.h"
 #include "wire/tls/sealed_box.h"
 
 namespace dove::server {
@@ -128,8 +129,7 @@ void set_password(Context& context, CallPtr call) {
     if (!may.ok()) return call->fail(may.error());
     work.hash = passwords::kept_of(user->password_hash).hash;
     // A guess is a guess, whoever makes it.
-    const std::string who =
-        fmt::format("address {}", listener::host_of_peer(call->request.peer_address));
+    const std::string who = fmt::format("address {}", wire::network_of(call->request.peer_address));
     const auto taken = context.ways.password_tries.begin(who, context.desk.loop.monotonic_us());
     if (!taken.ok()) return call->fail(taken.error());
     share = *taken;

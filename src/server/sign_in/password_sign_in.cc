@@ -9,6 +9,7 @@
 #include "server/sign_in/local_password.h"
 #include "server/sign_in/session.h"
 #include "telemetry/clock.h"
+#include "wire/address.h"
 
 namespace dove::server {
 namespace {
@@ -153,8 +154,7 @@ void sign_in_with_password(Context& context, const CallPtr& call, ShownPassword 
       return call->fail(error);
     }
   }
-  const std::string who =
-      fmt::format("address {}", listener::host_of_peer(call->request.peer_address));
+  const std::string who = fmt::format("address {}", wire::network_of(call->request.peer_address));
   const std::int64_t now_us = context.desk.loop.monotonic_us();
   const auto share = context.ways.password_tries.begin(who, now_us);
   if (!share.ok()) return call->fail(share.error());

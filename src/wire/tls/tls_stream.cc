@@ -53,7 +53,7 @@ class Session : public std::enable_shared_from_this<Session> {
         where_(std::move(where)),
         incoming_(kGreetingBytes, kReadLeast, kReadBytes) {}
 
-  void shake(std::chrono::microseconds timeout, Shaken done);
+  void shake(std::chrono::microseconds timeout, Shaken done, std::function<void()> on_hello);
   void abandon() {
     if (!shaken_) return;  // it has succeeded or failed
     shaken_ = nullptr;
@@ -114,6 +114,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closed_ = false;
   bool greeted_ = false;  // bytes of the peer have come
   Shaken shaken_;
+  std::function<void()> on_hello_;
   Timer timer_;
   // The operations of the owner.
   char* read_to_ = nullptr;
@@ -143,8 +144,10 @@ class TlsStream final : public Stream {
   std::shared_ptr<Session> session_;
 };
 
-void Session::shake(std::chrono::microseconds timeout, Shaken done) {
+void Session::shake(std::chrono::microseconds timeout, Shaken done,
+                    std::function<void()> on_hello) {
   shaken_ = std::move(done);
+  on_hello_ = std::move(on_hello);
   timer_ = loop_.after(timeout, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || !self->shaken_) return;
@@ -207,6 +210,7 @@ void Session::go_on() {
   }
   send_pending();
   if (done == 1) return succeed();
+  if (on_hello_ && !sending_.empty()) std::exchange(on_hello_, nullptr)();
   listen();
 }
 
@@ -405,8 +409,8 @@ void Session::end_writing() {
 }
 
 Handshake start(const std::shared_ptr<Session>& session, std::chrono::microseconds timeout,
-                Session::Shaken done) {
-  session->shake(timeout, std::move(done));
+                Session::Shaken done, std::function<void()> on_hello = {}) {
+  session->shake(timeout, std::move(done), std::move(on_hello));
   return Handshake(session.get(), [session](void*) { session->abandon(); });
 }
 
@@ -422,10 +426,11 @@ Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr
 
 Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
                      std::chrono::microseconds timeout,
-                     std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+                     std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                     std::function<void()> on_hello) {
   const std::string peer = plain->peer_address();
   return start(std::make_shared<Session>(loop, std::move(plain), std::move(tls), "", peer), timeout,
-               std::move(done));
+               std::move(done), std::move(on_hello));
 }
 
 }  // namespace dove::wire

@@ -26,10 +26,12 @@ using Handshake = std::shared_ptr<void>;
                                     const std::string& where, std::chrono::microseconds timeout,
                                     std::function<void(Result<std::unique_ptr<Stream>>)> done);
 
-// As the server. A peer that speaks plain HTTP is answered so, once, before it fails.
+// As the server. A peer that speaks plain HTTP is answered so, once, before it fails. `on_hello` is
+// called once the peer has said a hello that was answered, before `done`, if that comes first.
 [[nodiscard]] Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain,
                                    std::shared_ptr<const Tls> tls,
                                    std::chrono::microseconds timeout,
-                                   std::function<void(Result<std::unique_ptr<Stream>>)> done);
+                                   std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                                   std::function<void()> on_hello = {});
 
 }  // namespace dove::wire

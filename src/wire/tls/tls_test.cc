@@ -226,6 +226,32 @@ TEST(Tls, ends_a_handshake_that_goes_nowhere) {
   EXPECT_FALSE(peer.timed_out);
 }
 
+// Whoever connects and says nothing keeps nobody out.
+TEST(Tls, the_oldest_silent_handshake_makes_room_for_a_newcomer) {
+  ServerLimits limits;
+  limits.handshakes_max = 2;
+  limits.hello_time = 0us;
+  TestServer at(echo, limits, good(Tls::for_server(server_options())));
+  RawPeer first(at.port);
+  RawPeer second(at.port);
+  const CaFile ca(authority().credentials().chain_pem);
+  Client newcomer("https://127.0.0.1:" + std::to_string(at.port), {.ca_file = ca.path()});
+  EXPECT_EQ(code_of(newcomer.call("GET", "/")), "answered");
+  EXPECT_EQ(first.read_all(), "");
+  EXPECT_FALSE(first.timed_out);
+}
+
+TEST(Tls, a_handshake_that_is_young_keeps_its_place) {
+  ServerLimits limits;
+  limits.handshakes_max = 1;
+  limits.hello_time = 1h;
+  TestServer at(echo, limits, good(Tls::for_server(server_options())));
+  RawPeer first(at.port);
+  RawPeer newcomer(at.port);
+  EXPECT_EQ(newcomer.read_all(), "");
+  EXPECT_FALSE(newcomer.timed_out);
+}
+
 TEST(Tls, shows_a_renewed_certificate_to_new_connections) {
   const auto tls = good(Tls::for_server(server_options({.names = {"head"}})));
   TestServer at(echo, {}, tls);
