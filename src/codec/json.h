@@ -7,6 +7,8 @@
 // and seconds.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -20,9 +22,11 @@
 
 namespace dove::codec {
 
-// Parses with limits: at most `bytes_max` bytes (kTooLarge), 64 levels, valid UTF-8, no field twice
-// in an object. Errors name line and column.
-Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max);
+// Parses with limits: at most `bytes_max` bytes and `values_max` values (kTooLarge), 64 levels,
+// valid UTF-8, no field twice in an object. Errors name line and column. A value costs up to half a
+// microsecond, and many times its bytes: whoever reads what others send bounds both.
+Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max,
+                                  std::size_t values_max = SIZE_MAX);
 // Never throws: invalid UTF-8 is replaced.
 std::string dump_json(const nlohmann::json& value);
 

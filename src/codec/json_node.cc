@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kDevicesMax = 1024;
 constexpr std::int64_t kSlotsMax = 16;
-constexpr std::size_t kLinksMax = 1'000'000;
+constexpr std::size_t kLinksMax = 16'384;  // each two of 181 devices
 constexpr std::size_t kTasksMax = 100'000;
 constexpr std::int64_t kThreadsPerCoreMax = 16;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();

@@ -118,6 +118,9 @@ TEST(Json, BrokenInventoriesAreRefused) {
   inventory = inventory_json(sample_inventory());
   inventory["memory_bytes"] = -1;
   EXPECT_EQ(read_inventory(inventory).error().field, "memory_bytes");
+  inventory = inventory_json(sample_inventory());
+  inventory["links"] = Json(20'000, inventory["links"][0]);
+  EXPECT_EQ(read_inventory(inventory).error().code, "too_many");
 }
 
 TEST(Json, EveryRecordHasItsKindAndNoSecret) {
@@ -130,6 +133,23 @@ TEST(Json, EveryRecordHasItsKindAndNoSecret) {
   for (const Decision& decision : sample_decisions()) {
     EXPECT_EQ(decision_json(decision).at("kind"), kind_name(decision));
   }
+}
+
+// What a text costs is its values, not its bytes.
+TEST(Json, HasAtMostSoManyValues) {
+  EXPECT_TRUE(parse_json("[1, 2, {\"a\": 3}]", 100, 5).ok());
+  const auto most = parse_json("[1, 2, {\"a\": 3}]", 100, 4);
+  ASSERT_FALSE(most.ok());
+  EXPECT_EQ(most.error().kind, ErrorKind::kTooLarge);
+  EXPECT_EQ(most.error().code, "too_many_values");
+  EXPECT_NE(most.error().message.find("than the 4 values"), std::string::npos);
+  EXPECT_EQ(most.error().field, "line 1, column 8");
+  EXPECT_TRUE(parse_json(R"(["a, [b], {c}", "\",,"])", 100, 3).ok()) << "texts are one each";
+  std::string lists = "[[]";
+  for (int i = 0; i < 100'000; ++i) lists += ",[]";
+  EXPECT_EQ(parse_json(lists + "]", 1 << 20, 200'000).error().code, "too_many_values");
+  EXPECT_EQ(parse_json(lists, 1 << 20, 1'000).error().code, "too_many_values") << "before all else";
+  EXPECT_TRUE(parse_json(lists + "]", 1 << 20).ok());
 }
 
 // As in JSON Schema's "integer".

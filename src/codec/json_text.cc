@@ -27,9 +27,16 @@ Error refused(std::string code, std::string message, std::string place) {
   return Error{ErrorKind::kInvalid, std::move(code), std::move(message), std::move(place)};
 }
 
-// Where the text is nested deeper than allowed, if it is.
-std::optional<std::size_t> too_deep_at(std::string_view text) {
+// Of a text that need not be JSON: nothing of it is kept. Each value but the first follows a comma
+// or opens a list or an object; those that are empty count twice.
+struct Outline {
+  std::optional<std::size_t> too_deep_at;
+  std::optional<std::size_t> too_many_at;
+};
+
+Outline outline_of(std::string_view text, std::size_t values_max) {
   int level = 0;
+  std::size_t values = 1;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -38,13 +45,16 @@ std::optional<std::size_t> too_deep_at(std::string_view text) {
       if (c == '"') in_string = false;
     } else if (c == '"') {
       in_string = true;
+    } else if (c == ',') {
+      if (++values > values_max) return {{}, i};
     } else if (c == '{' || c == '[') {
-      if (++level > kLevelsMax) return i;
+      if (++level > kLevelsMax) return {i, {}};
+      if (++values > values_max) return {{}, i};
     } else if (c == '}' || c == ']') {
       --level;
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 // A whole number may be written with a point or an exponent (JSON Schema, "integer"): 25.0, 1e3.
@@ -98,7 +108,8 @@ std::string library_words(std::string_view what) {
 
 }  // namespace
 
-Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max) {
+Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max,
+                                  std::size_t values_max) {
   if (text.size() > bytes_max) {
     return Error{ErrorKind::kTooLarge, "too_large",
                  fmt::format("{} bytes of JSON are over the limit of {}", text.size(), bytes_max),
@@ -107,9 +118,17 @@ Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max) 
   if (const std::size_t good = text::utf8_bytes(text); good != text.size()) {
     return refused("invalid_utf8", "the text is not UTF-8: convert it", place_of(text, good + 1));
   }
-  if (const auto deep = too_deep_at(text)) {
+  const Outline outline = outline_of(text, values_max);
+  if (outline.too_deep_at) {
     return refused("too_deep", fmt::format("nested deeper than {} levels", kLevelsMax),
-                   place_of(text, *deep + 1));
+                   place_of(text, *outline.too_deep_at + 1));
+  }
+  if (outline.too_many_at) {
+    return Error{ErrorKind::kTooLarge, "too_many_values",
+                 fmt::format("this JSON has more than the {} values that are taken at once; split "
+                             "it into several requests with fewer entries",
+                             values_max),
+                 place_of(text, *outline.too_many_at + 1)};
   }
   ParseWatch watch;
   nlohmann::json value;

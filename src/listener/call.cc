@@ -34,7 +34,7 @@ void Call::fail_agent(const Error& error) const {
 
 Result<Json> Call::json_body() const {
   if (request.body.empty()) return Json::object();
-  TRY_ASSIGN(Json body, codec::parse_json(request.body, kBodyBytesMax));
+  TRY_ASSIGN(Json body, codec::parse_json(request.body, kBodyBytesMax, values_max));
   if (!body.is_object()) {
     return invalid("not_an_object", "the body must be a JSON object: {...}", "");
   }

@@ -3,6 +3,7 @@
 // Loop thread only. Include only from .cc files: it brings nlohmann/json_fwd.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -21,6 +22,11 @@ class JsonFields;
 
 namespace dove::listener {
 
+// JSON values that a body may have. The largest that people send are the indices of an array job;
+// whoever has shown no token sends a few words.
+inline constexpr std::size_t kValuesMax = 200'000;
+inline constexpr std::size_t kValuesOfNobody = 1'000;
+
 struct Call {
   wire::Request request;
   std::shared_ptr<wire::Responder> responder;
@@ -29,7 +35,8 @@ struct Call {
   std::shared_ptr<void> in_progress;    // of the caller's share of the server (throttle.h)
   std::shared_ptr<void> turn;           // kept until the call is answered (server/turns.h)
   std::function<void(const Error&)> refused =
-      {};  // called with each error that it is answered with
+      {};                               // called with each error that it is answered with
+  std::size_t values_max = kValuesMax;  // of its body
 
   void reply(int status, const nlohmann::json& body, wire::Pairs headers = {}) const;
   void fail(const Error& error) const;

@@ -184,6 +184,10 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
       return call->fail(shown.error());
     }
     call->caller = std::move(caller).value();
+    call->values_max = route.words.values_max;
+    if (route.rule->who == Who::kAnyone) {
+      call->values_max = std::min(call->values_max, kValuesOfNobody);
+    }
     return run_guarded(call, route.handle);
   }
   refuse_path(*call, allowed);

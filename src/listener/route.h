@@ -25,6 +25,7 @@ struct RouteWords {
   const char* path;       // "/v1/jobs/{id}"
   const char* operation;  // operationId; who may call it: api/authz.yaml
   std::size_t body_bytes_max = kMiB;
+  std::size_t values_max = kValuesMax;  // of JSON in it; fewer of those who show no token
 };
 
 struct Route {

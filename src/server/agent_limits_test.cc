@@ -42,5 +42,39 @@ TEST_F(AgentLimits, WhatASyncDoesNotKnowIsWrittenDownInPart) {
   EXPECT_LT(agent.report(Json::array()).body.at("log_head"), before + 200);
 }
 
+// Each one writes down that it has come; one that loops is told to wait, a few are nobody's matter.
+TEST_F(AgentLimits, OneThatSyncsWithoutEndIsToldToWait) {
+  FakeAgent flood(live, "n1");
+  FakeAgent other(live, "n2");
+  flood.connect();
+  other.connect();
+  for (int i = 0; i < 200; ++i) {
+    flood.placements.push_back({{"job", 1'000 + i}, {"attempt", 1}, {"stage", "started"}});
+  }
+  Answer answer;
+  int taken = 0;
+  while ((answer = flood.sync()).status == 200 && taken < 1'000) ++taken;
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_EQ(answer.code(), "too_many_reports");
+  EXPECT_EQ(answer.response.header("Retry-After"), "1");
+  EXPECT_GE(taken, 15) << "101 events each, of the fixture's 2 000";
+  EXPECT_EQ(other.sync().status, 200);
+  const Json node = live.call("GET", "/v1/nodes/n1").body;
+  EXPECT_NE(node.dump().find("too_many_reports"), std::string::npos);
+}
+
+TEST_F(AgentLimits, LargeMessagesAreReadWithinTheSameAllowance) {
+  FakeAgent flood(live, "n1");
+  flood.connect();
+  const Json large{{"padding", std::string(1 << 20, 'x')}};
+  Answer answer = flood.report(Json::array(), 0, large);
+  EXPECT_EQ(answer.status, 200);
+  int taken = 1;
+  while ((answer = flood.report(Json::array(), 0, large)).status == 200 && taken < 1'000) ++taken;
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_EQ(answer.code(), "too_many_reports");
+  EXPECT_EQ(flood.report(Json::array()).status, 200) << "its heartbeats count";
+}
+
 }  // namespace
 }  // namespace dove::server

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "backends/native/agents.h"
 #include "codec/record.h"
 #include "codec/record_samples.h"
@@ -145,6 +147,24 @@ TEST_F(Api, TheSameKeyGivesTheSameJob) {
   EXPECT_EQ(again.response.header("Idempotent-Replayed"), "true");
   EXPECT_EQ(live.call("POST", "/v1/jobs", small_job_body("other"), key).code(),
             "idempotency_key_reused");
+}
+
+TEST_F(Api, ABodyHasAtMostSoManyValues) {
+  std::string lists = R"({"command": ["true"], "environment": [[])";
+  for (int i = 0; i < 200'000; ++i) lists += ",[]";
+  const Answer refused = live.call("POST", "/v1/jobs", lists + "]}");
+  EXPECT_EQ(refused.status, 413);
+  EXPECT_EQ(refused.code(), "too_many_values");
+  const std::string nobody;
+  std::string words = R"({"a": [0)";
+  for (int i = 0; i < 2'000; ++i) words += ",0";
+  EXPECT_EQ(live.call("POST", "/v1/sign-in", words + "]}", {}, &nobody).code(), "too_many_values");
+  // The largest that people send goes through.
+  Json body = small_job_body();
+  std::vector<int> indices(100'000);
+  std::iota(indices.begin(), indices.end(), 0);
+  body["array"] = Json{{"indices", indices}};
+  EXPECT_NE(live.call("POST", "/v1/jobs?dry_run=1", body).code(), "too_many_values");
 }
 
 TEST_F(Api, AnArrayIsOneIdOrItsElements) {

@@ -217,7 +217,7 @@ void try_job(Context& context, const CallPtr& call, JobSpec spec,
 }  // namespace
 
 void submit_job(Context& context, CallPtr call) {
-  Result<Json> body = codec::parse_json(call->request.body, 8 << 20);
+  Result<Json> body = codec::parse_json(call->request.body, 8 << 20, call->values_max);
   if (!body.ok()) return call->fail(body.error());
   const std::string key(call->request.header("Idempotency-Key"));
   if (key.size() > kKeyBytesMax) {

@@ -11,6 +11,9 @@ namespace dove::server {
 namespace {
 
 constexpr std::chrono::seconds kProgramWait{5};
+// Of an executor, which an administrator has declared: all its nodes, with the cores of each.
+constexpr std::size_t kExecutorBytesMax = 64 * listener::kMiB;
+constexpr std::size_t kExecutorValuesMax = 8'000'000;
 
 // Calls that change declared objects are handled one after the other: each sees what the one before
 // it has changed.
@@ -85,9 +88,11 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/care-plan", "planCare"}, plan_care},
     ApiRoute{{"POST", "/v1/nodes/{name}/findings", "reportFinding"}, report_finding},
     ApiRoute{{"POST", "/v1/nodes/{name}/undrain", "undrainNode"}, in_turn<undrain_node>},
-    ApiRoute{{"POST", "/v1/executors/{name}/sync", "syncExecutor", 64 * listener::kMiB},
+    ApiRoute{{"POST", "/v1/executors/{name}/sync", "syncExecutor", kExecutorBytesMax,
+              kExecutorValuesMax},
              sync_executor},
-    ApiRoute{{"POST", "/v1/executors/{name}/waiting", "syncWaitingJobs", 64 * listener::kMiB},
+    ApiRoute{{"POST", "/v1/executors/{name}/waiting", "syncWaitingJobs", kExecutorBytesMax,
+              kExecutorValuesMax},
              sync_waiting_jobs},
     ApiRoute{{"GET", "/v1/pools", "listPools"}, once_changed<ListOf::kUse, list_pools>},
     ApiRoute{{"GET", "/v1/queues", "listQueues"}, once_changed<ListOf::kUse, list_queues>},

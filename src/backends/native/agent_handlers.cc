@@ -290,7 +290,19 @@ void give_ticket(Agents& agents, const Call& call) {
   reply_text(call, 200, protocol::sync_answer_text(answer));
 }
 
+// To read what is large takes time that is everybody's. Heartbeats are small. The agent takes the
+// answer for no word of ours: it does not count on being counted on.
+bool is_held_up(Agents& agents, const Call& call) {
+  constexpr std::size_t kSmall_kib = 64;
+  const std::size_t kib = call.request.body.size() >> 10;
+  if (kib <= kSmall_kib) return false;
+  const auto error = agents.take_off(*agents.state().find_node(call.caller.node), kib);
+  if (error) call.responder->send(wire::problem(429, *error));
+  return error.has_value();
+}
+
 void sync_agent(Agents& agents, CallPtr call) {
+  if (is_held_up(agents, *call)) return;
   Result<protocol::Sync> read = message_of(*call, protocol::read_sync);
   if (!read.ok()) return call->fail(read.error());
   const core::State& state = agents.state();
@@ -313,8 +325,12 @@ void sync_agent(Agents& agents, CallPtr call) {
                          refuse_claim(agents, *call, message->machine.address, *lost);
                        });
   }
+  std::vector<Event> events = sync_events(state, node, *message, is_proven(agents, machine));
+  if (const auto error = agents.take_off(node, events.size())) {
+    return call->responder->send(wire::problem(429, *error));
+  }
   controller::Input input;
-  for (Event& event : sync_events(state, node, *message, is_proven(agents, machine))) {
+  for (Event& event : events) {
     StampedEvent stamped{std::move(event), {}};
     stamped.cause.principal = call->caller.user;
     input.events.push_back(std::move(stamped));
@@ -333,14 +349,6 @@ void stream_orders(Agents& agents, CallPtr call) {
   agents.sessions.heard(*session);
   agents.sessions.open_stream(
       *session, call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}}));
-}
-
-Error too_many(const std::string& node, std::int64_t burst) {
-  return Error{ErrorKind::kConflict, "too_many_reports",
-               fmt::format("node {} reports more than a node may have written to the log ({} "
-                           "events, and {} a second in the long run); its agent is to try again",
-                           node, burst, Allowance::kPerSecond),
-               ""};
 }
 
 // What is no business of the ledger's goes to those whose it is; the rest becomes events.
@@ -371,18 +379,8 @@ std::vector<Event> take_apart(Agents& agents, const core::Node& node,
   return events;
 }
 
-// The attempts of which nothing is left on the node.
-std::vector<AttemptKey> ended_in(const std::vector<protocol::Report>& reports) {
-  std::vector<AttemptKey> ended;
-  for (const protocol::Report& report : reports) {
-    const bool is_end = std::holds_alternative<protocol::Ended>(report) ||
-                        std::holds_alternative<protocol::LaunchRefused>(report);
-    if (is_end) ended.push_back(*protocol::key_of(report));
-  }
-  return ended;
-}
-
 void take_report(Agents& agents, CallPtr call) {
+  if (is_held_up(agents, *call)) return;
   const auto read = message_of(*call, protocol::read_report_message);
   if (!read.ok()) return call->fail(read.error());
   AgentSession* session = agents.sessions.find(call->caller.node, read->session);
@@ -397,12 +395,8 @@ void take_report(Agents& agents, CallPtr call) {
     const bool resync = stays_different(agents, *session, *read);
     return answer_report(agents, *call, read->number, resync);
   }
-  const std::int64_t burst = agents.desk.options.report_burst;
-  Allowance& allowance = agents.allowances.try_emplace(node.id, burst).first->second;
-  if (!allowance.take(static_cast<std::int64_t>(events.size()), agents.desk.loop.monotonic_us())) {
-    const Error error = too_many(node.name, burst);
-    not_admitted(agents, node, node.address, error);
-    return call->responder->send(wire::problem(503, error));
+  if (const auto error = agents.take_off(node, events.size())) {
+    return call->responder->send(wire::problem(503, *error));
   }
   session->differing = 0;
   ++session->reports_in_progress;
@@ -435,14 +429,18 @@ void join_exec(Agents& agents, CallPtr call) {
   agents.links.join(call, id);
 }
 
-constexpr std::size_t kBodyMax = 64 * listener::kMiB;  // of an agent with thousands of tasks
+// Of an agent with tens of thousands of tasks, each with its exit.
+constexpr std::size_t kBodyMax = 64 * listener::kMiB;
+constexpr std::size_t kValuesMax = 500'000;
+constexpr std::size_t kJoinBytesMax = 4 * listener::kMiB;  // an inventory
 
 constexpr std::array kRoutes = {
-    AgentRoute{{"POST", "/v1/agents/join", "joinAgent", kBodyMax}, join_agent},
+    AgentRoute{{"POST", "/v1/agents/join", "joinAgent", kJoinBytesMax}, join_agent},
     AgentRoute{{"POST", "/v1/agents/{name}/certificate", "certifyNode"}, certify_node},
-    AgentRoute{{"POST", "/v1/agents/{name}/sync", "syncAgent", kBodyMax}, sync_agent},
+    AgentRoute{{"POST", "/v1/agents/{name}/sync", "syncAgent", kBodyMax, kValuesMax}, sync_agent},
     AgentRoute{{"GET", "/v1/agents/{name}/orders", "streamOrders"}, stream_orders},
-    AgentRoute{{"POST", "/v1/agents/{name}/report", "takeReport", kBodyMax}, take_report},
+    AgentRoute{{"POST", "/v1/agents/{name}/report", "takeReport", kBodyMax, kValuesMax},
+               take_report},
     AgentRoute{{"POST", "/v1/agents/{name}/relays/{id}", "takeRelayed", kBodyMax}, take_relayed},
     AgentRoute{{"GET", "/v1/agents/{name}/relays/{id}/input", "readStepInput"}, read_step_input},
     AgentRoute{{"GET", "/v1/agents/{name}/execs/{id}", "joinExec"}, join_exec},

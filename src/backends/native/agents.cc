@@ -168,6 +168,21 @@ void Agents::expelled(const NodeActionRequested& event) {
   links.end_of(event.node);
 }
 
+std::optional<Error> Agents::take_off(const core::Node& node, std::size_t events) {
+  const std::int64_t burst = desk.options.report_burst;
+  const std::int64_t now_us = desk.loop.monotonic_us();
+  Allowance& allowance = allowances_.try_emplace(node.id, burst).first->second;
+  if (allowance.take(static_cast<std::int64_t>(events), now_us)) return std::nullopt;
+  Error error{ErrorKind::kConflict, "too_many_reports",
+              fmt::format("node {} says more than a node may have written to the log or read ({} "
+                          "events or KiB, and {} a second in the long run); its agent is to try "
+                          "again",
+                          node.name, burst, Allowance::kPerSecond),
+              ""};
+  refusals.refused(node.id, node.name, node.address, error, now_us);
+  return error;
+}
+
 void Agents::observe_disconnected(NodeId node, bool silent) {
   const core::Node* found = state().find_node(node);
   telemetry::log(telemetry::Level::kWarning, "agent_disconnected",

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -53,8 +54,7 @@ struct Agents {
   Execs execs;
   Forwards forwards;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
-  std::map<NodeId, Allowance> allowances;      // of what each may have written down
-  std::set<std::string> joining;   // digests of join tokens whose use is not yet durable
+  std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
   listener::LogThread log_thread;  // for claims
 
   const core::State& state() const { return desk.state(); }
@@ -68,6 +68,9 @@ struct Agents {
   std::string head_proof(Epoch epoch, Seq head);
   // A sync has come: the former session's end must not be reported after the new one's beginning.
   void drop_session(NodeId node);
+  // Takes as many events to be written down, or KiB to be read, off what the node may have. When
+  // that is used up nothing is taken, and people are told. Error: kConflict too_many_reports.
+  std::optional<Error> take_off(const core::Node& node, std::size_t events);
   // Writes down that a node's agent is not there.
   void observe_disconnected(NodeId node, bool silent);
   void end_all();
@@ -82,6 +85,7 @@ struct Agents {
   void session_ended(NodeId node, bool silent);
   void send_next();
 
+  std::map<NodeId, Allowance> allowances_;
   std::map<JobId, std::int64_t> ending_themselves_;  // until when, by the steady clock
   wire::Timer watch_timer_;
   struct Round {

@@ -1,8 +1,9 @@
-// Allowance: how many events one node may have written to the log, so that an agent gone wrong
-// fills no disk that all others need.
+// Allowance: how many events one node may have written to the log, and how many KiB of large
+// messages it may have read, so that an agent gone wrong takes neither the disk nor the loop that
+// all others need.
 //
-// Enough for a node whose thousands of tasks end together, little in the long run. One node's, loop
-// thread only.
+// Enough for a node whose thousands of tasks end together, or that syncs some times with all of
+// them; little in the long run. One node's, loop thread only.
 #pragma once
 
 #include <algorithm>

@@ -75,4 +75,14 @@ std::optional<Event> event_of(const protocol::Report& report, const core::State&
   return std::visit(Reader{state, node}, report);
 }
 
+std::vector<protocol::AttemptKey> ended_in(const std::vector<protocol::Report>& reports) {
+  std::vector<protocol::AttemptKey> ended;
+  for (const protocol::Report& report : reports) {
+    const bool is_end = std::holds_alternative<protocol::Ended>(report) ||
+                        std::holds_alternative<protocol::LaunchRefused>(report);
+    if (is_end) ended.push_back(*protocol::key_of(report));
+  }
+  return ended;
+}
+
 }  // namespace dove::backends

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/state/state.h"
 #include "model/event.h"
@@ -13,5 +14,8 @@ namespace dove::backends {
 // what is no business of the ledger's (a step's end, progress, shares, warnings).
 std::optional<Event> event_of(const protocol::Report& report, const core::State& state,
                               const core::Node& node);
+
+// The attempts of which nothing is left on the node.
+std::vector<protocol::AttemptKey> ended_in(const std::vector<protocol::Report>& reports);
 
 }  // namespace dove::backends
