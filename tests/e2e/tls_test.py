@@ -196,6 +196,17 @@ class SiteCluster(Cluster):
         return self.site
 
 
+def a_broken_pair_is_logged_once(other, key):
+    """However often it is looked at: another authority is taken at a later look each time."""
+    with open(key, "w") as file:
+        file.write("no key\n")
+    until(lambda: '"event":"certificate_unreadable"' in log_of(other), 20, "the server to find it")
+    for looks, options in enumerate([[], ["--finish", "--force"]], 1):
+        other.run("ca", "rotate", "--data", other.data, *options)
+        until(lambda: log_of(other).count('"event":"authorities_taken"') == looks, 20, "the next look")
+    assert log_of(other).count('"event":"certificate_unreadable"') == 1
+
+
 def a_site_certificate_is_shown(cluster):
     folder = os.path.join(cluster.folder, "site")
     cluster.run("ca", "init", "--data", folder)
@@ -212,6 +223,7 @@ def a_site_certificate_is_shown(cluster):
     with SiteCluster(server_options=options, agent_options=["--ca-file", site[0]], tls=False) as other:
         other.environment["DOVE_CA_FILE"] = site[0]
         works(other)
+        a_broken_pair_is_logged_once(other, site[1])
 
 
 def main():

@@ -41,6 +41,14 @@ std::vector<std::string> names_of(const TlsSettings& settings, const std::string
   return names;
 }
 
+// Files are looked at every few seconds; of what is wrong with them the log has what is new.
+void note_trouble(const char* event, std::string why, std::string& before) {
+  if (!why.empty() && why != before) {
+    telemetry::log(telemetry::Level::kWarning, event, {{"why", why}});
+  }
+  before = std::move(why);
+}
+
 Error file_error(const std::string& path, const Error& error) {
   return Error{error.kind, error.code, fmt::format("{}: {}", path, error.message), path};
 }
@@ -189,11 +197,8 @@ void ServerTls::look_at_authorities() {
   Result<Authorities> now =
       Error{ErrorKind::kNotFound, "no_authority", data_dir_ + "/ca.pem is gone; put it back", ""};
   if (is_there) now = open_authorities(data_dir_, "dove");
-  if (!now.ok()) {
-    telemetry::log(telemetry::Level::kWarning, "authority_unreadable",
-                   {{"why", now.error().message}});
-    return;
-  }
+  note_trouble("authority_unreadable", now.ok() ? "" : now.error().message, authority_trouble_);
+  if (!now.ok()) return;
   const bool is_new = now->shown.digest() != authorities_.shown.digest();
   if (!is_new && now->believed_pem() == authorities_.believed_pem()) return;
   authorities_ = std::move(now).value();
@@ -213,11 +218,9 @@ void ServerTls::keep_fresh() {
   if (settings_.certificate_path.empty() || people_ == nullptr) return;
   const std::string before = site_text_;
   const Result<wire::Credentials> site = read_site_certificate();
-  if (!site.ok()) {
-    // Between the writing of the two files they do not fit: the next look will see both.
-    telemetry::log(telemetry::Level::kWarning, "certificate_unreadable",
-                   {{"why", site.error().message}});
-  } else if (site_text_ != before) {
+  // Between the writing of the two files they do not fit: the next look will see both.
+  note_trouble("certificate_unreadable", site.ok() ? "" : site.error().message, site_trouble_);
+  if (site.ok() && site_text_ != before) {
     (void)people_->show(*site);
     telemetry::log(telemetry::Level::kInfo, "certificate_taken",
                    {{"file", settings_.certificate_path}});

@@ -70,7 +70,9 @@ class ServerTls {
   std::shared_ptr<wire::Tls> people_;
   std::shared_ptr<wire::Tls> agents_;
   std::int64_t made_s_ = 0;
-  std::string site_text_;  // of the site's two files, as last read
+  std::string site_text_;     // of the site's two files, as last read
+  std::string site_trouble_;  // what was wrong at the last look; "": nothing
+  std::string authority_trouble_;
   wire::Timer timer_;
 };
 
