@@ -104,7 +104,7 @@ Result<std::shared_ptr<void>> begin(const Desk& desk, const Rule& rule, const Ca
   const std::string who =
       caller.user.empty() ? fmt::format("address {}", wire::network_of(call.request.peer_address))
                           : fmt::format("user {}", caller.user);
-  return desk.throttle->begin(who, desk.loop.monotonic_us());
+  return desk.throttle->begin(who, desk.loop.monotonic_us(), call.request.body.size());
 }
 
 // A stolen token is of no use without the node's certificate, and that takes the key which the

@@ -23,7 +23,7 @@ Throttle::Throttle(ThrottleLimits limits) : limits_(limits) {}
 
 Throttle::~Throttle() = default;
 
-bool Throttle::take(Bucket& bucket, const Rate& rate, std::int64_t now_us) {
+bool Throttle::take(Bucket& bucket, const Rate& rate, std::int64_t now_us, std::int64_t amount) {
   const std::int64_t earned = (now_us - bucket.at_us) * rate.per_s / 1'000'000;
   if (bucket.at_us == 0 || bucket.left + earned >= rate.burst) {
     bucket.left = rate.burst;
@@ -33,19 +33,21 @@ bool Throttle::take(Bucket& bucket, const Rate& rate, std::int64_t now_us) {
     bucket.at_us += earned * 1'000'000 / rate.per_s;
   }
   if (bucket.left <= 0) return false;
-  --bucket.left;
+  bucket.left -= amount;
   return true;
 }
 
 bool Throttle::is_full(const Bucket& bucket, const Rate& rate, std::int64_t now_us) {
-  return bucket.left + (now_us - bucket.at_us) * rate.per_s / 1'000'000 >= rate.burst;
+  return bucket.at_us == 0 ||
+         bucket.left + (now_us - bucket.at_us) * rate.per_s / 1'000'000 >= rate.burst;
 }
 
 void Throttle::sweep(std::int64_t now_us) {
   if (principals_.size() > kKnownMax) {
     std::erase_if(principals_, [&](const auto& entry) {
       return *entry.second.in_progress == 0 &&
-             is_full(entry.second.requests, limits_.requests, now_us);
+             is_full(entry.second.requests, limits_.requests, now_us) &&
+             is_full(entry.second.body_kib, limits_.body_kib, now_us);
     });
   }
   if (failures_.size() > kKnownMax) {
@@ -55,7 +57,8 @@ void Throttle::sweep(std::int64_t now_us) {
   }
 }
 
-Result<std::shared_ptr<void>> Throttle::begin(const std::string& principal, std::int64_t now_us) {
+Result<std::shared_ptr<void>> Throttle::begin(const std::string& principal, std::int64_t now_us,
+                                              std::size_t bytes) {
   sweep(now_us);
   Principal& known = principals_[principal];
   if (!take(known.requests, limits_.requests, now_us)) {
@@ -63,6 +66,13 @@ Result<std::shared_ptr<void>> Throttle::begin(const std::string& principal, std:
         fmt::format("{} sends more than {} requests a second; send fewer, several in one "
                     "where that can be (arrays, lists), and try again later",
                     principal, limits_.requests.per_s));
+  }
+  const auto kib = static_cast<std::int64_t>((bytes + 1023) / 1024);
+  if (kib > 0 && !take(known.body_kib, limits_.body_kib, now_us, kib)) {
+    return limited(
+        fmt::format("{} sends more than {} KiB a second; send less at a time, upload "
+                    "large data as files, and try again later",
+                    principal, limits_.body_kib.per_s));
   }
   if (*known.in_progress >= limits_.in_progress_max) {
     return limited(

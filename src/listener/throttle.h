@@ -24,7 +24,8 @@ struct Rate {
 };
 
 struct ThrottleLimits {
-  Rate requests{4'000, 40'000};  // of one principal
+  Rate requests{4'000, 40'000};        // of one principal
+  Rate body_kib{16 << 10, 256 << 10};  // what is large takes long to read
   std::size_t in_progress_max = 4'000;
   Rate failures{10, 1'000};  // of one address
 };
@@ -34,9 +35,10 @@ class Throttle {
   explicit Throttle(ThrottleLimits limits = {});
   ~Throttle();
 
-  // A request of `principal` begins, and ends with the last copy of what is returned. Error
-  // rate_limited.
-  Result<std::shared_ptr<void>> begin(const std::string& principal, std::int64_t now_us);
+  // A request of `principal` with a body of so many bytes begins, and ends with the last copy of
+  // what is returned. Error rate_limited.
+  Result<std::shared_ptr<void>> begin(const std::string& principal, std::int64_t now_us,
+                                      std::size_t bytes = 0);
   // A request of `address` showed no token that is good, as `why` says. Whoever does that too often
   // is told rate_limited in its place.
   Error failed(std::string_view address, Error why, std::int64_t now_us);
@@ -48,9 +50,11 @@ class Throttle {
   };
   struct Principal {
     Bucket requests;
+    Bucket body_kib;
     std::shared_ptr<std::size_t> in_progress = std::make_shared<std::size_t>(0);
   };
-  static bool take(Bucket& bucket, const Rate& rate, std::int64_t now_us);
+  // False when nothing is left; else `amount` is taken, of what is yet to be earned, too.
+  static bool take(Bucket& bucket, const Rate& rate, std::int64_t now_us, std::int64_t amount = 1);
   static bool is_full(const Bucket& bucket, const Rate& rate, std::int64_t now_us);
   void sweep(std::int64_t now_us);
 

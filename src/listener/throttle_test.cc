@@ -32,6 +32,22 @@ TEST(ThrottleTest, EachHasABurstAndARate) {
   EXPECT_EQ(throttle.begin("ann", 90 * kSecond).error().code, "rate_limited");
 }
 
+TEST(ThrottleTest, BodiesHaveARateOfTheirOwn) {
+  ThrottleLimits limits = small();
+  limits.requests = {1'000, 1'000};
+  limits.body_kib = {100, 1'000};
+  Throttle throttle(limits);
+  EXPECT_TRUE(throttle.begin("ann", kSecond, 900 << 10).ok());
+  EXPECT_TRUE(throttle.begin("ann", kSecond, 900 << 10).ok()) << "the last one may be larger";
+  const auto refused = throttle.begin("ann", kSecond, 1);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "rate_limited");
+  EXPECT_TRUE(throttle.begin("ann", kSecond).ok()) << "to ask takes nothing";
+  EXPECT_TRUE(throttle.begin("bob", kSecond, 900 << 10).ok()) << "not for another's";
+  EXPECT_FALSE(throttle.begin("ann", 9 * kSecond, 1).ok());
+  EXPECT_TRUE(throttle.begin("ann", 10 * kSecond, 1).ok());
+}
+
 TEST(ThrottleTest, WhatIsInProgressCounts) {
   Throttle throttle(small());
   std::vector<std::shared_ptr<void>> held;
