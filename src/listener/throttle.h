@@ -35,7 +35,7 @@ class Throttle {
   explicit Throttle(ThrottleLimits limits = {});
   ~Throttle();
 
-  // A request of `principal` with a body of so many bytes begins, and ends with the last copy of
+  // A request of `principal` with a body of that many bytes begins, and ends with the last copy of
   // what is returned. Error rate_limited.
   Result<std::shared_ptr<void>> begin(const std::string& principal, std::int64_t now_us,
                                       std::size_t bytes = 0);

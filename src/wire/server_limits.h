@@ -18,11 +18,12 @@ struct ServerLimits {
       4 * 1024 * 1024;  // of an Outflow; beyond it the peer is dropped
   // 503 too_many_connections; those of the Unix socket have room of their own.
   std::size_t connections_max = 20000;
-  // Of one network (address.h), but this machine; of one certificate; of one user of the Unix
-  // socket. 429 rate_limited
+  // Connections of one network (address.h), but this machine; of one certificate; of one user of
+  // the Unix socket. 429 rate_limited
   std::size_t peer_max = 4000;
-  // Of TLS, in progress, and of one network, but this machine; beyond it connections are closed.
-  // Where all are in progress, the oldest that has said no hello for hello_time makes room.
+  // TLS handshakes in progress, in all and of one network, but this machine; beyond it connections
+  // are closed. Where all are in progress, the oldest that has said no hello for hello_time makes
+  // room.
   std::size_t handshakes_max = 2000;
   std::size_t handshakes_peer_max = 250;
   std::chrono::microseconds hello_time = std::chrono::milliseconds(100);
