@@ -39,7 +39,7 @@ wire::ServerLimits page_limits() {
   limits.body_bytes = 0;
   limits.connections_max = 64;
   limits.handshakes_max = 64;
-  limits.peer_max = 16;
+  limits.handshakes_peer_max = limits.peer_max = 16;
   limits.idle_timeout = std::chrono::minutes(5);  // scrapers keep theirs between two looks
   return limits;
 }
