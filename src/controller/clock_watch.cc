@@ -18,12 +18,28 @@ ClockWatch::ClockWatch(std::int64_t begin_us, bool accepted, Keep keep,
                        std::function<void(ClockLeapt)> note)
     : instants_(telemetry::now_us, telemetry::monotonic_us, begin_us, accepted),
       keep_(std::move(keep)),
-      note_(std::move(note)) {}
+      note_(std::move(note)) {
+  now_us();
+}
+
+std::int64_t ClockWatch::now_us() {
+  const std::int64_t now_us = instants_.now_us();
+  over_steady_us_ = now_us - telemetry::monotonic_us();
+  return now_us;
+}
+
+void ClockWatch::begin(std::int64_t stamped_us) {
+  instants_.begin(stamped_us);
+  now_us();
+}
+
+std::int64_t ClockWatch::even_us() const { return over_steady_us_ + telemetry::monotonic_us(); }
 
 void ClockWatch::appended(const store::Batch& batch) {
   for (const StampedEvent& event : batch.events) {
     if (!std::holds_alternative<ClockAccepted>(event.event)) continue;
     instants_.accept();
+    now_us();
     telemetry::log(telemetry::Level::kWarning, "clock_accepted", {{"by", event.cause.principal}});
     keep();
   }

@@ -2,6 +2,7 @@
 // clock: once when it leaps, and once when it is back.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -21,14 +22,17 @@ class ClockWatch {
   // log.
   ClockWatch(std::int64_t begin_us, bool accepted, Keep keep, std::function<void(ClockLeapt)> note);
 
-  // Controller's thread, as all but leap().
-  std::int64_t now_us() { return instants_.now_us(); }
+  // Controller's thread, as all but leap() and even_us().
+  std::int64_t now_us();
   void heard(std::int64_t at_us, std::int64_t late_us) { instants_.heard(at_us, late_us); }
-  void begin(std::int64_t stamped_us) { instants_.begin(stamped_us); }
+  void begin(std::int64_t stamped_us);
   void look();
   void keep();  // at the end
   // Somebody may have said in it that the clock is right.
   void appended(const store::Batch& batch);
+  // The instants go on evenly from where they were looked at last, which is at most a minute ago:
+  // whoever asks often makes no difference to how they run. Any thread.
+  std::int64_t even_us() const;
   // Any thread. Nothing: the machine's clock is followed.
   std::optional<Error> leap() const;
 
@@ -36,6 +40,7 @@ class ClockWatch {
   enum class Course { kFollowed, kSlewed, kNotTakenOver };
 
   Instants instants_;
+  std::atomic<std::int64_t> over_steady_us_;  // of the instants, when they were looked at last
   Keep keep_;
   std::function<void(ClockLeapt)> note_;
   std::int64_t kept_us_ = 0;

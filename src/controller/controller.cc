@@ -252,6 +252,10 @@ void Controller::refuse(Error why) {
 
 std::optional<Error> Controller::shortage() const { return impl_->disk.shortage(); }
 
+std::int64_t Controller::now_us() const {
+  return impl_->clock ? impl_->clock->even_us() : impl_->options.clock();
+}
+
 std::optional<Error> Controller::leap() const {
   return impl_->clock ? impl_->clock->leap() : std::nullopt;
 }

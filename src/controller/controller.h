@@ -83,6 +83,10 @@ class Controller {
   std::optional<Error> refusal() const;
   // What the log's disk lacks, and what is refused for it; none: nothing. Thread-safe.
   std::optional<Error> shortage() const;
+  // About what the next batch would be stamped with: the time of the cluster, by which all that
+  // ends at some instant is judged, whatever the machine's clock says (instants.h). Microseconds
+  // UTC. Thread-safe, with a clock of the options as far as that is.
+  std::int64_t now_us() const;
   // That the machine's clock leapt, and by how much; none: it runs evenly. Thread-safe.
   std::optional<Error> leap() const;
 

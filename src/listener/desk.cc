@@ -101,7 +101,7 @@ void Desk::on_batch(std::function<void(const RecentBatch&)> listener) {
 void Desk::take_batch(std::shared_ptr<const controller::CommittedBatch> batch) {
   const RecentBatch& recent = projection.apply(std::move(batch));
   // Before anybody is told of the batch: whoever may not see it any more is not.
-  open_access->committed(state(), recent.committed->batch);
+  open_access->committed(state(), recent.committed->batch, now());
   for (const auto& listener : on_batch_) listener(recent);
 }
 
@@ -121,7 +121,7 @@ void Desk::cut() {
 
 void Desk::count_time() {
   count_timer_ = loop.after(kCountEvery, [this] { count_time(); });
-  open_access->time_passed(state());
+  open_access->time_passed(state(), now());
   if (!leads_) return;  // GPU time is the leader's to count
   projection.time_passed(loop.monotonic_us());
   if (loop.monotonic_us() - goodput_kept_us_ >= kKeepGoodput_us) keep_goodput();

@@ -8,6 +8,7 @@
 // Include only from .cc files, and from headers that no other part reads.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -51,6 +52,9 @@ class Desk {
        store::LogStore& log, Identity identity, core::State folded);
 
   const core::State& state() const { return projection.state(); }
+  // The time of the cluster (controller/controller.h): what callers are given lasts, and is judged,
+  // by no other clock. Never before the state's own instant, which is that of the last batch.
+  Instant now() const { return std::max(state().now, Instant{controller.now_us()}); }
   // Why a waiting job of the state, or one that it could have, is not started now.
   std::vector<Reason> explain(const core::Job& job) {
     return projection.explanations().explain(controller.policies(), job);

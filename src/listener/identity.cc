@@ -13,7 +13,6 @@
 #include "accounts/access.h"
 #include "files/text_file.h"
 #include "listener/session_cookie.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -121,8 +120,8 @@ Result<Caller> user_caller(const std::string& name, const core::State& state) {
                "Authorization"};
 }
 
-Result<Caller> key_caller(const Key& key, const core::State& state) {
-  if (key.expires_at.us <= telemetry::now_us()) return ended(key);
+Result<Caller> key_caller(const Key& key, const core::State& state, Instant now) {
+  if (key.expires_at <= now) return ended(key);
   Caller caller;
   if (key.is_administrators) {
     caller.user = key.user;
@@ -136,20 +135,21 @@ Result<Caller> key_caller(const Key& key, const core::State& state) {
 }
 
 Result<Caller> session_caller(const wire::Request& request, std::string_view secret,
-                              const core::State& state) {
+                              const core::State& state, Instant now) {
   const auto session = state.keys.find(wire::sha256_hex(secret));
   if (session == state.keys.end() || session->second.kind != KeyKind::kSession) {
     return Error{ErrorKind::kUnauthenticated, "session_over",
                  "this session has ended; sign in again", "Cookie"};
   }
   TRY(check_origin(request));
-  return key_caller(session->second, state);
+  return key_caller(session->second, state, now);
 }
 
 // "42_kDIGEST_..." behind the prefix. What it says is as the server wrote it: the state knows the
 // digest of all of it.
-Result<Caller> ssh_caller(std::string_view token, const Key& key, const core::State& state) {
-  TRY_ASSIGN(Caller caller, key_caller(key, state));
+Result<Caller> ssh_caller(std::string_view token, const Key& key, const core::State& state,
+                          Instant now) {
+  TRY_ASSIGN(Caller caller, key_caller(key, state, now));
   caller.admin = caller.is_root = false;
   caller.standing = {};
   token.remove_prefix(kSshTokenPrefix.size());
@@ -186,20 +186,21 @@ bool is_on_expelled(const core::State& state, const core::Attempt& attempt) {
 }
 
 // By a token of their own, which no '.' is in.
-Result<Caller> token_caller(std::string_view token, const core::State& state, bool signs_in) {
+Result<Caller> token_caller(std::string_view token, const core::State& state, Instant now,
+                            bool signs_in) {
   const std::string digest = wire::sha256_hex(token);
   if (const auto key = state.keys.find(digest); key != state.keys.end()) {
     const KeyKind kind = key->second.kind;
     if (token.starts_with(kSshTokenPrefix)) {
-      return signs_in ? Result<Caller>(wrong_token()) : ssh_caller(token, key->second, state);
+      return signs_in ? Result<Caller>(wrong_token()) : ssh_caller(token, key->second, state, now);
     }
     const bool is_good = kind == KeyKind::kKey || (signs_in && kind == KeyKind::kCode);
-    return is_good ? key_caller(key->second, state) : Result<Caller>(wrong_token());
+    return is_good ? key_caller(key->second, state, now) : Result<Caller>(wrong_token());
   }
   for (const auto& [name, user] : state.users) {
     if (!user.token_sha256.empty() && wire::equal_constant_time(user.token_sha256, digest)) {
-      const std::int64_t ends_us = user.token_expires_at.us;
-      if (ends_us != 0 && ends_us <= telemetry::now_us()) return token_expired(name);
+      const Instant ends = user.token_expires_at;
+      if (ends.us != 0 && ends <= now) return token_expired(name);
       return user_caller(name, state);
     }
   }
@@ -251,13 +252,14 @@ Result<Identity> Identity::open(const std::string& data_dir) {
   return identity;
 }
 
-Result<Caller> Identity::person(const wire::Request& request, const core::State& state) const {
+Result<Caller> Identity::person(const wire::Request& request, const core::State& state,
+                                Instant now) const {
   const bool is_local = is_administrators_own(request);
   std::string_view token;
   if (!is_local) {
     const auto session = session_of(request);
     if (session.has_value() && request.header("Authorization").empty()) {
-      return session_caller(request, *session, state);
+      return session_caller(request, *session, state, now);
     }
     TRY_ASSIGN(token, bearer(request));
   }
@@ -273,12 +275,13 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
     caller.user = user.empty() ? "admin" : std::string(user);
     return caller;
   }
-  if (is_entry_token(token)) return entry_caller(token, state);
+  if (is_entry_token(token)) return entry_caller(token, state, now);
   if (token.find('.') != std::string_view::npos) return job_caller(token, state);
-  return token_caller(token, state, false);
+  return token_caller(token, state, now, false);
 }
 
-Result<Caller> Identity::signing_in(std::string_view token, const core::State& state) const {
+Result<Caller> Identity::signing_in(std::string_view token, const core::State& state,
+                                    Instant now) const {
   if (is_administrators(token)) {
     Caller caller;
     caller.user = "admin";
@@ -290,7 +293,7 @@ Result<Caller> Identity::signing_in(std::string_view token, const core::State& s
     return Error{ErrorKind::kDenied, "not_for_jobs",
                  "the token of a running job signs nobody in; use your own token or key", "token"};
   }
-  return token_caller(token, state, true);
+  return token_caller(token, state, now, true);
 }
 
 bool Identity::is_administrators(std::string_view token) const {
@@ -332,7 +335,8 @@ std::string Identity::entry_token(const Entry& entry) const {
 }
 
 // Of what let them in, nothing may have gone: their user, their session, the share, the job.
-Result<Caller> Identity::entry_caller(std::string_view token, const core::State& state) const {
+Result<Caller> Identity::entry_caller(std::string_view token, const core::State& state,
+                                      Instant now) const {
   const std::optional<Entry> entry = read_entry_token(token, seal_key("entry"));
   if (!entry) return wrong_token();
   Caller caller;
@@ -341,7 +345,7 @@ Result<Caller> Identity::entry_caller(std::string_view token, const core::State&
   caller.admin = caller.is_root = entry->is_root;
   caller.entry = entry->job;
   caller.entry_ends = entry->ends;
-  if (entry->ends.us > telemetry::now_us() && accounts::refresh(state, caller)) return caller;
+  if (entry->ends > now && accounts::refresh(state, caller)) return caller;
   return Error{ErrorKind::kUnauthenticated, "entry_over",
                "this way in to the job's app has ended: it was for some hours, or the job is over, "
                "or you may not enter it any more; open it again",

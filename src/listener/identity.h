@@ -33,12 +33,13 @@ class Identity {
  public:
   static Result<Identity> open(const std::string& data_dir);
 
-  // Errors: kUnauthenticated token_missing, token_invalid, key_expired, session_over,
-  // user_disabled, entry_over; kDenied cross_origin; kInvalid bad_user.
-  Result<Caller> person(const wire::Request& request, const core::State& state) const;
+  // `now`: the cluster's time (Desk::now()). Errors: kUnauthenticated token_missing, token_invalid,
+  // token_expired, key_expired, session_over, user_disabled, entry_over; kDenied cross_origin;
+  // kInvalid bad_user.
+  Result<Caller> person(const wire::Request& request, const core::State& state, Instant now) const;
   // Who signs in with a token: the administrator's, a user's, a key, or a code. Errors as above;
   // kDenied not_for_jobs.
-  Result<Caller> signing_in(std::string_view token, const core::State& state) const;
+  Result<Caller> signing_in(std::string_view token, const core::State& state, Instant now) const;
   // Errors: kUnauthenticated token_invalid; kDenied as may_speak().
   Result<Caller> agent(const wire::Request& request, const core::State& state,
                        const std::string& node) const;
@@ -64,7 +65,7 @@ class Identity {
   bool is_administrators(std::string_view token) const;
   std::string head_mac(Epoch epoch, Seq head, const std::string& more) const;
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;
-  Result<Caller> entry_caller(std::string_view token, const core::State& state) const;
+  Result<Caller> entry_caller(std::string_view token, const core::State& state, Instant now) const;
 
   std::string admin_token_;
   std::string gateway_token_;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "accounts/access.h"
-#include "telemetry/clock.h"
 
 namespace dove::listener {
 namespace {
@@ -45,14 +44,13 @@ std::shared_ptr<const OpenAccess::Held> OpenAccess::hold(accounts::Caller caller
   return held;
 }
 
-void OpenAccess::committed(const core::State& state, const store::Batch& batch) {
+void OpenAccess::committed(const core::State& state, const store::Batch& batch, Instant now) {
   const bool roles = std::any_of(batch.events.begin(), batch.events.end(), is_about_roles);
   const bool keys = std::any_of(batch.events.begin(), batch.events.end(), is_about_keys);
-  if (roles || keys) look(state, roles);
+  if (roles || keys) look(state, now, roles);
 }
 
-void OpenAccess::look(const core::State& state, bool at_roles) {
-  const Instant now{telemetry::now_us()};
+void OpenAccess::look(const core::State& state, Instant now, bool at_roles) {
   std::vector<std::shared_ptr<Held>> over;
   for (auto at = held_.begin(); at != held_.end();) {
     const std::shared_ptr<Held> held = at->lock();

@@ -25,12 +25,12 @@ class OpenAccess {
   std::shared_ptr<const Held> hold(accounts::Caller caller, std::function<void()> over);
 
   // To be called with each batch that was folded into `state`.
-  void committed(const core::State& state, const store::Batch& batch);
+  void committed(const core::State& state, const store::Batch& batch, Instant now);
   // And every few seconds, for keys that end by themselves.
-  void time_passed(const core::State& state) { look(state, false); }
+  void time_passed(const core::State& state, Instant now) { look(state, now, false); }
 
  private:
-  void look(const core::State& state, bool at_roles);
+  void look(const core::State& state, Instant now, bool at_roles);
 
   std::list<std::weak_ptr<Held>> held_;
 };

@@ -74,7 +74,7 @@ Result<Caller> find_caller(const Desk& desk, const Rule& rule, const Call& call)
     case Who::kVisitor:
     case Who::kUser:
     case Who::kAdmin:
-      return desk.identity.person(call.request, desk.state());
+      return desk.identity.person(call.request, desk.state(), desk.now());
   }
   return Caller{};
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "programs/server/server_tls.h"
+#include "telemetry/clock.h"
 #include "wire/server.h"
 
 namespace dove::programs {
@@ -31,7 +32,8 @@ Result<std::unique_ptr<ServerRuntime>> start_once_there_is_room(wire::Loop& loop
     std::unique_ptr<ServerTls> tls;
     std::optional<server::ApiTls> shown;
     if (settings.tls.on) {
-      TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host));
+      TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host,
+                                      telemetry::now_us));
       shown = tls->for_api();
       TRY(meanwhile.listen(settings.host, shown->agents_port, shown->agents));
     }

@@ -47,6 +47,7 @@ struct LiveOptions {
   hook::Ask ask_hook = {};
   ControllerPeers controllers = {};
   std::int32_t first_level = kNewestLevel;
+  std::function<std::int64_t()> clock = {};  // of the controller; any thread
 };
 
 // A controller with its API, on a store that outlives it. `Store` is both LogStore and LogKeeper.
@@ -128,6 +129,7 @@ class LiveApi {
   controller::ControllerOptions options_of_controller(const core::Policies& policies) const {
     controller::ControllerOptions options = controller::test_options(policies);
     options.first_level = options_.first_level;
+    options.clock = options_.clock;
     return options;
   }
 

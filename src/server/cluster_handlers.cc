@@ -8,7 +8,6 @@
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/openapi.h"
-#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -113,7 +112,7 @@ void get_cluster(Context& context, CallPtr call) {
            {"level_newest", kNewestLevel},
            {"log_head", state.head.value},
            {"epoch", state.epoch.value},
-           {"now_us", telemetry::now_us()},
+           {"now_us", context.desk.now().us},
            {"troubles", context.desk.troubles()},
            {"sessions_url", context.sessions_url},
            {"nodes",

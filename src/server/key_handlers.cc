@@ -9,7 +9,6 @@
 #include "server/handlers.h"
 #include "server/new_key.h"
 #include "server/page.h"
-#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -20,7 +19,7 @@ using controller::Committed;
 constexpr std::int64_t kLongest_s = 366 * 86'400;
 constexpr std::int64_t kUsual_s = 90 * 86'400;
 
-Result<Key> read_key(const Call& call) {
+Result<Key> read_key(const Call& call, Instant now) {
   Key key;
   key.user = call.caller.user;
   key.scope = KeyScope::kJobs;
@@ -35,7 +34,7 @@ Result<Key> read_key(const Call& call) {
     if (scope >= 0) key.scope = static_cast<KeyScope>(scope);
     fields.integer("ttl_s", ttl_s, 1, kLongest_s);
   }));
-  key.expires_at = Instant{telemetry::now_us()} + seconds(ttl_s);
+  key.expires_at = now + seconds(ttl_s);
   return key;
 }
 
@@ -56,7 +55,7 @@ void list_keys(Context& context, CallPtr call) {
 }
 
 void issue_key(Context& context, CallPtr call) {
-  Result<Key> key = read_key(*call);
+  Result<Key> key = read_key(*call, context.desk.now());
   if (!key.ok()) return call->fail(key.error());
   if (!may_keep_keys(context.state(), call->caller, key->user)) {
     return call->fail(Error{ErrorKind::kDenied, "admin_only",

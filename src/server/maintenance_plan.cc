@@ -8,7 +8,6 @@
 #include "codec/words.h"
 #include "server/context.h"
 #include "server/node_maintenance.h"
-#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -69,7 +68,7 @@ void answer_plan(Context& context, const CallPtr& call, wire::Pairs headers) {
   const core::State& state = context.state();
   Result<core::MaintenanceRequest> wish = read_wish(state, *call);
   if (!wish.ok()) return call->fail(wish.error());
-  wish->at = std::max(state.now, Instant{telemetry::now_us()});
+  wish->at = context.desk.now();
   const core::MaintenancePlan plan =
       core::plan_maintenance(state, context.desk.controller.policies(), *wish);
   Json nodes = Json::array();

@@ -22,7 +22,6 @@
 #include "server/sessions/side_jobs.h"
 #include "server/standing/log_head.h"
 #include "server/streams/log_copies.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 #include "wire/server.h"
@@ -285,8 +284,8 @@ void ApiServer::issue_join_token(const std::string& node, Span valid_for,
                                  std::function<void(Result<std::string>)> done) {
   const std::string token = wire::random_token(32);
   controller::Input input;
-  StampedEvent event{
-      JoinTokenIssued{wire::sha256_hex(token), node, Instant{telemetry::now_us()} + valid_for}, {}};
+  StampedEvent event{JoinTokenIssued{wire::sha256_hex(token), node, impl_->desk.now() + valid_for},
+                     {}};
   event.cause.principal = "controller";
   input.events.push_back(std::move(event));
   impl_->desk.submit(std::move(input), [this, token, done = std::move(done)](

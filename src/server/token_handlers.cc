@@ -8,7 +8,6 @@
 #include "codec/json_fields.h"
 #include "server/context.h"
 #include "server/handlers.h"
-#include "telemetry/clock.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -43,7 +42,7 @@ void issue_user_token(Context& context, CallPtr call) {
   }
   if (!read.ok()) return call->fail(read.error());
   user.name = name;
-  const Instant expires_at = ttl_s == 0 ? Instant{} : Instant{telemetry::now_us()} + seconds(ttl_s);
+  const Instant expires_at = ttl_s == 0 ? Instant{} : context.desk.now() + seconds(ttl_s);
   user.token_expires_at = expires_at;
   const std::string token = wire::random_token(32);
   user.token_sha256 = wire::sha256_hex(token);
@@ -70,7 +69,7 @@ void issue_join_token(Context& context, CallPtr call) {
   });
   if (!read.ok()) return call->fail(read.error());
   const std::string token = wire::random_token(32);
-  const Instant expires_at = Instant{telemetry::now_us()} + seconds(ttl_s);
+  const Instant expires_at = context.desk.now() + seconds(ttl_s);
   JoinTokenIssued issued{wire::sha256_hex(token), node, expires_at};
   const Call& asked = *call;
   context.desk.submit(

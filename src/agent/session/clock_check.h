@@ -2,8 +2,9 @@
 //
 // A report is answered with the controller's time. It was taken between our sending and our
 // hearing, so half of the way there and back is in doubt, and not counted. Nothing of Dovetail
-// needs clocks to agree (leases are by the boot's own clock); certificates, file times and people
-// who read logs do. Values; any thread.
+// needs clocks to agree (leases are by the boot's own clock, certificates are judged by the
+// controller's time: uplink.h); file times, commands in tasks that check the server's certificate,
+// and people who read logs do. Values; any thread.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ void NodeCertificate::ask(std::function<void(Result<void>)> done) {
                            const char* code = says_full(*answer, said) ? kFull : kNotCertified;
                            return done(answer_refusal(*answer, said, code));
                          }
-                         Result<void> taken = uplink_.take(said, loop_.wall_us() / 1'000'000);
+                         Result<void> taken = uplink_.take(said);
                          if (taken.ok()) renew_later();
                          if (taken.ok()) host_.taken();
                          done(std::move(taken));
@@ -44,7 +44,7 @@ void NodeCertificate::ask(std::function<void(Result<void>)> done) {
 // At a random moment: nodes that joined together would ask together for ever.
 void NodeCertificate::renew_later() {
   const double random = static_cast<double>(jitter_.below(1000)) / 1000;
-  const auto wait = uplink_.until_renewal(loop_.wall_us() / 1'000'000, random);
+  const auto wait = uplink_.until_renewal(random);
   timer_ = loop_.after(wait, [this] {
     // Without a session there is nobody to ask; who connects anew asks if it has run out.
     if (!host_.in_session()) return renew_later();

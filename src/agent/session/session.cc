@@ -87,7 +87,7 @@ void Session::connect() {
   if (uplink_.token().empty()) return join();
   // Where agents call may have changed with the controller: those who do not get through ask again.
   const bool asks = uplink_.secure() && failures_ > 0 && failures_ % kFailuresToAsk == 0;
-  if (asks || !uplink_.certified(loop_.wall_us() / 1'000'000)) return certify();
+  if (asks || !uplink_.certified()) return certify();
   sync();
 }
 

@@ -79,6 +79,8 @@ Result<void> Uplink::trust() {
   } else {
     options.authority_digest = options_.authority_digest;  // "": those of the system
   }
+  // An authority of others may well have made certificates that begin later.
+  options.time = tls_time(options_.ca_file.empty() && !options_.authority_digest.empty());
   for (Place& place : places_) {
     TRY_ASSIGN(place.people.tls, wire::Tls::for_client(options));
     place.front = std::make_unique<wire::AsyncClient>(loop_, place.people);
@@ -86,8 +88,32 @@ Result<void> Uplink::trust() {
   return {};
 }
 
-bool Uplink::certified(std::int64_t now_s) const {
-  return !secure() || (here().is_known && until_s_ - now_s >= kLeastLeft_s);
+bool Uplink::certified() const {
+  return !secure() || (here().is_known && until_s_ - now_s() >= kLeastLeft_s);
+}
+
+// Connections may outlive this.
+wire::TlsTime Uplink::tls_time(bool may_begin_later) const {
+  wire::TlsTime made;
+  made.now_s = [&loop = loop_, time = time_] {
+    if (time->controller_s == 0) return loop.wall_us() / 1'000'000;
+    return time->controller_s + (loop.monotonic_us() - time->steady_us) / 1'000'000;
+  };
+  made.may_begin_later = may_begin_later;
+  return made;
+}
+
+// A node whose clock is wrong is certified all the same, and people are told.
+void Uplink::compare_clocks(const wire::CertificateFacts& facts) const {
+  const std::int64_t wall_s = loop_.wall_us() / 1'000'000;
+  const bool is_late = facts.not_after_s <= wall_s;
+  if (!is_late && facts.not_before_s <= wall_s) return;
+  telemetry::log(
+      telemetry::Level::kWarning, "wrong_clock",
+      {{"why", fmt::format("the certificate that the controller gave is not valid by this node's "
+                           "clock, which is {} s {} it; set the clocks of both machines",
+                           is_late ? wall_s - facts.not_after_s : facts.not_before_s - wall_s,
+                           is_late ? "after" : "before")}});
 }
 
 wire::Request Uplink::request(std::string method, const std::string& tail, std::string body) const {
@@ -108,7 +134,7 @@ Result<std::string> Uplink::certificate_request() const {
   return codec::dump_json(Json{{"request", std::move(request)}});
 }
 
-Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
+Result<void> Uplink::take(const Json& answer) {
   const Json port = answer.value("agents_port", Json());
   const bool known = port.is_number_unsigned() && port <= 65'535 && port != 0;
   if (!known) {
@@ -117,15 +143,8 @@ Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
   }
   const std::string certificate = text_of(answer, "certificate");
   TRY_ASSIGN(const wire::CertificateFacts facts, wire::read_certificate(certificate));
-  if (facts.not_after_s <= now_s || facts.not_before_s > now_s) {
-    return Error{ErrorKind::kUnavailable, "wrong_clock",
-                 fmt::format("the certificate that the controller gave is not valid by this node's "
-                             "clock, which is {} s {} it; set the clocks of both machines",
-                             facts.not_after_s <= now_s ? now_s - facts.not_after_s
-                                                        : facts.not_before_s - now_s,
-                             facts.not_after_s <= now_s ? "after" : "before"),
-                 ""};
-  }
+  compare_clocks(facts);
+  *time_ = {facts.not_before_s + wire::kBeginsBefore_s, loop_.monotonic_us()};
   const auto number = port.get<std::uint16_t>();
   Place& place = here();
   place.is_stale = place.is_stale || number != place.agents.port;
@@ -134,7 +153,7 @@ Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
   TRY(show(certificate, text_of(answer, "authority")));
   show_psk(answer.value("psk", Json()), facts.not_after_s);
   uri_ = facts.uri;
-  from_s_ = now_s;
+  from_s_ = now_s();
   until_s_ = facts.not_after_s;
   // Until the next renewal it would hold a connection of people's port for nothing.
   place.front = std::make_unique<wire::AsyncClient>(loop_, place.people);
@@ -159,6 +178,7 @@ Result<void> Uplink::show(const std::string& certificate_pem, const std::string&
     wire::TlsClientOptions options;
     options.authorities_pem = authority_pem;
     options.own = own;
+    options.time = tls_time(/*may_begin_later=*/true);
     TRY_ASSIGN(tls_, wire::Tls::for_client(options));
     for (Place& each : places_) {
       each.agents.tls = tls_;
@@ -185,6 +205,7 @@ Result<std::shared_ptr<const wire::Tls>> Uplink::serving(Callers callers) {
   if (!secure()) return std::shared_ptr<const wire::Tls>();
   wire::TlsServerOptions options;
   options.own = own_;
+  options.time = tls_time(/*may_begin_later=*/true);
   if (callers == Callers::kNodes) options.client_authorities_pem = authority_pem_;
   TRY_ASSIGN(std::shared_ptr<wire::Tls> made, wire::Tls::for_server(options));
   serving_.push_back(made);
@@ -196,6 +217,7 @@ std::shared_ptr<const wire::Tls> Uplink::toward(const std::string& node) const {
   wire::TlsClientOptions options;
   options.authorities_pem = authority_pem_;
   options.own = own_;
+  options.time = tls_time(/*may_begin_later=*/true);
   options.server_uri = uri_.substr(0, uri_.rfind('/') + 1) + node;
   Result<std::shared_ptr<wire::Tls>> made = wire::Tls::for_client(options);
   CHECK(made.ok(), "what is shown to the controller can be shown to nodes");
@@ -218,11 +240,11 @@ void Uplink::begin_anew() {
   place.is_stale = false;
 }
 
-std::chrono::microseconds Uplink::until_renewal(std::int64_t now_s, double random) const {
+std::chrono::microseconds Uplink::until_renewal(double random) const {
   const double life = static_cast<double>(until_s_ - from_s_);
   const double at = static_cast<double>(from_s_) + life * (2.0 / 3 - random / 10);
   // Where that has passed, because it could not be renewed: again after a twentieth of its life.
-  const double left_s = std::max({at - static_cast<double>(now_s), life / 20, 1.0});
+  const double left_s = std::max({at - static_cast<double>(now_s()), life / 20, 1.0});
   return std::chrono::microseconds(static_cast<std::int64_t>(left_s * 1e6));
 }
 

@@ -9,6 +9,14 @@
 // connections to those before are kept. led_here() says whether this is the one of the last
 // session, over restarts of the agent, too.
 //
+// Time. Whose clock is wrong must not part a node from its controller, whose tasks would end of
+// that. Certificates are therefore judged by the controller's time: what it was when it made this
+// node's own certificate, which only the cluster's authority can, and what has passed since by the
+// steady clock. Before the first certificate of a life there is this machine's clock alone; the
+// controller's certificate, of the authority that the node knows by its digest, may then begin
+// later, and still must not have ended: a stolen one is good for no longer than it says. The
+// finding `clock` (clock_check.h) tells people of a clock that is wrong.
+//
 // In the agent's directory: controller, the address of that one; agent_key.pem (0600),
 // agent_certificate.pem; ca.pem, the cluster's authority, and authority_digest, by which it was
 // known when the node joined.
@@ -83,7 +91,7 @@ class Uplink {
   // Where further connections go, as line().
   const wire::Address& address() const { return here().agents; }
   // Whether there is a certificate that is still good for a while, or none is needed.
-  bool certified(std::int64_t now_s) const;
+  bool certified() const;
 
   // Before a new session: what was taken during the last one holds for the next.
   void begin_anew();
@@ -93,10 +101,9 @@ class Uplink {
   Result<std::string> certificate_request() const;
   // Takes what the controller answered to it. Errors: malformed_answer, and files that cannot be
   // written.
-  Result<void> take(const nlohmann::json& answer, std::int64_t now_s);
-  // Until the certificate is to be renewed: two thirds of its life, less a random tenth, from
-  // now_s.
-  std::chrono::microseconds until_renewal(std::int64_t now_s, double random) const;
+  Result<void> take(const nlohmann::json& answer);
+  // Until the certificate is to be renewed: two thirds of its life, less a random tenth, from now.
+  std::chrono::microseconds until_renewal(double random) const;
   // What this node shows to those who call it; kept up to date. Other nodes show theirs, anybody
   // else shows nothing. nullptr without TLS. REQUIRES: certified().
   enum class Callers { kNodes, kAnybody };
@@ -116,6 +123,14 @@ class Uplink {
     std::unique_ptr<wire::AsyncClient> front;
     std::unique_ptr<wire::AsyncClient> line;
   };
+  // The controller's, and when that was by the steady clock. 0: not known.
+  struct Time {
+    std::int64_t controller_s = 0;
+    std::int64_t steady_us = 0;
+  };
+  std::int64_t now_s() const { return tls_time(false).now_s(); }
+  wire::TlsTime tls_time(bool may_begin_later) const;
+  void compare_clocks(const wire::CertificateFacts& facts) const;
   Place& here() { return places_[at_]; }
   const Place& here() const { return places_[at_]; }
   std::string path(const char* name) const { return options_.data_dir + '/' + name; }
@@ -129,6 +144,7 @@ class Uplink {
   std::string token_;
   std::string key_pem_;
   std::string authority_pem_;
+  const std::shared_ptr<Time> time_ = std::make_shared<Time>();
   std::int64_t from_s_ = 0;   // of the certificate
   std::int64_t until_s_ = 0;  // 0: there is none
   std::vector<Place> places_;

@@ -18,7 +18,6 @@
 #include "protocol/control.h"
 #include "protocol/orders.h"
 #include "protocol/session.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -114,7 +113,7 @@ void answer_report(Agents& agents, const Call& call, std::uint64_t number, bool 
   reply_text(call, 200,
              protocol::report_answer_text({number, state.head.value, state.epoch.value,
                                            agents.head_proof(state.epoch, state.head),
-                                           telemetry::now_us(), resync}));
+                                           agents.desk.now().us, resync}));
 }
 
 // What of a report is needed when it is durable.
@@ -222,7 +221,7 @@ void join_agent(Agents& agents, CallPtr call) {
   }
   const auto token = state.join_tokens.find(*digest);
   if (token == state.join_tokens.end() || agents.joining.count(*digest) != 0 ||
-      token->second.expires_at < state.now ||
+      token->second.expires_at <= agents.desk.now() ||
       (!token->second.node_name.empty() && token->second.node_name != name)) {
     return call->fail(listener::join_token_invalid());
   }
@@ -364,8 +363,7 @@ std::vector<Event> take_apart(Agents& agents, const core::Node& node,
     } else if (const auto* warnings = std::get_if<protocol::Warnings>(&report)) {
       agents.warnings.take(state, node.id, *warnings);
     } else if (const auto* use = std::get_if<protocol::Use>(&report)) {
-      agents.use.take(state, node.id, *use, agents.desk.loop.monotonic_us(),
-                      Instant{telemetry::now_us()});
+      agents.use.take(state, node.id, *use, agents.desk.loop.monotonic_us(), agents.desk.now());
     }
     auto event = event_of(report, state, node);
     if (const auto* progress = std::get_if<protocol::Progress>(&report)) {

@@ -34,7 +34,7 @@ Agents::Agents(listener::Desk& on_desk)
           [this](Epoch epoch, Seq head) { return head_proof(epoch, head); },
           [this](NodeId node, bool silent) { session_ended(node, silent); }),
       steps(desk.loop, desk.projection, sessions, relays, desk.options.data_dir + "/steps.jsonl"),
-      links(desk.loop, sessions, *desk.open_access),
+      links(desk.loop, sessions, *desk.open_access, [this] { return desk.now(); }),
       execs(desk.projection, links,
             [this](StampedEvent event, listener::Desk::Done done) {
               controller::Input input;

@@ -54,7 +54,7 @@ struct Agents {
   Execs execs;
   Forwards forwards;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
-  std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
+  std::set<std::string> joining;   // digests of join tokens whose use is not yet durable
   listener::LogThread log_thread;  // for claims
 
   const core::State& state() const { return desk.state(); }

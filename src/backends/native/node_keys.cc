@@ -38,7 +38,7 @@ void certify_node(Agents& agents, CallPtr call) {
   if (!body.ok()) return call->fail(body.error());
   const core::Node& node = *agents.state().find_node(call->caller.node);
   const Result<Json> answer = authority->certify(
-      body->value("request", ""), node.name, key_digest_of(*call), telemetry::now_us() / 1'000'000);
+      body->value("request", ""), node.name, key_digest_of(*call), agents.desk.now().us / 1'000'000);
   if (!answer.ok()) {
     if (answer.error().kind == ErrorKind::kDenied) {
       telemetry::log(telemetry::Level::kWarning, "node_key_refused",

@@ -73,6 +73,9 @@ struct ServerRuntime::Impl {
   std::function<void(const Error&)> gives_up();
   Result<void> prepare();
   server::ApiOptions api_options();
+  std::function<std::int64_t()> time_of_cluster() {
+    return [this] { return controller->now_us(); };
+  }
   server::ControllerPeers peers();
   Result<void> lead();
   Result<void> begin_standing();
@@ -281,7 +284,7 @@ Result<void> ServerRuntime::Impl::lead() {
   warn_of_missing(controller->state(), policies);
   server::ApiOptions options = api_options();
   if (settings.tls.on) {
-    TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, data, settings.host));
+    TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, data, settings.host, time_of_cluster()));
     options.tls = tls->for_api();
   }
   if (standby != nullptr) {
@@ -322,7 +325,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
 
 // Listens as a standby, and waits for its turn on a thread of its own.
 Result<void> ServerRuntime::Impl::begin_standing() {
-  TRY_ASSIGN(standby, StandbyPage::open(loop, settings, [this] {
+  TRY_ASSIGN(standby, StandbyPage::open(loop, settings, time_of_cluster(), [this] {
                return term == nullptr ? Standing() : term->standing();
              }));
   controller->on_following(reads_of_standby());

@@ -9,7 +9,6 @@
 #include "containers/egress.h"
 #include "files/text_file.h"
 #include "programs/settings.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::programs {
@@ -18,8 +17,6 @@ namespace {
 constexpr std::size_t kFileBytesMax = 256 << 10;
 constexpr std::int64_t kOwnValid_s = 30 * 24 * 3600;
 constexpr std::chrono::seconds kLook{5};
-
-std::int64_t now_s() { return telemetry::now_us() / 1'000'000; }
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -98,21 +95,26 @@ Result<TlsSettings> tls_settings(const Settings& given, const std::string& host,
 }
 
 ServerTls::ServerTls(wire::Loop& loop, TlsSettings settings, std::string data_dir,
-                     Authorities authorities, std::vector<std::string> names)
+                     Authorities authorities, std::vector<std::string> names,
+                     std::function<std::int64_t()> now_s)
     : loop_(loop),
       settings_(std::move(settings)),
       data_dir_(std::move(data_dir)),
       authorities_(std::move(authorities)),
       names_(std::move(names)),
+      now_s_(std::move(now_s)),
       key_pem_(wire::make_private_key()) {}
 
 Result<std::unique_ptr<ServerTls>> ServerTls::open(wire::Loop& loop, const TlsSettings& settings,
                                                    const std::string& data_dir,
-                                                   const std::string& host) {
+                                                   const std::string& host,
+                                                   std::function<std::int64_t()> now_us) {
   TRY_ASSIGN(Authorities authorities, open_authorities(data_dir, "dove"));
-  std::unique_ptr<ServerTls> self(
-      new ServerTls(loop, settings, data_dir, std::move(authorities), names_of(settings, host)));
+  const auto now_s = [now_us = std::move(now_us)] { return now_us() / 1'000'000; };
+  std::unique_ptr<ServerTls> self(new ServerTls(loop, settings, data_dir, std::move(authorities),
+                                                names_of(settings, host), now_s));
   wire::TlsServerOptions options;
+  options.time.now_s = now_s;
   TRY_ASSIGN(options.own, self->own_certificate());
   self->made_s_ = now_s();
   options.client_authorities_pem = self->authorities_.believed_pem();
@@ -143,7 +145,7 @@ Result<wire::Credentials> ServerTls::own_certificate() const {
   TRY_ASSIGN(const std::string request, wire::certificate_request(key_pem_));
   wire::Grant grant;
   grant.names = names_;
-  grant.now_s = now_s();
+  grant.now_s = now_s_();
   grant.valid_s = kOwnValid_s;
   TRY_ASSIGN(own.chain_pem, authorities_.shown.issue(request, grant));
   return own;
@@ -185,7 +187,7 @@ void ServerTls::tell_authorities() {
 void ServerTls::show_own() {
   const Result<wire::Credentials> own = own_certificate();
   if (!own.ok()) return;
-  made_s_ = now_s();
+  made_s_ = now_s_();
   (void)agents_->show(*own);
   if (settings_.certificate_path.empty()) (void)people_->show(*own);
   telemetry::log(telemetry::Level::kInfo, "certificate_renewed", {});
@@ -214,7 +216,9 @@ void ServerTls::look_at_authorities() {
 void ServerTls::keep_fresh() {
   timer_ = loop_.after(kLook, [this] { keep_fresh(); });
   if (on_authorities_) look_at_authorities();
-  if (now_s() - made_s_ >= kOwnValid_s / 3 || now_s() < made_s_) show_own();
+  if (const std::int64_t age_s = now_s_() - made_s_; age_s >= kOwnValid_s / 3 || age_s < 0) {
+    show_own();
+  }
   if (settings_.certificate_path.empty() || people_ == nullptr) return;
   const std::string before = site_text_;
   const Result<wire::Credentials> site = read_site_certificate();

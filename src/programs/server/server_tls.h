@@ -5,6 +5,10 @@
 // alone, and its certificate is made anew at each start and every third of its 30 days. A site's
 // own certificate (--tls-certificate, --tls-key) is shown to people in its place. All files are
 // looked at every few seconds. Loop thread only.
+//
+// Certificates and keys begin, end and are judged by the time of the cluster, never by the
+// machine's clock: one that leaps ends no node's certificate, and makes none that other machines do
+// not take.
 #pragma once
 
 #include <cstdint>
@@ -41,17 +45,19 @@ std::vector<cli::OptionSpec> tls_option_specs();
 
 class ServerTls {
  public:
-  // Errors name the file and the remedy.
+  // `now_us`: the time of the cluster (controller/controller.h). Errors name the file and the
+  // remedy.
   static Result<std::unique_ptr<ServerTls>> open(wire::Loop& loop, const TlsSettings& settings,
                                                  const std::string& data_dir,
-                                                 const std::string& host);
+                                                 const std::string& host,
+                                                 std::function<std::int64_t()> now_us);
   server::ApiTls for_api() const;
   // Told now and whenever another authority is to be followed (service/authorities.h).
   void on_authorities(std::function<void(const server::ApiAuthorities&)> call);
 
  private:
   ServerTls(wire::Loop& loop, TlsSettings settings, std::string data_dir, Authorities authorities,
-            std::vector<std::string> names);
+            std::vector<std::string> names, std::function<std::int64_t()> now_s);
   Result<wire::Credentials> own_certificate() const;
   Result<wire::Credentials> read_site_certificate();
   void keep_fresh();
@@ -66,6 +72,7 @@ class ServerTls {
   Authorities authorities_;
   std::function<void(const server::ApiAuthorities&)> on_authorities_;
   const std::vector<std::string> names_;
+  const std::function<std::int64_t()> now_s_;
   const std::string key_pem_;
   std::shared_ptr<wire::Tls> people_;
   std::shared_ptr<wire::Tls> agents_;

@@ -54,11 +54,13 @@ StandbyPage::StandbyPage(wire::Loop& loop, ServerSettings settings,
 
 Result<std::unique_ptr<StandbyPage>> StandbyPage::open(wire::Loop& loop,
                                                        const ServerSettings& settings,
+                                                       std::function<std::int64_t()> now_us,
                                                        std::function<Standing()> standing) {
   std::unique_ptr<StandbyPage> page(new StandbyPage(loop, settings, std::move(standing)));
   std::shared_ptr<const wire::Tls> people;
   if (settings.tls.on) {
-    TRY_ASSIGN(page->tls_, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host));
+    TRY_ASSIGN(page->tls_, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host,
+                                           std::move(now_us)));
     people = page->tls_->for_api().people;
   }
   TRY(page->server_->listen(settings.host, settings.port, people));

@@ -20,8 +20,9 @@ namespace dove::programs {
 
 class StandbyPage {
  public:
-  // Listens. `standing` is asked at each request.
+  // Listens. `standing` is asked at each request; `now_us` as of ServerTls::open().
   static Result<std::unique_ptr<StandbyPage>> open(wire::Loop& loop, const ServerSettings& settings,
+                                                   std::function<std::int64_t()> now_us,
                                                    std::function<Standing()> standing);
 
   // From here on it answers reads, from the log as folded up to this state; anew when it is called

@@ -10,7 +10,6 @@
 #include "core/idle/judge.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
-#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -44,7 +43,7 @@ Result<Keeping> read_keeping(Context& context, const Call& call, Span wanted) {
                              job->id.value),
                  "id"};
   }
-  const Instant now{std::max(telemetry::now_us(), state.now.us)};
+  const Instant now{context.desk.now().us};
   const Span length = wanted.us == 0 ? most : std::min(wanted, most);
   Instant until = now + length;
   if (rule->lifetime.us > 0) {

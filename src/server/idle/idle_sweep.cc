@@ -10,7 +10,6 @@
 #include "codec/json.h"
 #include "codec/quantity.h"
 #include "core/state/running/sessions.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::server {
@@ -57,7 +56,7 @@ std::int64_t look_us(const core::State& state, Instant now) {
 
 }  // namespace
 
-IdleSweep::IdleSweep(Context& context) : context_(context), begun_{telemetry::now_us()} {
+IdleSweep::IdleSweep(Context& context) : context_(context), begun_(context.desk.now()) {
   context_.desk.on_batch([this](const listener::RecentBatch& recent) {
     const auto& events = recent.committed->batch.events;
     if (std::any_of(events.begin(), events.end(), is_about_rules)) {
@@ -68,7 +67,7 @@ IdleSweep::IdleSweep(Context& context) : context_(context), begun_{telemetry::no
 }
 
 void IdleSweep::look_again() {
-  const Instant now{telemetry::now_us()};
+  const Instant now = context_.desk.now();
   if (!context_.desk.stopping()) {
     for (Event& event : look(now)) context_.desk.observe(std::move(event));
   }

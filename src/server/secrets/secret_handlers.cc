@@ -15,7 +15,6 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/page.h"
-#include "telemetry/clock.h"
 #include "wire/tls/sealed_box.h"
 
 namespace dove::server {
@@ -116,7 +115,7 @@ Result<Secret> sealed_secret(Context& context, const Call& call) {
   TRY(check_value(call.request.body));
   const std::string path = accounts::secret_path(owner.user, owner.project, name);
   TRY(check_room(state, owner, path));
-  Secret secret{path, owner.user, owner.project, "", Instant{telemetry::now_us()}};
+  Secret secret{path, owner.user, owner.project, "", context.desk.now()};
   TRY(context.vault.check(state.secrets));
   TRY_ASSIGN(secret.sealed, context.vault.seal(path, call.request.body));
   return secret;

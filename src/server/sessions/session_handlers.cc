@@ -12,7 +12,6 @@
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/sessions/session_app.h"
-#include "telemetry/clock.h"
 #include "views/job_view.h"
 #include "views/reasons.h"
 #include "views/state_words.h"
@@ -106,7 +105,7 @@ void issue_entry(Context& context, CallPtr call) {
                                         (*job)->id.value),
                             ""});
   }
-  const Instant now{telemetry::now_us()};
+  const Instant now = context.desk.now();
   listener::Entry entry{(*job)->id, call->caller.user, call->caller.key, call->caller.is_root,
                         now + seconds(kEntryLasts_s)};
   const Key* key = accounts::find_key(context.state(), entry.key);
@@ -176,7 +175,7 @@ void get_entry(Context& context, CallPtr call) {
                              "promised_start_us", "started_at", "started_at_us", "start_failure"}) {
     if (summary.contains(member)) answer[member] = summary.at(member);
   }
-  answer["now_us"] = telemetry::now_us();
+  answer["now_us"] = context.desk.now().us;
   call->reply(200, answer);
 }
 
@@ -195,7 +194,7 @@ void note_activity(Context& context, CallPtr call) {
     });
   }
   if ((*job)->phase == JobPhase::kActive) {
-    context.activity.saw_input((*job)->id, Instant{telemetry::now_us() - ago_ms * 1000});
+    context.activity.saw_input((*job)->id, Instant{context.desk.now().us - ago_ms * 1000});
   }
   call->responder->send(wire::Response{204, {}, ""});
 }

@@ -10,7 +10,6 @@
 #include "server/handlers.h"
 #include "server/new_key.h"
 #include "server/sign_in/device_sign_ins.h"
-#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -108,7 +107,7 @@ void answer_device_sign_in(Context& context, CallPtr call) {
   key.name = found->name;
   key.scope = call->caller.scope;
   key.is_administrators = call->caller.is_root;
-  key.expires_at = Instant{telemetry::now_us()} + kKeyLasts;
+  key.expires_at = context.desk.now() + kKeyLasts;
   NewKey made = make_key(std::move(key), kKeyPrefix);
   const DeviceAnswer answer{true, made.secret, made.issued.key};
   const Call& asked = *call;

@@ -9,7 +9,6 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
-#include "telemetry/clock.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -71,7 +70,7 @@ void issue_identity_token(Context& context, CallPtr call) {
                             "identity-token` in it",
                             ""});
   }
-  const std::int64_t now_s = telemetry::now_us() / 1'000'000;
+  const std::int64_t now_s = context.desk.now().us / 1'000'000;
   const JobSpec& spec = *job.spec;
   const Json claims{{"iss", issuer_of(context, *call)},
                     {"sub", subject_of(spec)},

@@ -9,7 +9,6 @@
 #include "server/handlers.h"
 #include "server/sign_in/open_id_person.h"
 #include "server/sign_in/session.h"
-#include "telemetry/clock.h"
 #include "text/html.h"
 
 namespace dove::server {
@@ -97,7 +96,7 @@ Result<openid::SignIn> brought_back(const Context& context, const Call& call,
   TRY_ASSIGN(openid::SignIn asked,
              openid::unseal(listener::sign_in_of(call.request).value_or(""),
                             context.desk.identity.seal_key("sign-in"), provider.name,
-                            call.query_text("state"), telemetry::now_us()));
+                            call.query_text("state"), context.desk.now().us));
   // Another issuer's answer must not pass for this one's (RFC 9207).
   if (const std::string* from = call.request.find_query("iss");
       from != nullptr && *from != provider.issuer) {
@@ -123,7 +122,7 @@ void begin_open_id(Context& context, CallPtr call) {
   if (issuer == nullptr) return;
   const std::string then = call->query_text("then");
   const auto begun = openid::begin_sign_in(issuer->provider(), then.empty() ? "/" : then,
-                                           origin_of(context, *call), telemetry::now_us());
+                                           origin_of(context, *call), context.desk.now().us);
   if (!begun.ok()) return fail(call, begun.error());
   const std::string cookie =
       listener::set_sign_in(openid::seal(*begun, context.desk.identity.seal_key("sign-in")));
@@ -157,7 +156,7 @@ void end_open_id(Context& context, CallPtr call) {
         call, context.desk.throttle->failed(host, asked.error(), context.desk.loop.monotonic_us()));
   }
   const std::string code = call->query_text("code");
-  const std::int64_t now_s = telemetry::now_us() / 1'000'000;
+  const std::int64_t now_s = context.desk.now().us / 1'000'000;
   const auto queued =
       context.ways.at_issuers.at(issuer->provider().name)
           .call(

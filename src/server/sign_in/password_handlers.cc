@@ -10,7 +10,6 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/sign_in/local_password.h"
-#include "telemetry/clock.h"
 #include "wire/address.h"
 #include "wire/tls/sealed_box.h"
 
@@ -61,7 +60,7 @@ Result<Asked> read_asked(const Call& call) {
 }
 
 // What one's own change has to show: whoever finds a browser that is signed in is not to keep it.
-Result<void> check_former(const UserDeclaration& user, const Asked& asked) {
+Result<void> check_former(const UserDeclaration& user, const Asked& asked, Instant now) {
   if (user.password_hash.empty()) {
     return Error{ErrorKind::kDenied, "no_password_yet",
                  fmt::format("{0} has no password here: an administrator gives the first one, with "
@@ -73,7 +72,7 @@ Result<void> check_former(const UserDeclaration& user, const Asked& asked) {
     return invalid("missing_field", "give the former password, too", "former");
   }
   const Instant until = passwords::kept_of(user.password_hash).once_until;
-  if (until.us == 0 || until.us > telemetry::now_us()) return {};
+  if (until.us == 0 || until > now) return {};
   return one_time_password_over(ErrorKind::kDenied);
 }
 
@@ -92,7 +91,7 @@ void keep_password(Context& context, const CallPtr& call, const std::string& bef
   if (own) {
     events = own_password_set(context.state(), *user, hash, call->caller.key);
   } else {
-    const Instant until = Instant{telemetry::now_us()} + kOnceLasts;
+    const Instant until = context.desk.now() + kOnceLasts;
     codec::put_instant(answer, "once_until", until);
     user->password_hash = passwords::text_of({hash, until});
     events.emplace_back(ObjectApplied{Declared(*user)});
@@ -125,7 +124,7 @@ void set_password(Context& context, CallPtr call) {
   PasswordWork work{"", std::move(asked->former), std::move(asked->wanted)};
   std::shared_ptr<void> share;
   if (is_own(*call)) {
-    const Result<void> may = check_former(*user, {work.former, work.wanted});
+    const Result<void> may = check_former(*user, {work.former, work.wanted}, context.desk.now());
     if (!may.ok()) return call->fail(may.error());
     work.hash = passwords::kept_of(user->password_hash).hash;
     // A guess is a guess, whoever makes it.

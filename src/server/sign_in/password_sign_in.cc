@@ -8,7 +8,6 @@
 #include "server/sign_in/linux_person.h"
 #include "server/sign_in/local_password.h"
 #include "server/sign_in/session.h"
-#include "telemetry/clock.h"
 #include "wire/address.h"
 
 namespace dove::server {
@@ -44,7 +43,7 @@ void sign_in_by_pam(Context& context, const CallPtr& call, ShownPassword shown, 
 }
 
 // Whose password was right, by the hash that it was compared with; or why they stay outside.
-Result<UserDeclaration> let_in(const core::State& state, const std::string& name,
+Result<UserDeclaration> let_in(const core::State& state, Instant now, const std::string& name,
                                const std::string& kept_text) {
   const auto found = state.users.find(name);
   // It may have been changed while its hash was made.
@@ -57,7 +56,7 @@ Result<UserDeclaration> let_in(const core::State& state, const std::string& name
   }
   TRY(check_person(found->second));
   const Instant until = passwords::kept_of(kept_text).once_until;
-  if (until.us != 0 && until.us <= telemetry::now_us()) {
+  if (until.us != 0 && until <= now) {
     return one_time_password_over(ErrorKind::kUnauthenticated);
   }
   return found->second;
@@ -104,7 +103,8 @@ void sign_in_locally(Context& context, const CallPtr& call, ShownPassword shown,
         context.declaring.wait(
             [&context, call, name, kept_text, renews, hash_now = *new_hash](Turns::Turn turn) {
               call->turn = std::move(turn);
-              const Result<UserDeclaration> user = let_in(context.state(), name, kept_text);
+              const Result<UserDeclaration> user =
+                  let_in(context.state(), context.desk.now(), name, kept_text);
               if (!user.ok()) return refuse_sign_in(context, call, user.error());
               take_new_password(context, call, *user, hash_now, renews);
             });

@@ -12,7 +12,6 @@
 #include "codec/words.h"
 #include "listener/session_cookie.h"
 #include "server/new_key.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::server {
@@ -120,7 +119,7 @@ void open_session(Context& context, const CallPtr& call, const Caller& caller,
   key.scope = caller.scope;
   key.kind = KeyKind::kSession;
   key.is_administrators = caller.is_root;
-  key.expires_at = Instant{telemetry::now_us()} + kSession;
+  key.expires_at = context.desk.now() + kSession;
   controller::Input input;
   if (const Key* shown = accounts::find_key(context.state(), caller.key); shown != nullptr) {
     if (shown->kind == KeyKind::kCode) {
@@ -129,7 +128,7 @@ void open_session(Context& context, const CallPtr& call, const Caller& caller,
       key.expires_at = std::min(key.expires_at, shown->expires_at);
     }
   }
-  const std::int64_t lasts_s = (key.expires_at.us - telemetry::now_us()) / 1'000'000;
+  const std::int64_t lasts_s = (key.expires_at - context.desk.now()).us / 1'000'000;
   NewKey made = make_key(std::move(key));
   const std::string cookie = listener::set_session(made.secret, lasts_s);
   input.events.push_back({made.issued, call->cause()});

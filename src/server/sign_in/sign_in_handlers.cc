@@ -16,7 +16,6 @@
 #include "server/new_key.h"
 #include "server/sign_in/password_sign_in.h"
 #include "server/sign_in/session.h"
-#include "telemetry/clock.h"
 #include "wire/tls/sealed_box.h"
 
 namespace dove::server {
@@ -81,7 +80,8 @@ void sign_in(Context& context, CallPtr call) {
   if (shown->token.empty()) {
     return sign_in_with_password(context, call, std::move(shown->password));
   }
-  const Result<Caller> caller = context.desk.identity.signing_in(shown->token, context.state());
+  const Result<Caller> caller =
+      context.desk.identity.signing_in(shown->token, context.state(), context.desk.now());
   if (!caller.ok()) return refuse_sign_in(context, call, caller.error());
   call->caller = *caller;
   answer_session(context, call);
@@ -107,7 +107,7 @@ void issue_sign_in_code(Context& context, CallPtr call) {
   key.scope = call->caller.scope;
   key.kind = KeyKind::kCode;
   key.is_administrators = call->caller.is_root;
-  key.expires_at = Instant{telemetry::now_us()} + kCode;
+  key.expires_at = context.desk.now() + kCode;
   NewKey made = make_key(std::move(key));
   Json answer{{"code", made.secret}};
   codec::put_instant(answer, "expires_at", made.issued.key.expires_at);

@@ -184,7 +184,7 @@ void issue_ssh_sign_in(Context& context, CallPtr call) {
   key.scope = KeyScope::kJobs;
   key.kind = KeyKind::kCode;  // not to be mistaken for a key that its user made
   key.is_administrators = who.by == kRoots;
-  key.expires_at = Instant{telemetry::now_us()} + kEntry;
+  key.expires_at = context.desk.now() + kEntry;
   NewKey made = make_key(std::move(key), listener::ssh_token_prefix(job, who.by));
   const SshEntries::Issued issued{made.secret, made.issued.key.expires_at};
   const Call& asked = *call;
@@ -226,7 +226,7 @@ void open_ssh_session(Context& context, CallPtr call) {
                                                {caller.user, (*job)->id, by_of(caller)}, now_us);
   if (!opened.ok()) return call->fail(opened.error());
   Json body{{"gateway", gateway_json(*gateway)}};
-  codec::put_instant(body, "expires_at", Instant{telemetry::now_us() + SshEntries::kSession_us});
+  codec::put_instant(body, "expires_at", Instant{context.desk.now().us + SshEntries::kSession_us});
   call->reply(201, body);
 }
 

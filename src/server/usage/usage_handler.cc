@@ -8,7 +8,6 @@
 #include "core/state/past/count_forgotten.h"
 #include "server/context.h"
 #include "server/handlers.h"
-#include "telemetry/clock.h"
 #include "views/usage_sums.h"
 
 namespace dove::server {
@@ -129,7 +128,7 @@ void get_usage(Context& context, CallPtr call) {
   if (!by) {
     return call->fail(invalid("bad_parameter", "by is user, project, domain or queue", "by"));
   }
-  const std::int64_t now_us = telemetry::now_us();
+  const std::int64_t now_us = context.desk.now().us;
   const Result<std::int64_t> to = call->query_number("to", now_us, 1, kLatest_us);
   if (!to.ok()) return call->fail(to.error());
   const Result<std::int64_t> seconds = call->query_number("seconds", kWeek_s, 1, kYears_s);

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::int64_t kDay_s = 24 * 3600;
 constexpr std::int64_t kAuthorityLife_s = 3650 * kDay_s;
-constexpr std::int64_t kSkew_s = 300;  // of the clocks of those who verify
 
 KeyPtr new_key() {
   KeyPtr key(EVP_EC_gen("P-256"));
@@ -162,7 +161,7 @@ Authority Authority::make(const std::string& name, std::int64_t now_s) {
   const CertificatePtr own(X509_new());
   X509_set_version(own.get(), 2);
   set_serial(own.get());
-  set_times(own.get(), now_s - kSkew_s, now_s + kAuthorityLife_s);
+  set_times(own.get(), now_s - kBeginsBefore_s, now_s + kAuthorityLife_s);
   set_name(X509_get_subject_name(own.get()), name);
   X509_set_issuer_name(own.get(), X509_get_subject_name(own.get()));
   X509_set_pubkey(own.get(), key.get());
@@ -221,7 +220,8 @@ Result<std::string> Authority::issue(const std::string& request_pem, const Grant
   X509_set_version(leaf.get(), 2);
   set_serial(leaf.get());
   const std::int64_t last_s = facts_of(*issuer).not_after_s;
-  set_times(leaf.get(), grant.now_s - kSkew_s, std::min(grant.now_s + grant.valid_s, last_s));
+  set_times(leaf.get(), grant.now_s - kBeginsBefore_s,
+            std::min(grant.now_s + grant.valid_s, last_s));
   set_name(X509_get_subject_name(leaf.get()), !grant.uri.empty()     ? grant.uri
                                               : !grant.names.empty() ? grant.names.front()
                                                                      : "dove");

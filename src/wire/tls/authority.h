@@ -31,11 +31,15 @@ struct CertificateFacts {
   bool is_authority = false;
 };
 
+// How much earlier a certificate begins than it is made: so far may clocks of those who verify be
+// off.
+inline constexpr std::int64_t kBeginsBefore_s = 300;
+
 // What an Authority vouches for.
 struct Grant {
   std::string uri = {};                 // "": none
   std::vector<std::string> names = {};  // DNS names and addresses
-  std::int64_t now_s = 0;               // the certificate is valid from five minutes before
+  std::int64_t now_s = 0;               // the certificate begins kBeginsBefore_s earlier
   std::int64_t valid_s = 0;             // from now_s
 };
 

@@ -103,6 +103,23 @@ TEST_F(PskTest, OneThatHasEndedIsNotShown) {
   EXPECT_EQ(call(), "dove://c/node/by-certificate");
 }
 
+TEST_F(PskTest, EndsByTheTimeThatBothAreGiven) {
+  const auto yesterday = [] { return now_s() - 24 * 3600; };
+  server = Tls::for_server(
+               {.own = granted(authority, {.names = {"127.0.0.1"}, .now_s = now_s(), .valid_s = 9}),
+                .client_authorities_pem = authority.credentials().chain_pem,
+                .time = {.now_s = yesterday}})
+               .value();
+  server->take_psks_of({PskIssuer(authority)});
+  client = Tls::for_client(
+               {.authorities_pem = authority.credentials().chain_pem, .time = {.now_s = yesterday}})
+               .value();
+  client->show_psk(issuer.issue(kUri, yesterday() + 60));
+  EXPECT_EQ(call(), kUri) << "by this machine's clock it ended a day ago";
+  client->show_psk(issuer.issue(kUri, yesterday() - 1));
+  EXPECT_EQ(call(), "");
+}
+
 TEST_F(PskTest, WithAWrongKeyItIsShownOnce) {
   has_certificate(true);
   Psk psk = issuer.issue(kUri, now_s() + 60);

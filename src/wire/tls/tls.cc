@@ -5,8 +5,6 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-#include <ctime>
-
 #include "wire/secret.h"
 #include "wire/tls/tls_state.h"
 
@@ -65,12 +63,21 @@ ContextPtr new_context(const SSL_METHOD* method, bool allows_1_2) {
   return context;
 }
 
+const Tls::State& state_of(const SSL* ssl) {
+  return *static_cast<const Tls::State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+}
+
 // Keeps what the certificate says that is refused, for the message.
 int note_refused(int good, X509_STORE_CTX* chain) {
   const X509* refused = X509_STORE_CTX_get0_cert(chain);
   if (good == 1 || refused == nullptr) return good;
   const auto* ssl = static_cast<const SSL*>(
       X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const bool begins_later = X509_STORE_CTX_get_error(chain) == X509_V_ERR_CERT_NOT_YET_VALID;
+  if (begins_later && state_of(ssl).time.may_begin_later) {
+    X509_STORE_CTX_set_error(chain, X509_V_OK);
+    return 1;
+  }
   if (auto* shaking = static_cast<Shaking*>(SSL_get_app_data(ssl))) {
     shaking->refused = facts_of(*refused);
   }
@@ -94,11 +101,11 @@ SSL_SESSION* session_of(SSL* ssl, const std::string& key) {
 // A PSK that is not known is as none: the handshake goes on with certificates.
 int find_psk(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
   *session = nullptr;
-  const auto* state = static_cast<const Tls::State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  const Tls::State& state = state_of(ssl);
   auto* shaking = static_cast<Shaking*>(SSL_get_app_data(ssl));
   const std::string_view shown(reinterpret_cast<const char*>(identity), size);
-  for (const PskIssuer& issuer : state->issuers) {
-    auto found = issuer.find(shown, std::time(nullptr));
+  for (const PskIssuer& issuer : state.issuers) {
+    auto found = issuer.find(shown, state.now_s());
     if (!found) continue;
     *session = session_of(ssl, found->key);
     shaking->psk_uri = std::move(found->uri);
@@ -111,10 +118,10 @@ int show_psk(SSL* ssl, const EVP_MD* hash, const unsigned char** identity, std::
              SSL_SESSION** session) {
   *session = nullptr;
   *size = 0;
-  const auto* state = static_cast<const Tls::State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  const Tls::State& state = state_of(ssl);
   auto* shaking = static_cast<Shaking*>(SSL_get_app_data(ssl));
-  const std::optional<Psk>& psk = state->psk;
-  if (!psk || psk->until_s <= std::time(nullptr)) return 1;
+  const std::optional<Psk>& psk = state.psk;
+  if (!psk || psk->until_s <= state.now_s()) return 1;
   // The server has asked to begin anew, and chosen a cipher with another hash.
   if (hash != nullptr && !EVP_MD_is_a(hash, "SHA2-384")) return 1;
   *session = session_of(ssl, psk->key);
@@ -142,12 +149,12 @@ int verify_by_digest(X509_STORE_CTX* chain, void* options) {
 
 }  // namespace
 
-Error distrust(long verdict, const CertificateFacts& facts, const std::string& where,
-               const std::string& host) {
+Error distrust(long verdict, const CertificateFacts& facts, std::int64_t now_s,
+               const std::string& where, const std::string& host) {
   const auto error = [&](const char* code, const std::string& message) {
     return Error{ErrorKind::kUnavailable, code, fmt::format("{}: {}", where, message), ""};
   };
-  const std::string now = when(std::time(nullptr));
+  const std::string now = when(now_s);
   switch (verdict) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return error("certificate_expired",
@@ -180,6 +187,7 @@ Tls::~Tls() = default;
 Result<std::shared_ptr<Tls>> Tls::for_server(const TlsServerOptions& options) {
   auto state = std::make_unique<State>();
   state->is_server = true;
+  state->time = options.time;
   state->context = new_context(TLS_server_method(), options.allows_1_2);
   SSL_CTX* context = state->context.get();
   SSL_CTX_set_app_data(context, state.get());
@@ -191,7 +199,7 @@ Result<std::shared_ptr<Tls>> Tls::for_server(const TlsServerOptions& options) {
   if (!options.client_authorities_pem.empty()) {
     TRY(wire::believe(context, options.client_authorities_pem));
     SSL_CTX_set_purpose(context, X509_PURPOSE_SSL_CLIENT);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, note_refused);
   }
   return std::shared_ptr<Tls>(new Tls(std::move(state)));
 }
@@ -200,6 +208,7 @@ Result<std::shared_ptr<Tls>> Tls::for_client(const TlsClientOptions& options) {
   auto state = std::make_unique<State>();
   state->client = options;
   state->client.own = {};
+  state->time = options.time;
   state->context = new_context(TLS_client_method(), /*allows_1_2=*/true);
   SSL_CTX* context = state->context.get();
   SSL_CTX_set_app_data(context, state.get());

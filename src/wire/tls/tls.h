@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +17,20 @@
 
 namespace dove::wire {
 
+// By which time certificates and keys are judged.
+struct TlsTime {
+  std::function<std::int64_t()> now_s = {};  // since 1970; unset: by this machine's clock
+  // A certificate that begins later is taken, too. Only an authority makes one, so it says of whom
+  // it is all the same; that somebody's clock is wrong is another question.
+  bool may_begin_later = false;
+};
+
 // What a server shows, and asks of its clients.
 struct TlsServerOptions {
   Credentials own = {};
   std::string client_authorities_pem = {};  // "": clients show no certificate; else each must
   bool allows_1_2 = false;
+  TlsTime time = {};
 };
 
 // What a client shows, and whom it takes for the server.
@@ -29,6 +39,7 @@ struct TlsClientOptions {
   std::string authority_digest = {};  // Authority::digest() of the only one, shown in the handshake
   std::string server_uri = {};        // the server has this URI in place of the host's name
   Credentials own = {};               // empty: none
+  TlsTime time = {};
 };
 
 class Tls {

@@ -1,6 +1,7 @@
 // What a Tls is made of. For the files of wire/tls/ alone.
 #pragma once
 
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +14,12 @@ namespace dove::wire {
 struct Tls::State {
   ContextPtr context;
   bool is_server = false;
+  TlsTime time;
   TlsClientOptions client;         // of a client's, without `own`
   std::vector<PskIssuer> issuers;  // of a server's
   std::optional<Psk> psk;          // of a client's
+
+  std::int64_t now_s() const { return time.now_s ? time.now_s() : std::time(nullptr); }
 };
 
 // What one handshake finds out; the SSL's app data.
@@ -25,8 +29,9 @@ struct Shaking {
   bool psk_shown = false;    // by this client
 };
 
-// Why a certificate was not believed: X509_V_ERR_… with the peer's certificate as facts.
-Error distrust(long verdict, const CertificateFacts& facts, const std::string& where,
-               const std::string& host);
+// Why a certificate was not believed at that time: X509_V_ERR_… with the peer's certificate as
+// facts.
+Error distrust(long verdict, const CertificateFacts& facts, std::int64_t now_s,
+               const std::string& where, const std::string& host);
 
 }  // namespace dove::wire

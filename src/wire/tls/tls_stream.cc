@@ -181,6 +181,9 @@ void Session::open() {
   BIO_set_mem_eof_return(in_, -1);
   SSL_set_bio(ssl_.get(), in_, out_);
   SSL_set_app_data(ssl_.get(), &found_);
+  if (tls_->state().time.now_s) {
+    X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_.get()), tls_->state().now_s());
+  }
   if (tls_->state().is_server) {
     SSL_set_accept_state(ssl_.get());
   } else {
@@ -258,7 +261,7 @@ Error Session::why_failed() {
   const unsigned long queued = ERR_peek_error();
   const std::string reason = openssl_error();
   if (!tls_->state().is_server && verdict != X509_V_OK) {
-    return distrust(verdict, found_.refused, where_, host_);
+    return distrust(verdict, found_.refused, tls_->state().now_s(), where_, host_);
   }
   const auto error = [&](const char* code, const std::string& message) {
     return Error{ErrorKind::kUnavailable, code, fmt::format("{}: {}", where_, message), ""};

@@ -185,6 +185,41 @@ TEST(Tls, names_what_is_wrong_with_a_server) {
             "certificate_not_yet_valid");
 }
 
+TEST(Tls, judges_by_the_time_that_it_is_given) {
+  const auto in_days = [](std::int64_t days) { return [days] { return now_s() + days * kDay_s; }; };
+  const std::int64_t then_s = now_s() + 10 * kDay_s;
+  const std::string& trusted = authority().credentials().chain_pem;
+  TlsServerOptions offers = server_options({.names = {"127.0.0.1"}, .now_s = then_s});
+  offers.client_authorities_pem = trusted;
+  TlsClientOptions wants = client_options();
+  wants.own = granted(authority(), {.uri = "dove://c/node/n1", .now_s = then_s});
+  offers.time.now_s = wants.time.now_s = in_days(10);
+  EXPECT_EQ(code_of(call(offers, wants)), "answered");
+  offers.time.now_s = in_days(12);
+  EXPECT_NE(code_of(call(offers, wants)), "answered") << "the client's has ended by the server";
+  offers.time.now_s = in_days(10);
+  wants.time.now_s = in_days(12);
+  const Result<Response> ended = call(offers, wants);
+  EXPECT_EQ(code_of(ended), "certificate_expired");
+}
+
+TEST(Tls, may_take_a_certificate_that_begins_later) {
+  TlsClientOptions wants = client_options();
+  wants.time.may_begin_later = true;
+  const auto given = [&](const Authority& by, std::int64_t begins_s, std::int64_t valid_s) {
+    return code_of(
+        call({.own = granted(by, {.names = {"127.0.0.1"}, .now_s = begins_s, .valid_s = valid_s})},
+             wants));
+  };
+  EXPECT_EQ(given(authority(), now_s() + kDay_s, kDay_s), "answered");
+  EXPECT_EQ(given(authority(), now_s() - kDay_s, kDay_s - 9), "certificate_expired");
+  const Authority other = Authority::make("other", now_s() + kDay_s);
+  EXPECT_EQ(given(other, now_s() + kDay_s, kDay_s), "certificate_untrusted");
+  wants = {.authority_digest = other.digest(), .time = {.may_begin_later = true}};
+  EXPECT_EQ(given(other, now_s() + kDay_s, kDay_s), "answered");
+  EXPECT_EQ(given(authority(), now_s() + kDay_s, kDay_s), "certificate_untrusted");
+}
+
 TEST(Tls, takes_a_uri_in_place_of_a_name) {
   const TlsServerOptions offers = server_options({.uri = "dove://c/node/n2"});
   TlsClientOptions wants = client_options();

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "codec/json.h"
-#include "telemetry/clock.h"
 #include "wire/secret.h"
 
 namespace dove::backends {
@@ -46,7 +45,7 @@ TaskLinkPtr TaskLinks::open(const CallPtr& call, JobId job, std::string what, On
   callbacks.on_bytes = [this, weak](std::string_view bytes) {
     const TaskLinkPtr held = weak.lock();
     if (held == nullptr || held->agent == nullptr) return;
-    inputs_[{held->job, held->what}] = Instant{telemetry::now_us()};
+    inputs_[{held->job, held->what}] = now_();
     held->agent->send_bytes(bytes);
   };
   callbacks.on_closed = [this, weak](const Error&) {

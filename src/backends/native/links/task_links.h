@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "backends/native/agent_sessions.h"
 #include "backends/node_backend.h"
@@ -42,8 +43,10 @@ using TaskLinkPtr = std::shared_ptr<TaskLink>;
 
 class TaskLinks {
  public:
-  TaskLinks(wire::Loop& loop, AgentSessions& sessions, listener::OpenAccess& access)
-      : loop_(loop), sessions_(sessions), access_(access) {}
+  // `now`: the cluster's time.
+  TaskLinks(wire::Loop& loop, AgentSessions& sessions, listener::OpenAccess& access,
+            std::function<Instant()> now)
+      : loop_(loop), sessions_(sessions), access_(access), now_(std::move(now)) {}
 
   // Answers `call` with a WebSocket; nullptr: with an error. The client's first text goes to
   // `on_first`, if there is one, and has to come soon.
@@ -75,6 +78,7 @@ class TaskLinks {
   wire::Loop& loop_;
   AgentSessions& sessions_;
   listener::OpenAccess& access_;
+  const std::function<Instant()> now_;
   std::map<std::string, TaskLinkPtr> links_;                 // by id
   std::map<std::pair<JobId, std::string>, Instant> inputs_;  // of jobs that are not forgotten
 };

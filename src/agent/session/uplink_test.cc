@@ -1,0 +1,108 @@
+#include "agent/session/uplink.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "wire/test_peer.h"
+#include "wire/tls/authority.h"
+
+namespace dove::agent {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kDay_s = 24 * 3600;
+constexpr char kUri[] = "dove://c/node/n1";
+
+// A controller whose time is so many days ahead of this machine's clock, which is the node's.
+class UplinkTest : public testing::TestWithParam<int> {
+ protected:
+  UplinkTest() {
+    std::string name = std::filesystem::temp_directory_path() / "dove-uplink-XXXXXX";
+    CHECK(mkdtemp(name.data()) != nullptr, "a temporary directory can be made");
+    directory_ = name;
+  }
+  ~UplinkTest() override { std::filesystem::remove_all(directory_); }
+
+  std::int64_t now_s() const { return std::time(nullptr) + GetParam() * kDay_s; }
+  std::string certificate_for(const std::string& request, wire::Grant grant) const {
+    grant.now_s = now_s();
+    grant.valid_s = grant.valid_s == 0 ? kDay_s : grant.valid_s;
+    return authority.issue(request, grant).value();
+  }
+  wire::TlsServerOptions shown() const {
+    wire::TlsServerOptions options;
+    options.own.key_pem = wire::make_private_key();
+    options.own.chain_pem = certificate_for(*wire::certificate_request(options.own.key_pem),
+                                            {.names = {"127.0.0.1"}, .valid_s = 30 * kDay_s});
+    options.time.now_s = [this] { return now_s(); };
+    return options;
+  }
+  static void echo(const wire::Request& request,
+                   const std::shared_ptr<wire::Responder>& responder) {
+    responder->send({200, {}, request.peer_identity});
+  }
+  // Whom the controller takes the node for.
+  static std::string call(wire::Loop& loop, wire::AsyncClient& client) {
+    std::optional<Result<wire::Response>> answer;
+    wire::Request request;
+    request.method = "GET";
+    request.target = "/";
+    client.call(std::move(request), [&](Result<wire::Response> got) { answer = std::move(got); });
+    EXPECT_TRUE(loop.run_until([&] { return answer.has_value(); }, 20s));
+    if (!answer.has_value()) return "no answer";
+    return answer->ok() ? (*answer)->body : answer->error().code;
+  }
+
+  const wire::Authority authority = wire::Authority::make("test", std::time(nullptr) - 9 * kDay_s);
+  std::string directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Days, UplinkTest, testing::Values(-2, 0, 2));
+
+TEST_P(UplinkTest, AWrongClockPartsNoNodeFromItsController) {
+  wire::TlsServerOptions options = shown();
+  wire::TestServer people(echo, {}, *wire::Tls::for_server(options));
+  options.client_authorities_pem = authority.credentials().chain_pem;
+  wire::TestServer agents(echo, {}, *wire::Tls::for_server(options));
+
+  wire::Loop loop;
+  Uplink uplink(loop,
+                {"n1", directory_, {{true, "127.0.0.1", people.port, ""}}, "", authority.digest()});
+  ASSERT_TRUE(uplink.open().ok());
+  EXPECT_FALSE(uplink.certified());
+  EXPECT_EQ(call(loop, uplink.front()), "") << "a stranger, and no mistake";
+
+  const auto asked = nlohmann::json::parse(*uplink.certificate_request());
+  const std::string certificate = certificate_for(asked.at("request"), {.uri = kUri});
+  const Result<void> taken = uplink.take({{"certificate", certificate},
+                                          {"authority", authority.credentials().chain_pem},
+                                          {"agents_port", agents.port}});
+  ASSERT_TRUE(taken.ok()) << taken.error().message;
+  EXPECT_TRUE(uplink.certified());
+  EXPECT_NEAR(std::chrono::duration<double>(uplink.until_renewal(0)).count(), kDay_s * 2.0 / 3, 60);
+  uplink.begin_anew();
+  EXPECT_EQ(call(loop, uplink.line()), kUri);
+  EXPECT_EQ(call(loop, uplink.front()), "") << "by what is known since";
+}
+
+// What a node may not take: a certificate that has ended by the time that it knows.
+TEST_P(UplinkTest, WhatHasEndedIsRefused) {
+  wire::TlsServerOptions options = shown();
+  options.own.chain_pem = certificate_for(*wire::certificate_request(options.own.key_pem),
+                                          {.names = {"127.0.0.1"}, .valid_s = -5 * kDay_s});
+  wire::TestServer people(echo, {}, *wire::Tls::for_server(options));
+  wire::Loop loop;
+  Uplink uplink(loop,
+                {"n1", directory_, {{true, "127.0.0.1", people.port, ""}}, "", authority.digest()});
+  ASSERT_TRUE(uplink.open().ok());
+  EXPECT_EQ(call(loop, uplink.front()), "certificate_expired");
+}
+
+}  // namespace
+}  // namespace dove::agent
