@@ -15,6 +15,7 @@ Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
                                               std::int64_t now_s) const {
   wire::Grant grant;
   grant.uri = uri_of(node);
+  grant.names = {kNameOfNodes};
   grant.now_s = now_s;
   grant.valid_s = valid_s_;
   TRY_ASSIGN(std::string certificate, (next_ ? *next_ : authority_).issue(request_pem, grant));

@@ -2,7 +2,9 @@
 //
 // A node's certificate says "dove://CLUSTER/node/NAME" and is good for a day: it is proof of the
 // name for as long as the ledger knows the node, whose token is asked for as well. It names no host
-// or address: a node says itself where it is, and could name the server's place. While one
+// or address: a node says itself where it is, and could name the server's place. What reads from
+// nodes and knows no URIs, such as Prometheus, asks for kNameOfNodes, which all of them have and
+// no server has: clients that go by the host's name take no node for the server. While one
 // authority follows another (`dove ca rotate`), nodes get certificates of the next, and are told to
 // believe both. Loop thread only.
 #pragma once
@@ -18,6 +20,9 @@
 #include "wire/tls/psk.h"
 
 namespace dove::listener {
+
+// In the domain that nobody registers (ICANN's .internal), so that no site has a host of this name.
+inline constexpr char kNameOfNodes[] = "node.dove.internal";
 
 class NodeAuthority {
  public:

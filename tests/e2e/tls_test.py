@@ -10,6 +10,7 @@ import sys
 import time
 
 from cluster import DOVE, Api, Cluster, until
+from ports import free_port
 
 VALID_S = 6
 
@@ -54,11 +55,13 @@ def strangers_get_nothing(cluster):
                 assert stream.recv(100) == b"", "a stranger was answered"
         except (ssl.SSLError, ConnectionError):
             pass
-    # A node says itself where it is, so its certificate names no place: it could pass for the server there.
+    # A node says itself where it is, so its certificate names no place: it could pass for the server there. The one name
+    # is the same for all nodes.
     node1 = os.path.join(cluster.folder, "nodes/node1")
     names = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", node1 + "/agent_certificate.pem"],
                            capture_output=True, text=True, timeout=30, check=True).stdout
-    assert "URI:dove://" in names and "IP Address" not in names and "DNS:" not in names, names
+    shown = [name.strip() for name in names.splitlines()[-1].split(",")]
+    assert shown[0].startswith("URI:dove://") and shown[1:] == ["DNS:node.dove.internal"], names
     # With node1's own key and certificate: node1 may, in the name of node2 nobody may.
     context = ssl.create_default_context(cafile=cluster.ca_file())
     context.load_cert_chain(node1 + "/agent_certificate.pem", node1 + "/agent_key.pem")
@@ -188,6 +191,32 @@ def authority_is_followed(cluster):
     cluster.run("cancel", str(job))
 
 
+def metrics_are_a_nodes(cluster, port):
+    """Who asks for the name of nodes reads them; who asks for a host, as clients of the server do, is not taken in."""
+    def read(name):
+        context = ssl.create_default_context(cafile=cluster.ca_file())
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as plain, \
+                context.wrap_socket(plain, server_hostname=name) as stream:
+            stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            return b"".join(iter(lambda: stream.recv(65536), b""))
+
+    def listens():
+        try:
+            return read("node.dove.internal")
+        except ConnectionError:
+            return None
+    assert b"dove_agent_connected" in until(listens, 15, "the node's metrics")
+    for name in ("127.0.0.1", "localhost", socket.gethostname()):
+        try:
+            raise AssertionError(f"as {name}: {read(name)}")
+        except ssl.SSLCertVerificationError:
+            pass
+    done = subprocess.run([DOVE, "ps"], capture_output=True, text=True, timeout=30,
+                          env={**cluster.environment, "DOVE_TOKEN": "x", "DOVE_URL": f"https://127.0.0.1:{port}",
+                               "DOVE_CA_FILE": cluster.ca_file()})
+    assert done.returncode != 0 and "--tls-name" in done.stderr, done
+
+
 class SiteCluster(Cluster):
     """One that shows a certificate which the cluster's own authority knows nothing of."""
     site = None
@@ -238,8 +267,11 @@ def main():
         works(cluster)
         a_site_certificate_is_shown(cluster)
     # Beyond loopback TLS needs no option.
-    with Cluster(nodes=1, tls=False, server_options=["--host", "0.0.0.0", "--agents-port", "0"]) as cluster:
+    metrics = free_port()
+    with Cluster(nodes=1, tls=False, server_options=["--host", "0.0.0.0", "--agents-port", "0"],
+                 agent_options=["--metrics", f"0.0.0.0:{metrics}"]) as cluster:
         assert cluster.url.startswith("https://"), cluster.url
+        metrics_are_a_nodes(cluster, metrics)
     with Cluster(nodes=1, tls=False, server_options=["--host", "0.0.0.0", "--insecure"]) as cluster:
         assert cluster.url.startswith("http://"), cluster.url
     return 0

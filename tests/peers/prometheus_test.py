@@ -60,7 +60,46 @@ def expressions():
                        target["expr"].replace("$node", ".*").replace("$user", ".*"))
 
 
-class Prometheus(unittest.TestCase):
+class Asking(unittest.TestCase):
+    """A Prometheus with our configuration."""
+
+    @classmethod
+    def start_prometheus(cls):
+        folder = os.path.join(cls.cluster.folder, "prometheus")
+        shutil.copytree(os.path.join(DEPLOY, "prometheus"), folder)
+        path = os.path.join(folder, "prometheus.yml")
+        with open(path) as file:
+            text = file.read()
+        text = text.replace("127.0.0.1:7717", cls.cluster.url.split("//")[1]).replace(":9400", f":{cls.agent_port}")
+        text = re.sub(r"_interval: 30s", "_interval: 1s", text)
+        if cls.cluster.ca_file():
+            text = re.sub(r"# (scheme|tls_config):", r"\1:", text)
+            shutil.copy(cls.cluster.ca_file(), os.path.join(folder, "dove-ca.pem"))
+        with open(path, "w") as file:
+            file.write(text)
+        shutil.copy(os.path.join(cls.cluster.data, "token"), os.path.join(folder, "dove-token"))
+        process = subprocess.Popen(
+            ["prometheus", "--config.file", path, "--storage.tsdb.path", os.path.join(folder, "data"),
+             "--web.listen-address", f"127.0.0.1:{cls.port}", "--log.level", "error"],
+            stdin=subprocess.DEVNULL, stdout=cls.cluster.log, stderr=cls.cluster.log)
+        cls.addClassCleanup(lambda: (process.kill(), process.wait(10)))
+
+    def query(self, expression):
+        url = f"http://127.0.0.1:{self.port}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+        try:
+            return json.loads(fetch(url))["data"]["result"]
+        except urllib.error.HTTPError as error:
+            if error.code == 503:
+                return []  # not ready yet
+            raise AssertionError(f"{expression}: {error.read().decode()}") from error
+        except OSError:
+            return []  # not up yet
+
+    def wait_for(self, expression, what):
+        return until(lambda: self.query(expression), 60, what)
+
+
+class Prometheus(Asking):
     @classmethod
     def setUpClass(cls):
         cls.agent_port, cls.port = free_port(), free_port()
@@ -79,40 +118,7 @@ class Prometheus(unittest.TestCase):
             cls.cluster.wait_state(job, "running")
         # No adapter speaks for it, so its series say that nothing is heard of it.
         cls.cluster.run("apply", "-f", "-", input=EXECUTOR)
-        cls.prometheus = cls.start_prometheus()
-
-    @classmethod
-    def start_prometheus(cls):
-        folder = os.path.join(cls.cluster.folder, "prometheus")
-        shutil.copytree(os.path.join(DEPLOY, "prometheus"), folder)
-        path = os.path.join(folder, "prometheus.yml")
-        with open(path) as file:
-            text = file.read()
-        text = text.replace("127.0.0.1:7717", cls.cluster.url.split("//")[1]).replace(":9400", f":{cls.agent_port}")
-        text = re.sub(r"_interval: 30s", "_interval: 1s", text)
-        with open(path, "w") as file:
-            file.write(text)
-        shutil.copy(os.path.join(cls.cluster.data, "token"), os.path.join(folder, "dove-token"))
-        process = subprocess.Popen(
-            ["prometheus", "--config.file", path, "--storage.tsdb.path", os.path.join(folder, "data"),
-             "--web.listen-address", f"127.0.0.1:{cls.port}", "--log.level", "error"],
-            stdin=subprocess.DEVNULL, stdout=cls.cluster.log, stderr=cls.cluster.log)
-        cls.addClassCleanup(lambda: (process.kill(), process.wait(10)))
-        return process
-
-    def query(self, expression):
-        url = f"http://127.0.0.1:{self.port}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
-        try:
-            return json.loads(fetch(url))["data"]["result"]
-        except urllib.error.HTTPError as error:
-            if error.code == 503:
-                return []  # not ready yet
-            raise AssertionError(f"{expression}: {error.read().decode()}") from error
-        except OSError:
-            return []  # not up yet
-
-    def wait_for(self, expression, what):
-        return until(lambda: self.query(expression), 60, what)
+        cls.start_prometheus()
 
     def test_text_is_well_formed(self):
         for where, text in (("agent", fetch(f"http://127.0.0.1:{self.agent_port}/metrics")),
@@ -162,6 +168,22 @@ class Prometheus(unittest.TestCase):
                 self.query(expression)  # it is PromQL
             for name in re.findall(r"\b(?:dove[_:]|DCGM_|process_)\w+", expression):
                 self.assertIn(name, names, where)
+
+
+class OverTls(Asking):
+    """The configuration with the lines for TLS: nobody else's answers are taken for those of server and agents."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.agent_port, cls.port = free_port(), free_port()
+        cls.cluster = Cluster(nodes=1, tls=True, agent_options=["--metrics", f"0.0.0.0:{cls.agent_port}"])
+        cls.cluster.__enter__()
+        cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
+        cls.start_prometheus()
+
+    def test_both_are_believed(self):
+        for job in ("dove-server", "dove-agent"):
+            self.wait_for(f'up{{job="{job}"}} == 1', f"{job} to be read")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -37,8 +36,9 @@ void certify_node(Agents& agents, CallPtr call) {
   const Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
   const core::Node& node = *agents.state().find_node(call->caller.node);
-  const Result<Json> answer = authority->certify(
-      body->value("request", ""), node.name, key_digest_of(*call), agents.desk.now().us / 1'000'000);
+  const Result<Json> answer =
+      authority->certify(body->value("request", ""), node.name, key_digest_of(*call),
+                         agents.desk.now().us / 1'000'000);
   if (!answer.ok()) {
     if (answer.error().kind == ErrorKind::kDenied) {
       telemetry::log(telemetry::Level::kWarning, "node_key_refused",
