@@ -173,12 +173,13 @@ class Client:
     """A server and who calls. What is left out is found as the command `dove` finds it.
 
     `timeout_s` is for one call, `patience_s` for a server that has answered before and is gone: so long is it waited
-    for. Raises Unreachable `no_server`, DoveError `bad_url`, `bad_ca_file`, `bad_config`.
+    for. `insecure`: the token may go to an http:// server on another machine, where everybody on the network can read it.
+    Raises Unreachable `no_server`, DoveError `bad_url`, `bad_ca_file`, `bad_config`, `insecure_url`.
     """
 
     def __init__(self, url: str = "", token: str = "", data: str = "", ca_file: str = "", *, timeout_s: float = 60.0,
-                 patience_s: float = 60.0) -> None:
-        self.api = Api(endpoint.find(url, data, token, ca_file), timeout_s, patience_s)
+                 patience_s: float = 60.0, insecure: bool = False) -> None:
+        self.api = Api(endpoint.find(url, data, token, ca_file, insecure), timeout_s, patience_s)
 
     def submit(self, what: submission.What, **options: typing.Any) -> Job:
         """Submits a command (a list of strings), a job file (its path) or the fields of a job (a dict).

@@ -100,6 +100,7 @@ class Api:
         all_parts = [_parts_of(url) for url in endpoint.url.split(",")]  # the controllers of one cluster
         self._places = [(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80),
                          parts.path.rstrip("/"), parts.scheme == "https") for parts in all_parts]
+        endpoint.check_secrets()
         self._at = 0
         self._written = ""  # the log's head after the last change
         is_tls = any(place[3] for place in self._places) and not endpoint.unix_socket

@@ -6,20 +6,27 @@ $XDG_CONFIG_HOME/dove/config.yaml; /etc/dove/config.yaml; the default data direc
 DOVE_JOB_TOKEN; the one beside the URL, which is sent only to the URL that it was stored for. Without a token, on the
 server's own machine, the server's Unix socket: who calls is known there. The authorities of an https:// server:
 DOVE_CA_FILE, `ca_file:` of the configuration, ca.pem of the data directory, else the system's.
+
+A token is shown to no http:// server on another machine, unless the argument `insecure`, DOVE_INSECURE=1, or
+`insecure: true` beside the URL in the configuration says that the network is trusted. The server whose own data
+directory it is was told so itself.
 """
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import os
 import pwd
 import re
+import urllib.parse
 
 from dove.errors import DoveError, Unreachable
 
 _FILE_BYTES_MAX = 64 * 1024
 _SERVICE_DATA = "/var/lib/dove/server"
 _CONFIG_LINE = re.compile(r"([A-Za-z_]+)\s*:(?:\s+(.*))?")
-_CONFIG_KEYS = ("url", "token_file", "ca_file", "data")
+_CONFIG_KEYS = ("url", "token_file", "ca_file", "data", "insecure")
+_YES = ("1", "true", "yes")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +39,18 @@ class Endpoint:
     unix_socket: str = ""
     origin: str = ""
     user: str = ""  # for whom the administrator's token speaks
+    insecure: bool = False  # secrets may go there in the clear
+
+    def check_secrets(self) -> None:
+        """Raises DoveError `insecure_url` where the token would go over the network in the clear, to be used by all on it."""
+        if not self.token or self.unix_socket or self.insecure:
+            return
+        for url in self.url.split(","):
+            parts = urllib.parse.urlsplit(url)
+            if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+                raise DoveError("insecure_url", f"{url}: the token would go over the network in the clear, and everybody on "
+                                "it could use it", url, "write https://, or, where all of them are trusted, say "
+                                "DOVE_INSECURE=1 or insecure=True")
 
 
 @dataclasses.dataclass
@@ -40,9 +59,10 @@ class _Found:
     token_file: str = ""
     ca_file: str = ""
     origin: str = ""
+    insecure: bool = False
 
 
-def find(url: str = "", data: str = "", token: str = "", ca_file: str = "") -> Endpoint:
+def find(url: str = "", data: str = "", token: str = "", ca_file: str = "", insecure: bool = False) -> Endpoint:
     """The endpoint; what is given goes before what is found.
 
     Raises Unreachable `no_server` when none is known, DoveError `bad_config` or `cannot_read` for a bad file.
@@ -62,14 +82,25 @@ def find(url: str = "", data: str = "", token: str = "", ca_file: str = "") -> E
             f"with DOVE_URL, DOVE_DATA, or `url:` in {_config_directory()}/config.yaml")
     if data and not stored.url:
         stored = _Found(url, data + "/token", _ca_in(data))
-    elif data:
-        stored.url = url  # both were named: the token is meant for it
+    elif data and stored.url.rstrip("/") != url.rstrip("/"):
+        stored.url, stored.insecure = url, False  # both were named: the token is meant for it
     is_stored = stored.url.rstrip("/") == url.rstrip("/")
+    insecure = insecure or os.environ.get("DOVE_INSECURE", "") in _YES or (is_stored and stored.insecure)
     if not ca_file:
         ca_file = os.environ.get("DOVE_CA_FILE", "") or (stored.ca_file if is_stored else "")
     token = token or _token(stored.token_file if is_stored else "", url)
     socket = "" if token or not is_stored else _socket_beside(stored.token_file)
-    return Endpoint(url.rstrip("/"), token, ca_file, socket, origin, os.environ.get("DOVE_USER", "") or local_user())
+    return Endpoint(url.rstrip("/"), token, ca_file, socket, origin, os.environ.get("DOVE_USER", "") or local_user(),
+                    insecure)
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether what is sent there stays on this machine; by a name alone nobody knows."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return address.is_loopback or address.is_unspecified
 
 
 def local_user() -> str:
@@ -114,7 +145,8 @@ def _in_data(directory: str) -> _Found:
         url = _read(directory + "/url")
     except OSError:
         return _Found()
-    return _Found(url, directory + "/token", _ca_in(directory), directory + "/url")
+    # It would not be there if the server had not been told.
+    return _Found(url, directory + "/token", _ca_in(directory), directory + "/url", insecure=True)
 
 
 def read_config(text: str, path: str) -> dict[str, str]:
@@ -146,7 +178,8 @@ def _in_config(path: str) -> _Found:
         return _Found()
     if not config.get("url") and config.get("data"):
         return _in_data(config["data"])
-    return _Found(config.get("url", ""), config.get("token_file", ""), config.get("ca_file", ""), path)
+    return _Found(config.get("url", ""), config.get("token_file", ""), config.get("ca_file", ""), path,
+                  config.get("insecure", "") in _YES)
 
 
 def _in_known_places() -> _Found:

@@ -71,7 +71,8 @@ def _by_program(path: str, options: dict[str, typing.Any], endpoint: Endpoint) -
     if program is None:
         raise DoveError("no_program", f"the program `dove` reads {path}, and is not in PATH", path,
                         "add its directory to PATH, or give the fields of the job as a dict")
-    own = {"DOVE_URL": endpoint.url, "DOVE_TOKEN": endpoint.token, "DOVE_CA_FILE": endpoint.ca_file}
+    own = {"DOVE_URL": endpoint.url, "DOVE_TOKEN": endpoint.token, "DOVE_CA_FILE": endpoint.ca_file,
+           "DOVE_INSECURE": "1" if endpoint.insecure else ""}
     sets = [f"--set={name}={json.dumps(value)}" for name, value in options.items()]
     try:
         done = subprocess.run([program, "submit", "--dry-run", "-o", "json", *sets, path], stdin=subprocess.DEVNULL,

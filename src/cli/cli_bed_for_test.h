@@ -41,8 +41,9 @@ class CliTest : public testing::Test {
     folder_ =
         std::filesystem::temp_directory_path() / ("dove-cli-test-" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
-    for (const char* name : {"DOVE_URL", "DOVE_DATA", "DOVE_TOKEN", "DOVE_TOKEN_FILE",
-                             "DOVE_JOB_ID", "DOVE_JOB_TOKEN", "SQUEUE_FORMAT", "TACC_USERDIR"}) {
+    for (const char* name :
+         {"DOVE_URL", "DOVE_DATA", "DOVE_TOKEN", "DOVE_TOKEN_FILE", "DOVE_JOB_ID", "DOVE_JOB_TOKEN",
+          "DOVE_INSECURE", "SQUEUE_FORMAT", "TACC_USERDIR"}) {
       unsetenv(name);
     }
     setenv("HOME", folder_.c_str(), 1);

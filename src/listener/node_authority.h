@@ -4,7 +4,7 @@
 // name for as long as the ledger knows the node, whose token is asked for as well. It names no host
 // or address: a node says itself where it is, and could name the server's place. What reads from
 // nodes and knows no URIs, such as Prometheus, asks for kNameOfNodes, which all of them have and
-// no server has: clients that go by the host's name take no node for the server. While one
+// no server has: clients that verify the host's name take no node for it. While one
 // authority follows another (`dove ca rotate`), nodes get certificates of the next, and are told to
 // believe both. Loop thread only.
 #pragma once

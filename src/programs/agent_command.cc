@@ -59,6 +59,7 @@ cli::CommandSpec spec() {
   spec.options = {
       {"name", 0, "NAME", "the node's name (this machine's)", false},
       {"url", 0, "URL", "the controller (http://127.0.0.1:7717)", false},
+      insecure_spec(),
       {"data", 0, "DIR", "the agent's own directory (~/.local/state/dove-agent)", false},
       {"address", 0, "ADDRESS", "where other nodes reach this one's tasks (127.0.0.1)", false},
       {"join-token-file", 0, "FILE", "one-time token, for the first start", false},
@@ -218,7 +219,9 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   char host_name[256] = "node";
   gethostname(host_name, sizeof host_name - 1);
   options.name = given.text("name", host_name);
-  TRY(read_address(given.text("url", "http://127.0.0.1:7717"), options));
+  const std::string urls = given.text("url", "http://127.0.0.1:7717");
+  TRY(read_address(urls, options));
+  TRY(may_show_secrets(given, urls));
   if (given.has("ca-file")) options.ca_file = fs::absolute(given.text("ca-file", ""));
   std::error_code error;
   const fs::path data = fs::absolute(given.text("data", default_data_dir() + "-agent"), error);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "files/text_file.h"
+#include "wire/address.h"
 #include "yaml/fields.h"
 
 namespace dove::programs {
@@ -118,6 +119,18 @@ std::string default_data_dir() {
     home = entry != nullptr ? entry->pw_dir : "/var/lib";
   }
   return std::string(home) + "/.local/state/dove";
+}
+
+cli::OptionSpec insecure_spec() {
+  return {"insecure", 0, "",
+          "show tokens to an http:// server on another machine, too: everybody on the network can "
+          "read along",
+          false};
+}
+
+Result<void> may_show_secrets(const Settings& given, const std::string& urls) {
+  TRY_ASSIGN(const bool insecure, given.flag("insecure"));
+  return wire::may_show_secrets(urls, insecure);
 }
 
 Result<std::string> read_small_file(const std::string& path) {

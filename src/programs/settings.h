@@ -41,6 +41,11 @@ class Settings {
 // $XDG_STATE_HOME/dove, or ~/.local/state/dove.
 std::string default_data_dir();
 
+// --insecure of commands that show secrets to the server that --url names.
+cli::OptionSpec insecure_spec();
+// Whether they may, at that URL. Error insecure_url (wire/address.h).
+Result<void> may_show_secrets(const Settings& given, const std::string& urls);
+
 // The whole file without a trailing newline; kNotFound names it. At most 64 KiB.
 Result<std::string> read_small_file(const std::string& path);
 

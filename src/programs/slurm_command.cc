@@ -56,6 +56,7 @@ cli::CommandSpec spec() {
       "one takes them up. docs/operate/slurm.md says what this guarantees and what it does not.";
   spec.options = {
       {"url", 0, "URL", "the controller (http://127.0.0.1:7717)", false},
+      insecure_spec(),
       {"key-file", 0, "FILE", "a key of the executor's service account", false},
       {"ca-file", 0, "FILE", "authorities of the controller's certificate (the system's)", false},
       {"executor", 0, "NAME", "the declared executor (slurm)", false},
@@ -120,6 +121,7 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   TRY(set_log_level(given, "info"));
   SlurmSettings settings;
   settings.url = given.text("url", "http://127.0.0.1:7717");
+  TRY(may_show_secrets(given, settings.url));
   settings.executor = given.text("executor", "slurm");
   if (!given.has("key-file")) {
     return bad_setting("--key-file",

@@ -27,6 +27,7 @@ cli::CommandSpec spec() {
       "docs/operate/ssh.md says what it is trusted with.";
   spec.options = {
       {"url", 0, "URL", "the server (http://127.0.0.1:7717)", false},
+      insecure_spec(),
       {"key-file", 0, "FILE", "the gateway's token", false},
       {"ca-file", 0, "FILE", "authorities of the server's certificate (the system's)", false},
       {"data", 0, "DIR", "directory of its host key (/var/lib/dove-ssh)", false},
@@ -46,6 +47,7 @@ Result<ssh::GatewaySettings> settings_of(const cli::Invocation& invocation) {
   TRY(set_log_level(given, "info"));
   ssh::GatewaySettings settings;
   settings.server.url = given.text("url", "http://127.0.0.1:7717");
+  TRY(may_show_secrets(given, settings.server.url));
   if (!given.has("key-file")) {
     return Error{ErrorKind::kInvalid, "bad_setting",
                  "--key-file: name the file with the gateway's token; the server makes it as "

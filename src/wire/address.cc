@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <iterator>
+#include <sstream>
 
 namespace dove::wire {
 
@@ -59,6 +61,34 @@ std::string network_of(std::string_view peer) {
   if (IN6_IS_ADDR_LOOPBACK(&bytes)) return "::1";
   std::fill(std::begin(bytes.s6_addr) + 8, std::end(bytes.s6_addr), std::uint8_t{0});
   return fmt::format("{}/64", inet_ntop(AF_INET6, &bytes, text, sizeof text));
+}
+
+bool is_this_machine(const std::string& host) {
+  unsigned char bytes[16] = {};
+  if (inet_pton(AF_INET, host.c_str(), bytes) == 1) {
+    return bytes[0] == 127 || host == "0.0.0.0";
+  }
+  if (inet_pton(AF_INET6, host.c_str(), bytes) == 1) {
+    return std::memcmp(bytes, &in6addr_loopback, sizeof bytes) == 0 ||
+           std::memcmp(bytes, &in6addr_any, sizeof bytes) == 0;
+  }
+  return host == "localhost";
+}
+
+Result<void> may_show_secrets(const std::string& urls, bool insecure) {
+  if (insecure) return {};
+  std::stringstream all(urls);
+  for (std::string url; std::getline(all, url, ',');) {
+    const Result<ServerUrl> read = parse_server_url(url);
+    if (!read.ok() || read->secure || is_this_machine(read->host)) continue;
+    return Error{ErrorKind::kInvalid, "insecure_url",
+                 fmt::format("{}: tokens would go over the network in the clear, and everybody on "
+                             "it could use them: write https://, or, where all of them are "
+                             "trusted, say --insecure or DOVE_INSECURE=1",
+                             url),
+                 "--url"};
+  }
+  return {};
 }
 
 }  // namespace dove::wire

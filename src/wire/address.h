@@ -37,5 +37,12 @@ Result<ServerUrl> parse_server_url(const std::string& url);
 // "2001:db8:0:7::/64": a subscriber has all addresses of that. "::1" stays what it is. The port may
 // be missing.
 std::string network_of(std::string_view peer);
+// Whether what is sent there stays on this machine: localhost, 127.0.0.0/8, ::1, and the addresses
+// that stand for it. By a name alone nobody knows.
+bool is_this_machine(const std::string& host);
+// Whether a server may be shown a token, at that URL or at each of several with commas between: it
+// has TLS, is on this machine, or `insecure` says that everybody on the network is trusted. What is
+// no URL is for others to refuse. Error: kInvalid insecure_url, which names the remedy.
+Result<void> may_show_secrets(const std::string& urls, bool insecure);
 
 }  // namespace dove::wire

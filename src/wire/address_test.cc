@@ -26,5 +26,30 @@ TEST(Network, of_what_is_no_address_is_the_text) {
   EXPECT_EQ(network_of("[x]:1"), "x");
 }
 
+TEST(Address, KnowsWhatStaysOnThisMachine) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.8.9.10", "::1", "0.0.0.0", "::"}) {
+    EXPECT_TRUE(is_this_machine(host)) << host;
+  }
+  for (const char* host :
+       {"head", "127.example.org", "localhost.example.org", "10.0.0.1", "::2", "128.0.0.1", ""}) {
+    EXPECT_FALSE(is_this_machine(host)) << host;
+  }
+}
+
+TEST(Address, SecretsAreShownToNobodyInTheClear) {
+  for (const char* urls : {"https://head:7717", "http://127.0.0.1:7717", "http://[::1]:7717/dove",
+                           "http://localhost,https://head", "no URL"}) {
+    EXPECT_TRUE(may_show_secrets(urls, false).ok()) << urls;
+  }
+  for (const char* urls : {"http://head", "http://127.example.org:1", "http://[fe80::1]:7717",
+                           "http://localhost,http://head", "https://head,http://other:7717"}) {
+    const Result<void> may = may_show_secrets(urls, false);
+    ASSERT_FALSE(may.ok()) << urls;
+    EXPECT_EQ(may.error().code, "insecure_url");
+    EXPECT_NE(may.error().message.find("DOVE_INSECURE=1"), std::string::npos);
+    EXPECT_TRUE(may_show_secrets(urls, true).ok()) << urls;
+  }
+}
+
 }  // namespace
 }  // namespace dove::wire

@@ -140,7 +140,7 @@ class Cluster:
         self.agent_url = None  # where agents find the server, if not at its own port
         self.log = log or open(os.path.join(self.folder, "processes.log"), "ab")
         self.environment = {**os.environ, "DOVE_E2E": self.folder}
-        for name in ("DOVE_URL", "DOVE_TOKEN", "DOVE_DATA", "DOVE_JOB_TOKEN"):
+        for name in ("DOVE_URL", "DOVE_TOKEN", "DOVE_DATA", "DOVE_JOB_TOKEN", "DOVE_INSECURE"):
             self.environment.pop(name, None)
 
     def __enter__(self):

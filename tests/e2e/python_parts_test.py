@@ -18,7 +18,7 @@ sys.path.insert(0, PACKAGE)
 import dove  # noqa: E402
 from dove import array_map, carried, endpoint, log_lines, submission, task  # noqa: E402
 
-NAMES = ("DOVE_URL", "DOVE_DATA", "DOVE_TOKEN", "DOVE_TOKEN_FILE", "DOVE_JOB_TOKEN", "DOVE_CA_FILE", "DOVE_USER")
+NAMES = ("DOVE_URL", "DOVE_DATA", "DOVE_TOKEN", "DOVE_TOKEN_FILE", "DOVE_JOB_TOKEN", "DOVE_CA_FILE", "DOVE_USER", "DOVE_INSECURE")
 
 
 def write(path, text):
@@ -105,6 +105,31 @@ class WhereTheServerIs(OwnEnvironment):
         for text, line in (("url: http://a\n- b\n", 2), ("\n  url: http://a\n", 2), ("url\n", 1)):
             write(f"{self.folder}/.config/dove/config.yaml", text)
             self.assertIn(f"config.yaml:{line}:", self.fails("bad_config", endpoint.find))
+
+    def test_no_token_goes_over_the_network_in_the_clear(self):
+        for url in ("http://gpu-head:7717", "http://127.example.org", "http://10.0.0.1:1", "http://[fe80::1]:1",
+                    "https://a:1,http://b:1"):
+            said = self.fails("insecure_url", dove.Client, url=url, token="secret")
+            self.assertIn("DOVE_INSECURE=1", said)
+            dove.Client(url=url, token="secret", insecure=True)
+        for url in ("https://gpu-head:7717", "http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1"):
+            dove.Client(url=url, token="secret")
+        dove.Client(url="http://gpu-head:7717")  # nothing that others must not read
+        os.environ["DOVE_INSECURE"] = "1"
+        dove.Client(url="http://gpu-head:7717", token="secret")
+
+    def test_who_says_that_the_network_is_trusted(self):
+        write(f"{self.folder}/theirs", "secret")
+        config = f"url: http://gpu-head:7717\ntoken_file: {self.folder}/theirs\n"
+        write(f"{self.folder}/.config/dove/config.yaml", config)
+        self.fails("insecure_url", dove.Client)
+        write(f"{self.folder}/.config/dove/config.yaml", config + "insecure: true\n")
+        dove.Client()
+        self.fails("insecure_url", dove.Client, url="http://another:7717", token="secret")
+        # A server's own directory; what else is named beside it has to be trusted for itself.
+        data = self.data(url="http://gpu-head:7717")
+        dove.Client(data=data)
+        self.fails("insecure_url", dove.Client, url="http://another:7717", data=data)
 
     def test_what_is_no_url(self):
         for url in ("gpu-head:7717", "ftp://a", "http://", "http://a:x"):

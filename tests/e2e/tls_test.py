@@ -192,7 +192,7 @@ def authority_is_followed(cluster):
 
 
 def metrics_are_a_nodes(cluster, port):
-    """Who asks for the name of nodes reads them; who asks for a host, as clients of the server do, is not taken in."""
+    """A client that asks for the name of nodes reads them. One that asks for a host, as clients of the server do, does not."""
     def read(name):
         context = ssl.create_default_context(cafile=cluster.ca_file())
         with socket.create_connection(("127.0.0.1", port), timeout=10) as plain, \

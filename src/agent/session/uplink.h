@@ -9,8 +9,8 @@
 // connections to those before are kept. led_here() says whether this is the one of the last
 // session, over restarts of the agent, too.
 //
-// Time. Whose clock is wrong must not part a node from its controller, whose tasks would end of
-// that. Certificates are therefore judged by the controller's time: what it was when it made this
+// Time. A clock that is wrong must not part the node from its controller, as its tasks would end.
+// Certificates are therefore judged by the controller's time: what it was when it made this
 // node's own certificate, which only the cluster's authority can, and what has passed since by the
 // steady clock. Before the first certificate of a life there is this machine's clock alone; the
 // controller's certificate, of the authority that the node knows by its digest, may then begin

@@ -13,6 +13,7 @@
 #include "agent/secrets/task_secrets.h"
 #include "agent/tasks/rendezvous.h"
 #include "text/hostlist.h"
+#include "wire/address.h"
 
 namespace dove::agent {
 namespace {
@@ -148,7 +149,7 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   e["DOVE_RESTART_COUNT"] = std::to_string(order.restart_count);
   e["DOVE_NODE"] = facts.node;
   e["DOVE_NODELIST"] = text::fold_hostlist(names_of(order));
-  e["DOVE_URL"] = facts.url;
+  name_controller(facts.url, e);
   if (!facts.authority_path.empty()) e["DOVE_CA_FILE"] = facts.authority_path;
   e["DOVE_JOB_TOKEN"] = order.job_token;
   add_progress(facts, order, rank, attempt_directory, e);
@@ -333,6 +334,11 @@ std::string stage_of(const AgentFacts& facts, AttemptKey key) {
 std::string driver_name(const Inventory* inventory, std::int32_t device) {
   const std::string uuid = uuid_of(inventory, device);
   return is_of_driver(uuid) ? uuid : std::to_string(device);
+}
+
+void name_controller(const std::string& url, Environment& e) {
+  e["DOVE_URL"] = url;
+  if (!wire::may_show_secrets(url, /*insecure=*/false).ok()) e["DOVE_INSECURE"] = "1";
 }
 
 std::string run_lengths(const std::vector<std::int32_t>& counts) {

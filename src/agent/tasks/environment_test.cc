@@ -58,6 +58,16 @@ TEST(Environment, GivesEachTaskItsRendezvous) {
   EXPECT_EQ(e.at("CUDA_VISIBLE_DEVICES"), "3");
 }
 
+TEST(Environment, CommandsMayShowTheJobsTokenWhereTheAgentMay) {
+  Environment e;
+  name_controller("http://127.0.0.1:1", e);
+  EXPECT_EQ(e, (Environment{{"DOVE_URL", "http://127.0.0.1:1"}}));
+  name_controller("https://head:1", e);
+  EXPECT_EQ(e, (Environment{{"DOVE_URL", "https://head:1"}}));
+  name_controller("http://100.112.0.1:1", e);  // the way out of a network of a gang
+  EXPECT_EQ(e, (Environment{{"DOVE_URL", "http://100.112.0.1:1"}, {"DOVE_INSECURE", "1"}}));
+}
+
 TEST(Environment, TellsWhereProgressGoesAndThePackageIs) {
   const LaunchOrder order = gang();
   AgentFacts with = facts();

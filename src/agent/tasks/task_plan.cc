@@ -277,7 +277,7 @@ Result<void> join_network(const PlanContext& context, TaskPlan& plan) {
   }
   TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
   plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());
-  if (!facts.gang_url.empty()) plan.environment["DOVE_URL"] = facts.gang_url;
+  if (!facts.gang_url.empty()) name_controller(facts.gang_url, plan.environment);
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "cli/terminal/terminal.h"
+#include "wire/address.h"
 #include "yaml/fields.h"
 
 namespace dove::cli {
@@ -27,6 +28,7 @@ struct Found {
   std::string token_file;
   std::string ca_file;
   std::string origin;
+  bool insecure = false;
 };
 
 // A server's own authority, if it has one.
@@ -43,6 +45,7 @@ Found in_data(const std::string& directory) {
   found.token_file = directory + "/token";
   found.ca_file = ca_in(directory);
   found.origin = directory + "/url";
+  found.insecure = true;  // it would not be there if the server had not been told
   return found;
 }
 
@@ -61,6 +64,10 @@ Result<Found> read_config(const std::string& path, const std::string& text) {
   take("token_file", found.token_file);
   take("ca_file", found.ca_file);
   take("data", data);
+  const yaml::Value* const insecure = in.find("insecure");
+  if (insecure != nullptr && insecure->kind != yaml::Value::Kind::kNull) {
+    in.flag("insecure", found.insecure);
+  }
   in.allow_all();
   TRY(in.end());
   if (found.url.empty() && !data.empty()) found = in_data(data);
@@ -161,6 +168,11 @@ Result<std::string> read_line_file(const std::string& path) {
   return text;
 }
 
+bool is_told_insecure(const Invocation& invocation) {
+  const std::string told = environment_value("DOVE_INSECURE");
+  return invocation.has("insecure") || told == "1" || told == "true" || told == "yes";
+}
+
 Result<Endpoint> find_endpoint(const Invocation& invocation) {
   const std::string data = invocation.get("data", environment_value("DOVE_DATA"));
   const std::string url = invocation.get("url", environment_value("DOVE_URL"));
@@ -181,6 +193,8 @@ Result<Endpoint> find_endpoint(const Invocation& invocation) {
   endpoint.url = url.empty() ? stored.url : url;
   endpoint.origin = url.empty() ? stored.origin : (invocation.has("url") ? "--url" : "DOVE_URL");
   if (endpoint.url.empty()) return no_server();
+  endpoint.insecure =
+      is_told_insecure(invocation) || (stored.insecure && names(stored.url, endpoint.url));
   if (!data.empty() && !url.empty()) {
     stored.url = url;  // both were named: the token is meant for it
     stored.token_file = data + "/token";
@@ -191,6 +205,7 @@ Result<Endpoint> find_endpoint(const Invocation& invocation) {
     endpoint.ca_file = stored.ca_file;
   }
   TRY_ASSIGN(endpoint.token, find_token(stored, endpoint.url));
+  if (!endpoint.token.empty()) TRY(wire::may_show_secrets(endpoint.url, endpoint.insecure));
   if (endpoint.token.empty()) endpoint.unix_socket = socket_of(stored, endpoint.url);
   return endpoint;
 }

@@ -7,6 +7,10 @@
 // stored token is sent only to the URL that it was stored for. The authorities of an https://
 // server are in the file DOVE_CA_FILE, or `ca_file:` of the configuration, or ca.pem of the data
 // directory. Reads files, keeps nothing.
+//
+// A token is shown to no http:// server on another machine, unless --insecure, DOVE_INSECURE=1, or
+// `insecure: true` beside the URL in the configuration says that the network is trusted. The server
+// whose own data directory it is was told so itself.
 #pragma once
 
 #include <string>
@@ -22,11 +26,16 @@ struct Endpoint {
   std::string ca_file = {};  // of an https:// server's authorities; "": the system's
   std::string origin;        // where the URL came from, for messages
   std::string unix_socket =
-      {};  // without a token, on the server's machine: who calls is known there
+      {};                 // without a token, on the server's machine: who calls is known there
+  bool insecure = false;  // secrets may go there in the clear
 };
 
-// kUnavailable "no_server" says how to start one; kInvalid names a bad configuration file.
+// kUnavailable "no_server" says how to start one; kInvalid names a bad configuration file;
+// insecure_url (wire/address.h).
 Result<Endpoint> find_endpoint(const Invocation& invocation);
+
+// By --insecure or DOVE_INSECURE.
+bool is_told_insecure(const Invocation& invocation);
 
 // The whole file without trailing white space, at most 64 KiB.
 Result<std::string> read_line_file(const std::string& path);

@@ -21,6 +21,7 @@
 #include "cli/terminal/output.h"
 #include "codec/json.h"
 #include "telemetry/clock.h"
+#include "wire/address.h"
 
 namespace dove::cli {
 namespace {
@@ -345,6 +346,8 @@ Result<Endpoint> job_endpoint() {
         ErrorKind::kInvalid, "not_in_a_job",
         "this works inside a job only: DOVE_URL, DOVE_JOB_ID and DOVE_JOB_TOKEN are not set", ""};
   }
+  endpoint.insecure = is_told_insecure({});
+  TRY(wire::may_show_secrets(endpoint.url, endpoint.insecure));
   return endpoint;
 }
 

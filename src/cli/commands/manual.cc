@@ -81,7 +81,10 @@ const char* const kServer =
     "`url:`\n"
     "in ~/.config/dove/config.yaml or /etc/dove/config.yaml; or of `dove up` in "
     "~/.local/state/dove.\n"
-    "The token is DOVE_TOKEN, the file DOVE_TOKEN_FILE, or the one beside the URL (`token_file:`).";
+    "The token is DOVE_TOKEN, the file DOVE_TOKEN_FILE, or the one beside the URL "
+    "(`token_file:`).\n"
+    "It is shown to no http:// server on another machine, unless --insecure, DOVE_INSECURE=1 or\n"
+    "`insecure: true` beside the URL says that everybody on the network is trusted.";
 
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {

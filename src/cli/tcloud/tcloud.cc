@@ -25,6 +25,7 @@ int run_face(std::vector<std::string> words, const Invocation& invocation) {
   for (const char* name : {"url", "data"}) {
     if (invocation.has(name)) words.push_back(fmt::format("--{}={}", name, invocation.get(name)));
   }
+  if (invocation.has("insecure")) words.emplace_back("--insecure");
   std::vector<char*> arguments;
   std::string program = "dove";
   arguments.push_back(program.data());

@@ -38,7 +38,8 @@ OptionSpec watch_option() {
 
 std::vector<OptionSpec> server_options() {
   return {{"url", 0, "URL", "of the server (DOVE_URL)"},
-          {"data", 0, "DIR", "data directory of a server on this machine (DOVE_DATA)"}};
+          {"data", 0, "DIR", "data directory of a server on this machine (DOVE_DATA)"},
+          {"insecure", 0, "", "show tokens to an http:// server elsewhere, too (DOVE_INSECURE=1)"}};
 }
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

@@ -38,6 +38,7 @@ cli::CommandSpec spec() {
       {"whole-log", 0, "", "verify every record that is kept, not only those after the snapshot",
        false},
       {"url", 0, "URL", "of the server (DOVE_URL)", false},
+      insecure_spec(),
       {"output", 'o', "FORMAT", "table or json", false},
   };
   return spec;

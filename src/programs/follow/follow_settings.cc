@@ -42,6 +42,7 @@ Result<FollowSettings> follow_settings(const Settings& given) {
     return bad("--follow-token and --follow-ca have an effect with --follow only", "--follow");
   }
   TRY(wire::parse_server_url(settings.url));
+  TRY(may_show_secrets(given, settings.url));
   if (given.has("store")) {
     return bad("--follow keeps its copy in --data; it goes with no --store", "--follow");
   }

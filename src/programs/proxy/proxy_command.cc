@@ -34,6 +34,7 @@ cli::CommandSpec spec() {
       "docs/operate/sessions.md says how to set it up.";
   spec.options = {
       {"url", 0, "URL", "the controller (http://127.0.0.1:7717)", false},
+      insecure_spec(),
       {"ca-file", 0, "FILE", "authorities of the controller's certificate (the system's)", false},
       {"public-url", 0, "URL", "of the console, as browsers know it (that of --url)", false},
       {"domain", 0, "NAME", "sessions are at j42.NAME", false},
@@ -145,6 +146,7 @@ Result<void> read_origins(const Settings& given, ProxySettings& settings) {
 Result<void> read_api(const Settings& given, ProxySettings& settings) {
   const std::string text = given.text("url", "http://127.0.0.1:7717");
   TRY_ASSIGN(const wire::ServerUrl url, wire::parse_server_url(text));
+  TRY(may_show_secrets(given, text));  // those of browsers
   settings.options.api = {url.host, url.port, nullptr};
   settings.options.api_prefix = url.prefix;
   settings.options.public_url = given.text("public-url", text);

@@ -16,6 +16,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "files/text_file.h"
+#include "wire/address.h"
 #include "yaml/writer.h"
 
 namespace dove::cli {
@@ -70,6 +71,7 @@ Result<Endpoint> server_of(const Invocation& invocation) {
   const auto known = find_endpoint(invocation);
   Endpoint to;
   if (invocation.operands.empty()) {
+    if (!known.ok() && known.error().code == "insecure_url") return known.error();
     if (!known.ok()) {
       return usage_error("say where to sign in, as in `dove login https://gpu-head:7717`");
     }
@@ -82,6 +84,9 @@ Result<Endpoint> server_of(const Invocation& invocation) {
   to.origin = "dove login";
   const bool is_known = known.ok() && known->url == to.url;
   TRY_ASSIGN(to.ca_file, authority_file(invocation, is_known ? *known : Endpoint{}));
+  // A key is given to whoever reads along.
+  to.insecure = is_told_insecure(invocation) || (is_known && known->insecure);
+  TRY(wire::may_show_secrets(to.url, to.insecure));
   return to;
 }
 
@@ -104,6 +109,7 @@ Result<void> keep(const Endpoint& endpoint, const std::string& key) {
   std::vector<std::pair<std::string, std::string>> fields = {{"url", endpoint.url},
                                                              {"token_file", token_path()}};
   if (!endpoint.ca_file.empty()) fields.emplace_back("ca_file", endpoint.ca_file);
+  if (endpoint.insecure) fields.emplace_back("insecure", "true");
   const std::string path = folder + "/config.yaml";
   const auto config = files::write_atomically(path, yaml::lines_of(fields), 0600);
   if (!config.ok()) return cannot_write(path, config.error().message);
