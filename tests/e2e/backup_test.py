@@ -99,6 +99,44 @@ class Backup(unittest.TestCase):
             server.terminate()
             server.wait(20)
 
+    def test_keys_that_change_meanwhile_are_not_taken_with_the_log_before(self):
+        data, made = self.path("turning"), self.path("turned")
+        self.dove("restore", self.made, "--data", data, "--key", self.key)
+        over = threading.Event()
+
+        def turn():
+            number = 0
+            while not over.is_set():
+                number += 1
+                with open(data + "/secrets.key.new", "w") as file:
+                    file.write(f"{number:064x}\n")
+                os.replace(data + "/secrets.key.new", data + "/secrets.key")
+
+        turning = threading.Thread(target=turn)
+        turning.start()
+        try:
+            until(lambda: os.path.exists(data + "/secrets.key"), 20, "a first key")
+            said = self.dove("backup", made, "--plain", "--data", data, code=1)
+        finally:
+            over.set()
+            turning.join(20)
+        self.assertIn("its keys changed while the log was copied", said)
+        self.assertFalse(os.path.exists(made) or os.path.exists(made + ".partial"))
+        self.dove("backup", made, "--plain", "--data", data)
+        with open(made + "/files/secrets.key") as kept, open(data + "/secrets.key") as now:
+            self.assertEqual(kept.read(), now.read())
+
+    def test_a_link_in_the_data_is_refused(self):
+        data, made = self.path("linked"), self.path("of_links")
+        self.dove("restore", self.made, "--data", data, "--key", self.key)
+        os.symlink("/usr", data + "/elsewhere")  # folders are not in a backup, links to them neither
+        os.symlink("/etc/hostname", data + "/own.pem")
+        said = self.dove("backup", made, "--plain", "--data", data, code=2)
+        self.assertIn("own.pem: it is a link", said)
+        self.assertFalse(os.path.exists(made))
+        os.unlink(data + "/own.pem")
+        self.dove("backup", made, "--plain", "--data", data)
+
     def test_segments_follow_and_are_restored(self):
         place = self.path("followed")
 

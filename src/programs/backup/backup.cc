@@ -37,8 +37,12 @@ constexpr const char kSegments[] = "segments";
 constexpr std::array<std::string_view, 7> kLeftOut{
     "log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "lock", "head", "url", kCopyMark};
 
-constexpr std::array<std::string_view, 5> kSecrets{"token", "secret", "identity.pem",
-                                                   "ssh_gateway_token", "notices.json"};
+// That they are secrets needs no mode; with all files NAME.key they are the keys.
+constexpr std::array<std::string_view, 4> kKeys{"token", "secret", "identity.pem",
+                                                "ssh_gateway_token"};
+constexpr const char kNotices[] = "notices.json";  // has passwords
+constexpr const char kKeysChanged[] = "keys_changed";
+constexpr int kTries = 3;
 
 Error error_at(ErrorKind kind, const char* code, const std::string& path, std::string why) {
   return Error{kind, code, fmt::format("{}: {}", path, why), path};
@@ -54,27 +58,43 @@ struct Kept {
   std::map<std::string, std::string> secrets;  // that their owner alone may read
 };
 
+bool is_key(const std::string& name) {
+  return name.ends_with(".key") || std::find(kKeys.begin(), kKeys.end(), name) != kKeys.end();
+}
+
 Result<Kept> read_files(const std::string& data) {
   Kept kept;
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(data, failed)) {
     const std::string name = entry.path().filename();
-    const bool is_plain = entry.symlink_status().type() == fs::file_type::regular;
     const bool is_left_out = std::find(kLeftOut.begin(), kLeftOut.end(), name) != kLeftOut.end();
-    if (!is_plain || is_left_out || name.ends_with(".new")) continue;
+    if (is_left_out || name.ends_with(".new")) continue;
+    std::error_code gone;
+    const fs::file_type type = entry.symlink_status(gone).type();
+    // It is not followed: root makes backups of what another user may link to anything.
+    if (type == fs::file_type::symlink && !entry.is_directory(gone)) {
+      return error_at(ErrorKind::kInvalid, "backup_of_link", entry.path(),
+                      "it is a link, which a backup would be without; put the file itself there, "
+                      "or move the link out of the data");
+    }
+    if (type != fs::file_type::regular) continue;
     Result<std::string> text = files::read_text(entry.path(), kFileBytesMax);
     if (!text.ok() && text.error().kind == ErrorKind::kNotFound) continue;  // gone meanwhile
     if (!text.ok()) return text.error();
     const bool is_private = (entry.status().permissions() &
                              (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none;
     // One that others may read by mistake is a secret all the same.
-    const bool is_named = name.ends_with(".key") ||
-                          std::find(kSecrets.begin(), kSecrets.end(), name) != kSecrets.end();
-    const bool is_secret = is_private || is_named;
+    const bool is_secret = is_private || is_key(name) || name == kNotices;
     (is_secret ? kept.secrets : kept.open)[name] = std::move(text).value();
   }
   if (failed) return error_at(ErrorKind::kDenied, "data_not_accessible", data, failed.message());
   return kept;
+}
+
+std::map<std::string, std::string> keys_of(const Kept& kept) {
+  std::map<std::string, std::string> keys = kept.secrets;
+  std::erase_if(keys, [](const auto& file) { return !is_key(file.first); });
+  return keys;
 }
 
 // JSON takes no bytes that are no UTF-8; keys and tokens are text.
@@ -137,10 +157,17 @@ Result<BackupFacts> write_backup(const std::string& data, const std::string& to,
                                  const std::string& certificate_pem, std::int64_t now_s) {
   BackupFacts facts{
       .to = {}, .dropped = 0, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
+  TRY_ASSIGN(const Kept before, read_files(data));
   TRY(store::copy_log(data, to));
+  TRY_ASSIGN(const Kept kept, read_files(data));
+  // The log may hold what was sealed with a key that is gone, or that is not there yet.
+  if (keys_of(before) != keys_of(kept)) {
+    return error_at(ErrorKind::kUnavailable, kKeysChanged, data,
+                    "its keys changed while the log was copied, time and again; take the backup "
+                    "when nobody rotates keys");
+  }
   TRY_ASSIGN(facts.to, verified_head(to));
   TRY(make_directory(to + "/files"));
-  TRY_ASSIGN(const Kept kept, read_files(data));
   TRY(write_files(to + "/files", kept.open, 0644));
   if (facts.sealed) {
     TRY_ASSIGN(const std::string sealed, wire::seal(packed(kept.secrets), certificate_pem));
@@ -273,11 +300,14 @@ Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
     return error_at(ErrorKind::kConflict, "backup_exists", to, "it is there already; name another");
   }
   const std::string partial = to + ".partial";
-  TRY(make_directory(partial));
-  Begun begun(partial);
-  TRY_ASSIGN(const BackupFacts facts, write_backup(data, partial, certificate_pem, now_s));
-  TRY(begun.becomes(to));
-  return facts;
+  for (int tries = 1;; ++tries) {
+    TRY(make_directory(partial));
+    Begun begun(partial);
+    Result<BackupFacts> facts = write_backup(data, partial, certificate_pem, now_s);
+    if (!facts.ok() && facts.error().code == kKeysChanged && tries < kTries) continue;
+    if (facts.ok()) TRY(begun.becomes(to));
+    return facts;
+  }
 }
 
 Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,

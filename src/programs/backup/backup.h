@@ -30,8 +30,10 @@ struct BackupFacts {
   bool sealed = false;
 };
 
-// `certificate_pem`: for whoever has its key; "": keys stay readable. Errors: kConflict
-// backup_exists; kCorrupt with the first damage of the log, also of the copy.
+// `certificate_pem`: for whoever has its key; "": keys stay readable. The keys are those that the
+// log was written with: one that changes meanwhile makes it begin anew. Errors: kConflict
+// backup_exists; kCorrupt with the first damage of the log, also of the copy; kInvalid
+// backup_of_link; kUnavailable keys_changed.
 Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
                                 const std::string& certificate_pem, std::int64_t now_s);
 
