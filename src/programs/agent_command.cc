@@ -62,7 +62,6 @@ cli::CommandSpec spec() {
       insecure_spec(),
       {"data", 0, "DIR", "the agent's own directory (~/.local/state/dove-agent)", false},
       {"address", 0, "ADDRESS", "where other nodes reach this one's tasks (127.0.0.1)", false},
-      {"join-token-file", 0, "FILE", "one-time token, for the first start", false},
       {"ca-file", 0, "FILE",
        "authorities that the controller's certificate may be from (the cluster's own is known by\n"
        "the join token, others by the system)",
@@ -108,7 +107,7 @@ cli::CommandSpec spec() {
       {"stop-tasks-at-exit", 0, "", "SIGTERM ends the tasks too (dove up)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/agent.yaml)", false},
   };
-  for (const auto& more : {device_option_specs(), container_option_specs(),
+  for (const auto& more : {join_option_specs(), device_option_specs(), container_option_specs(),
                            output_retention_specs(), log_level_specs()}) {
     spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
   }
@@ -214,6 +213,10 @@ Result<void> read_preflight(const Settings& given, agent::AgentOptions& options)
   return {};
 }
 
+std::string data_of(const Settings& given) {
+  return fs::absolute(given.text("data", default_data_dir() + "-agent")).string();
+}
+
 Result<agent::AgentOptions> options_of(const Settings& given) {
   agent::AgentOptions options;
   char host_name[256] = "node";
@@ -224,9 +227,8 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   TRY(may_show_secrets(given, urls));
   if (given.has("ca-file")) options.ca_file = fs::absolute(given.text("ca-file", ""));
   std::error_code error;
-  const fs::path data = fs::absolute(given.text("data", default_data_dir() + "-agent"), error);
-  options.data_dir = data.string();
-  fs::create_directories(data, error);
+  options.data_dir = data_of(given);
+  fs::create_directories(options.data_dir, error);
   if (error) {
     return Error{ErrorKind::kInvalid, "data_dir",
                  fmt::format("{}: {}; give a directory that can be written with --data",
@@ -453,9 +455,20 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   return code;
 }
 
+int forget(const std::string& data_dir) {
+  if (const Result<void> forgotten = forget_contact(data_dir); !forgotten.ok()) {
+    return fail(forgotten.error());
+  }
+  fmt::print("{}: what a controller told this agent is forgotten; start it\n", data_dir);
+  return 0;
+}
+
 int run(const cli::Invocation& invocation) {
   Result<Settings> given = Settings::load(spec(), invocation);
   if (!given.ok()) return fail(given.error());
+  const Result<bool> forgets = given->flag("forget-contact");
+  if (!forgets.ok()) return fail(forgets.error());
+  if (*forgets) return forget(data_of(*given));
   Result<agent::AgentOptions> options = options_of(*given);
   if (!options.ok()) return fail(options.error());
   Result<std::vector<std::string>> tokens = join_tokens(*given);

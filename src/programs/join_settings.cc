@@ -4,9 +4,21 @@
 
 #include <sstream>
 
+#include "agent/session/contact.h"
+#include "agent/session/lease.h"
 #include "files/text_file.h"
 
 namespace dove::programs {
+
+std::vector<cli::OptionSpec> join_option_specs() {
+  return {
+      {"join-token-file", 0, "FILE", "one-time token, for the first start", false},
+      {"forget-contact", 0, "",
+       "only forget what a former controller told this agent, which is stopped "
+       "(`claim_not_proven`)",
+       false},
+  };
+}
 
 Result<std::vector<std::string>> join_tokens(const Settings& given) {
   std::vector<std::string> tokens;
@@ -46,6 +58,21 @@ Result<void> may_join(const agent::AgentOptions& options) {
   if (token.ok() && !token->empty()) return {};
   return Error{ErrorKind::kUnauthenticated, "not_joined",
                "this node has not joined yet: " + how_to_join(options.name), "--join-token-file"};
+}
+
+Result<void> forget_contact(const std::string& data_dir) {
+  constexpr std::int64_t kDay_us = 86'400'000'000;  // farther ahead it is of a former boot
+  TRY_ASSIGN(agent::Contact contact,
+             agent::Contact::open(data_dir + "/contact", std::chrono::seconds(0)));
+  const std::int64_t left_us = agent::read_lease_us(data_dir + "/lease") - agent::boottime_us();
+  if (left_us > 0 && left_us < kDay_us) {
+    return Error{ErrorKind::kUnavailable, "tasks_may_run",
+                 fmt::format("tasks of this agent may run for another {} s: say it again then",
+                             left_us / 1'000'000 + 1),
+                 data_dir};
+  }
+  contact.forget_records();
+  return {};
 }
 
 }  // namespace dove::programs

@@ -362,7 +362,8 @@ TEST_F(AgentProtocol, AClaimWithoutProofClosesThatNodeOnly) {
   EXPECT_EQ(other.report(Json::array()).status, 200);
   const Json node = live.call("GET", "/v1/nodes/n1").body;
   EXPECT_EQ(node["refused"]["code"], "claim_not_proven");
-  EXPECT_NE(node["refused"]["why"].get<std::string>().find("contact"), std::string::npos);
+  EXPECT_NE(node["refused"]["why"].get<std::string>().find("dove agent --forget-contact"),
+            std::string::npos);
   // What it was really told it can prove.
   agent.log_head_seen = 0;
   agent.also_said.clear();

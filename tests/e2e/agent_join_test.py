@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from cluster import DOVE, Cluster
+from cluster import DOVE, Cluster, until
 
 
 class AgentJoin(unittest.TestCase):
@@ -34,6 +34,27 @@ class AgentJoin(unittest.TestCase):
         done = self.agent("--join-token-file", path)
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn("`dove join-token create vm`", done.stderr)
+
+    def test_what_a_controller_told_is_forgotten_on_demand_once_no_task_may_run(self):
+        self.cluster.names.append("forgetful")
+        self.addCleanup(self.cluster.names.remove, "forgetful")
+        self.cluster.start_agent("forgetful")
+        self.cluster.wait_connected()
+        self.cluster.wait(self.cluster.submit({"command": ["true"]}))
+        data = os.path.join(self.cluster.folder, "nodes", "forgetful")
+
+        def forget():
+            return self.cluster.run("agent", "--forget-contact", "--data", data, check=False)
+        done = forget()
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("another agent runs on this data directory", done.stderr)
+        self.cluster.agents["forgetful"].kill()
+        self.cluster.agents["forgetful"].wait(10)
+        self.assertIn("tasks of this agent may run for another", forget().stderr)
+        until(lambda: forget().returncode == 0, 20, "the fence")
+        self.cluster.start_agent("forgetful")
+        self.cluster.wait_connected()
+        self.assertEqual(self.cluster.wait(self.cluster.submit({"command": ["true"]}))["state"], "completed")
 
 
 if __name__ == "__main__":

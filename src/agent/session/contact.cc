@@ -134,6 +134,12 @@ void Contact::lives_in(const std::string& boot_id) {
   keep();
 }
 
+void Contact::forget_records() {
+  facts_.epoch = facts_.log_head = 0;
+  set(facts_.proof, "");
+  keep();
+}
+
 void Contact::begin_boot(const std::string& boot_id) {
   if (facts_.boot_id[0] == '\0' || boot_id == facts_.boot_id) return;
   facts_.heard_at_us = facts_.outage_at_us = 0;

@@ -50,6 +50,9 @@ class Contact {
   void may_be_heard(std::int64_t boottime_us);
   // In `boot_id` there is a session.
   void lives_in(const std::string& boot_id);
+  // The records that it heard about are not those of the controller that it will hear; tasks and
+  // the time that they may run are as they were.
+  void forget_records();
   // Instants of another boot mean nothing.
   void begin_boot(const std::string& boot_id);
 

@@ -399,10 +399,17 @@ TEST_F(SessionTest, SaysWhichMachineAndBootItIsAndProvesWhatItHasSeen) {
   EXPECT_EQ(controller_.syncs[1]["log_head_seen"], 10);
   EXPECT_EQ(controller_.syncs[1]["head_proof"], "proof-10");
   stop_agent();
-  std::ofstream(data_ + "/contact", std::ios::in) << "torn";
+  Contact::open(data_ + "/contact", std::chrono::seconds(0))->forget_records();
   make_agent();
   ASSERT_TRUE(until([&] { return controller_.streams == 3; }));
-  EXPECT_EQ(controller_.syncs[2]["log_head_seen"], 0) << "a torn file says nothing";
+  EXPECT_EQ(controller_.syncs[2]["log_head_seen"], 0) << "it was told to forget that";
+  EXPECT_EQ(controller_.syncs[2]["head_proof"], "");
+  EXPECT_EQ(controller_.syncs[2]["former_boot_id"], "boot-2");
+  stop_agent();
+  std::ofstream(data_ + "/contact", std::ios::in) << "torn";
+  make_agent();
+  ASSERT_TRUE(until([&] { return controller_.streams == 4; }));
+  EXPECT_EQ(controller_.syncs[3]["log_head_seen"], 0) << "a torn file says nothing";
 }
 
 TEST_F(SessionTest, RenewsNothingForAControllerThatRefuses) {

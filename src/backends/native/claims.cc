@@ -50,8 +50,8 @@ std::optional<Error> behind(const Agents& agents, const std::string& node,
         fmt::format("node {} says that it has seen record {} of term {}, this log ends at record "
                     "{} of term {}, and it does not prove that this controller told it so. Other "
                     "nodes are not affected. If the server's data were restored, or this node was "
-                    "of another cluster, see docs/operate/recovery.md; else stop its agent, remove "
-                    "the file `contact` of its data directory, and start it",
+                    "of another cluster, see docs/operate/recovery.md; else stop its agent, say "
+                    "`dove agent --forget-contact` there, and start it",
                     node, head, epoch, state.head.value, state.epoch.value),
         ""};
   }

@@ -354,7 +354,7 @@ Result<store::CutFacts> restore_in_place(const std::string& data, std::int64_t n
   fs::remove(data + "/" + kCopyMark, failed);  // from now on the log is its own
   if (!failed) return facts;
   return error_at(ErrorKind::kInternal, "file_unwritable", data + "/" + kCopyMark,
-                  failed.message() + "; remove it");
+                  failed.message() + "; mend that and say it again");
 }
 
 }  // namespace dove::programs

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 
 #include "store/sqlite/connections.h"
@@ -107,7 +109,8 @@ Result<CutFacts> cut_log(const std::string& directory, const CutPoint& point, st
   const bool removed = ::unlink((directory + "/head").c_str()) == 0 || errno == ENOENT;
   if (removed) return facts;
   return Error{ErrorKind::kInternal, "file_unwritable",
-               fmt::format("{}/head cannot be removed; remove it and try again", directory),
+               fmt::format("{}/head cannot be removed: {}; mend that and say it again", directory,
+                           std::strerror(errno)),
                directory};
 }
 

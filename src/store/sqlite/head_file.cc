@@ -47,7 +47,8 @@ Error behind(const std::string& directory, std::uint64_t stored, std::uint64_t s
       fmt::format("{0}/log.sqlite ends at record {1}, but {0}/head says that record {2} was "
                   "written: the file was copied or put back without its log.sqlite-wal, or is an "
                   "older one. Put back both files of the same moment; to go on with what there is, "
-                  "which loses what came after, remove {0}/head (docs/operate/recovery.md)",
+                  "which loses what came after, say `dove restore --in-place --data {0}` "
+                  "(docs/operate/recovery.md)",
                   directory, stored, seen),
       directory};
 }
