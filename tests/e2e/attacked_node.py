@@ -53,6 +53,7 @@ class World:
         for folder in (self.stage, self.shared, self.shared + "/checkpoints"):
             os.mkdir(folder)
             os.chmod(folder, 0o777)  # an administrator's mistake, which gives nobody more than that folder
+        os.chmod(self.shared + "/checkpoints", 0o1777)  # with 777 no job would start
         self.cluster = Cluster(nodes=1, run_as_self=False, agent_options=["--stage", self.stage, "--shared", self.shared])
         os.chmod(self.cluster.folder, 0o755)
         self.swapping = []

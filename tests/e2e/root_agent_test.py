@@ -208,6 +208,29 @@ def _(w):
         w.release(job)
 
 
+def taken(make):
+    """ann puts a directory of hers in place of the one that all jobs' checkpoints are in."""
+    def try_it(w):
+        there = w.shared + "/checkpoints"
+        w.run(f"mv {there} {there}.away && {make.format(there)}")
+        assert os.lstat(there).st_uid == ANN, "ann can do that in a directory where she may write"
+        try:
+            job = w.submit("touch $DOVE_CHECKPOINT_DIR/of-bob", user="bob", workdir="/")
+            until(lambda: "so others may put there" in w.cluster.run("show", str(job)).stdout, 60, "the refusal")
+            w.cluster.run("cancel", str(job), check=False)
+            assert not any(attempt["started_at"] for attempt in w.cluster.job(job)["attempts"]), w.cluster.job(job)
+            assert not os.listdir(there), "bob's directory is in ann's"
+        finally:
+            subprocess.run(["rm", "-rf", there], check=True)
+            os.rename(there + ".away", there)
+        return ""
+    return try_it
+
+
+attack("checkpoints: the directory above is ann's")(taken("mkdir {}"))
+attack("checkpoints: the directory above is ann's link")(taken("mkdir /tmp/ann-$$ && ln -s /tmp/ann-$$ {}"))
+
+
 @attack("stage: what is removed at the end holds links to root's directories")
 def _(w):
     return w.run(f"cd $DOVE_CHECKPOINT_STAGE && mkdir -p a/b && ln -s {w.roots}/dir a/b/x && ln -s {w.roots} y && ln -s / z")

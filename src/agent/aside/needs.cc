@@ -14,30 +14,47 @@
 namespace dove::agent {
 namespace {
 
-Result<void> make_place(const std::filesystem::path& path, const Needs& needs,
-                        const std::optional<LinuxUser>& user) {
+struct Owner {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+Result<Owner> owner_of(const Needs& needs, const std::optional<LinuxUser>& user) {
   if (needs.contained) {
     TRY_ASSIGN(const ContainerIdentity inside, container_identity(needs.linux_user, needs.as_root));
-    return make_own_directory(path.parent_path(), path.filename(),
-                              containers::outside_of(inside.uids, inside.uid),
-                              containers::outside_of(inside.gids, inside.gid));
+    return Owner{containers::outside_of(inside.uids, inside.uid),
+                 containers::outside_of(inside.gids, inside.gid)};
   }
-  if (!user) {
-    return Error{ErrorKind::kInvalid, "no_linux_user", "its Linux user is not known here", ""};
+  if (user) return Owner{user->uid, user->gid};
+  return Error{ErrorKind::kInvalid, "no_linux_user", "its Linux user is not known here", ""};
+}
+
+// Without a place of its own a job starts, unless somebody may have laid it out for it.
+Result<void> make_place(const std::filesystem::path& path, bool is_shared,
+                        const Result<Owner>& owner) {
+  Result<void> made;
+  if (!owner.ok()) {
+    made = owner.error();
+  } else if (is_shared) {
+    const std::filesystem::path kind = path.parent_path();
+    made = make_shared_directory(kind.parent_path(), kind.filename(), path.filename(), owner->uid,
+                                 owner->gid);
+  } else {
+    made = make_own_directory(path.parent_path(), path.filename(), owner->uid, owner->gid);
   }
-  return make_own_directory(path.parent_path(), path.filename(), user->uid, user->gid);
+  if (made.ok() || made.error().code == "place_not_guarded") return made;
+  telemetry::log(telemetry::Level::kWarning, "no_directory",
+                 {{"path", path.string()}, {"why", made.error().message}});
+  return {};
 }
 
 }  // namespace
 
 Result<void> meet(const Needs& needs) {
   const std::optional<LinuxUser> user = look_up_linux_user(needs.linux_user);
-  for (const std::string& path : needs.places) {
-    const Result<void> made = make_place(path, needs, user);
-    if (made.ok()) continue;
-    telemetry::log(telemetry::Level::kWarning, "no_directory",
-                   {{"path", path}, {"why", made.error().message}});
-  }
+  const Result<Owner> owner = owner_of(needs, user);
+  for (const std::string& path : needs.places) TRY(make_place(path, false, owner));
+  for (const std::string& path : needs.shared_places) TRY(make_place(path, true, owner));
   if (needs.workdir.empty()) return {};
   struct stat info {};
   if (::stat(needs.workdir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {

@@ -17,12 +17,14 @@ struct Needs {
   std::string linux_user;           // is looked up; "": the agent's own
   std::string workdir;              // has to be there; "": nothing has
   std::vector<std::string> places;  // made for the user where they are missing, or logged
-  bool contained = false;           // the user is one of a container
-  bool as_root = false;             // of that container
+  // The same as SHARED/KIND/NAME, where nobody but the administrator may change SHARED/KIND.
+  std::vector<std::string> shared_places;
+  bool contained = false;  // the user is one of a container
+  bool as_root = false;    // of that container
 };
 
-// Errors say why nothing can be started: no such directory. A user that does not exist is the
-// plan's to complain of.
+// Errors say why nothing can be started: no such directory, or one of shared_places is where others
+// could put theirs (place_not_guarded). A user that does not exist is the plan's to complain of.
 Result<void> meet(const Needs& needs);
 
 }  // namespace dove::agent

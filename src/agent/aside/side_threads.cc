@@ -13,6 +13,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -242,6 +243,20 @@ void SideThreads::run(const std::string& lane, std::chrono::milliseconds limit,
     });
   }
   run(lane, std::move(work), [waiting, tell] { tell(waiting, true); });
+}
+
+bool SideThreads::wait(const std::string& lane, std::chrono::milliseconds limit,
+                       std::function<void()> work) {
+  const auto told = std::make_shared<std::promise<void>>();
+  const std::future<void> over = told->get_future();
+  run(
+      lane,
+      [work = std::move(work), told] {
+        work();
+        told->set_value();
+      },
+      nullptr);
+  return over.wait_for(limit) == std::future_status::ready;
 }
 
 std::string mount_of(const std::string& path) {

@@ -33,6 +33,8 @@ class SideThreads {
   // Likewise, but `done(false)` comes as soon as `limit` has passed, and then no second time.
   void run(const std::string& lane, std::chrono::milliseconds limit, std::function<void()> work,
            std::function<void(bool in_time)> done);
+  // Likewise, and waits for it: whether it has ended in time. For what comes before the loop runs.
+  bool wait(const std::string& lane, std::chrono::milliseconds limit, std::function<void()> work);
 
  private:
   struct Pool;

@@ -152,6 +152,17 @@ TEST_F(SideThreadsTest, NobodyWaitsForOneThatHangsAtTheEnd) {
   EXPECT_EQ(seen_, "") << "nobody is told of what comes after the end";
 }
 
+TEST_F(SideThreadsTest, WhoeverStartsWaitsNoLongerThanItSays) {
+  Gate gate;
+  SideThreads side(loop_, 2);
+  EXPECT_TRUE(side.wait("well", seconds(30), mark("w")));
+  EXPECT_EQ(seen_, "w");
+  EXPECT_FALSE(side.wait("hung", milliseconds(1), gate.wait()));
+  EXPECT_TRUE(side.wait("well", seconds(30), mark("x")));
+  EXPECT_EQ(seen_, "wx");
+  gate.open();
+}
+
 // Its files are open in the threads' table: closed by the loop, they would be others.
 TEST_F(SideThreadsTest, WhatHasNotBegunIsDroppedByAThread) {
   std::promise<std::thread::id> dropped;
@@ -225,6 +236,22 @@ TEST(NeedsTest, ADirectoryThatIsNotThereIsNamed) {
             std::string::npos);
   needs.workdir = "/tmp";
   EXPECT_TRUE(meet(needs).ok());
+  // Somebody's link in place of the directory that all jobs' own are in.
+  const std::string shared = testing::TempDir() + "shared";
+  std::filesystem::remove_all(shared);
+  std::filesystem::create_directories(shared + "/elsewhere");
+  std::filesystem::create_directory_symlink("elsewhere", shared + "/checkpoints");
+  ask_of_linux_users([](const std::string& name) {
+    return std::optional(LinuxUser{name, "/", "/bin/sh", geteuid(), getegid(), {}});
+  });
+  needs.linux_user = "ann";
+  needs.shared_places = {shared + "/checkpoints/1"};
+  EXPECT_EQ(meet(needs).error().code, "place_not_guarded");
+  std::filesystem::remove(shared + "/checkpoints");
+  EXPECT_TRUE(meet(needs).ok());
+  EXPECT_TRUE(std::filesystem::is_directory(shared + "/checkpoints/1"));
+  ask_of_linux_users(nullptr);
+  std::filesystem::remove_all(shared);
 }
 
 }  // namespace

@@ -43,10 +43,10 @@ Needs ActiveAttempt::needs(const ContainerSpec& container, const std::string& wo
   // Its user's from the beginning, as it may not make them itself.
   if (!facts.stage_directory.empty()) needs.places.push_back(stage_of(facts, order_.key));
   if (!facts.shared_directory.empty() && (context_.mapped_users || needs.contained)) {
-    needs.places.push_back(checkpoints_of(facts, order_.key.job));
+    needs.shared_places.push_back(checkpoints_of(facts, order_.key.job));
   }
   if (const std::string home = session_home_of(facts, order_); !home.empty()) {
-    needs.places.push_back(home);
+    needs.shared_places.push_back(home);
   }
   return needs;
 }

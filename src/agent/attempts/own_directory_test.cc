@@ -59,5 +59,43 @@ TEST_F(OwnDirectory, GivesNobodyWhatAnotherMade) {
   EXPECT_FALSE(make_own_directory(parent, "3", kUser, kUser).ok());
 }
 
+TEST_F(OwnDirectory, IsMadeWhereNobodyElseCanPutAnother) {
+  const uid_t user = geteuid() == 0 ? kUser : geteuid();
+  fs::permissions(parent, fs::perms::all);  // anybody may write in what all nodes share
+  ASSERT_TRUE(make_shared_places(parent).ok());
+  ASSERT_TRUE(make_shared_directory(parent, "checkpoints", "1", user, getegid()).ok());
+  EXPECT_EQ(owner_of(parent + "/checkpoints"), geteuid());
+  EXPECT_EQ(owner_of(parent + "/checkpoints/1"), user);
+  fs::remove(parent + "/homes");
+  EXPECT_TRUE(make_shared_directory(parent, "homes", "1", user, getegid()).ok()) << "made anew";
+  // As where root may not write: what is there stays its owner's.
+  fs::permissions(parent + "/homes", fs::perms::all | fs::perms::sticky_bit);
+  EXPECT_TRUE(make_shared_directory(parent, "homes", "2", user, getegid()).ok());
+}
+
+TEST_F(OwnDirectory, IsNotMadeWhereSomebodyElseCan) {
+  const std::string place = parent + "/checkpoints";
+  const auto refused = [&](const char* why) {
+    const auto made = make_shared_directory(parent, "checkpoints", "1", kUser, kUser);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, "place_not_guarded");
+    EXPECT_EQ(made.error().field, place);
+    EXPECT_NE(made.error().message.find(why), std::string::npos) << made.error().message;
+    EXPECT_FALSE(fs::exists(place + "/1"));
+    EXPECT_EQ(make_shared_places(parent).error().code, "place_not_guarded");
+  };
+  fs::create_directory(parent + "/elsewhere");
+  fs::create_directory_symlink(parent + "/elsewhere", place);
+  refused("is a link");
+  fs::remove(place);
+  fs::create_directory(place);
+  fs::permissions(place, fs::perms::all);
+  refused("has mode 777");
+  fs::permissions(place, fs::perms::owner_all);
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives directories away";
+  ASSERT_EQ(::chown(place.c_str(), kOther, kOther), 0);
+  refused("belongs to user 12346");
+}
+
 }  // namespace
 }  // namespace dove::agent
