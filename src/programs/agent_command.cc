@@ -19,9 +19,9 @@
 #include "agent/session/machine_id.h"
 #include "agent/tasks/null_runner.h"
 #include "agent/tasks/process_runner.h"
-#include "agent/tasks/python_package.h"
 #include "devices/device_watch.h"
 #include "devices/emulated/inventory_file.h"
+#include "programs/agent_start.h"
 #include "programs/commands.h"
 #include "programs/container_settings.h"
 #include "programs/device_findings.h"
@@ -114,34 +114,6 @@ cli::CommandSpec spec() {
   return spec;
 }
 
-std::string beside_us(const char* program);
-
-constexpr const char* kSftp = "dove-sftp";
-
-// The commands that a job's script may call, by their Slurm names; first in its PATH. And what
-// serves `sftp` there.
-Result<void> make_faces(const std::string& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  for (const char* name : {"dove", "srun", "sbatch", "squeue", "scancel", "sinfo", "scontrol",
-                           "tcloud", "dove-rsh", kSftp}) {
-    const fs::path link = fs::path(directory) / name;
-    fs::remove(link, error);
-    fs::create_symlink(name == kSftp ? fs::path(beside_us(kSftp)) : self, link, error);
-    if (error) {
-      return Error{ErrorKind::kInvalid, "data_dir",
-                   fmt::format("{}: {}", link.string(), error.message()), directory};
-    }
-  }
-  return {};
-}
-
-Result<void> make_tools(const agent::AgentOptions& options) {
-  TRY(make_faces(options.bin_directory));
-  return agent::write_python_package(options.python_directory);
-}
-
 // "https://a:7717,https://b:7717": the controllers of one cluster.
 Result<void> read_address(const std::string& text, agent::AgentOptions& options) {
   std::stringstream urls(text);
@@ -178,12 +150,6 @@ std::string cgroup_of(const agent::AgentOptions& options) {
   const auto place = std::filesystem::weakly_canonical(options.data_dir, error);
   const std::string mark = wire::sha256_hex(error ? options.data_dir : place.string());
   return fmt::format("dove-{}.{}", options.name, mark.substr(0, 8));
-}
-
-// dove-shim, dove-contain and libdove-share.so stand beside dove, wherever that is.
-std::string beside_us(const char* program) {
-  std::error_code error;
-  return (fs::read_symlink("/proc/self/exe", error).parent_path() / program).string();
 }
 
 agent::HealthOptions health_options(const Settings& given, const agent::AgentOptions& options) {
@@ -237,9 +203,7 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   }
   options.address = given.text("address", "127.0.0.1");
   options.shared_directory = fs::absolute(given.text("shared", options.data_dir + "/shared"));
-  for (const char* own : {"/checkpoints", "/homes"}) {
-    fs::create_directories(options.shared_directory + own, error);
-  }
+  make_shared_places(options.shared_directory);
   options.bin_directory = options.data_dir + "/bin";
   options.python_directory = options.data_dir + "/python";
   if (given.has("stage")) options.stage_directory = fs::absolute(given.text("stage", ""));

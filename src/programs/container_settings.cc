@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "devices/emulated/inventory_file.h"
+#include "programs/agent_start.h"
 #include "telemetry/log.h"
 
 namespace dove::programs {
@@ -88,7 +89,7 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_settings(
   containers.hostname = options.name;
   TRY_ASSIGN(containers.cdi, cdi_names(given));
   TRY_ASSIGN(containers.routes, containers::parse_routes(given.text("networks-out", "yes")));
-  containers.controller = agent::controller_place(options.host, options.port);
+  containers.controller = controller_of(options);
   containers.controller.tls = options.tls;
   return {std::move(containers)};
 }
@@ -108,7 +109,13 @@ void describe_node(const agent::ProcessRunner& processes, const agent::Container
   options.not_enforced = processes.not_enforced();
   options.offer.emplace().limits_memory = processes.limits_memory();
   if (runner == nullptr) return;
-  options.offer->containers = {containers->pulls, containers::list_images(containers->images)};
+  // Those in a directory that hangs are told when it answers: see watch_images().
+  const auto images = std::make_shared<containers::ImageList>();
+  const bool are_listed = ends_in_time(kStartWait, [images, directory = containers->images] {
+    *images = containers::list_images(directory);
+  });
+  const containers::ImageList unknown{{}, /*is_whole=*/false};
+  options.offer->containers = {containers->pulls, are_listed ? *images : unknown};
   in_addr address{};
   const bool is_own = ::inet_pton(AF_INET, options.address.c_str(), &address) == 1 &&
                       !options.address.starts_with("127.");

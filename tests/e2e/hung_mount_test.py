@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A file system that hangs for four fences ends no task: what needs it waits, alone; the node's other jobs run, start
-and are read as before; and what waited starts when the file system answers again. Where none can be mounted (not root,
-no /dev/fuse) only the directory of users hangs: the agent's unit tests do that too.
+and are read as before; and what waited starts when the file system answers again. An agent that starts beside one takes
+up what its former life left running. Where none can be mounted (not root, no /dev/fuse) only the directory of users
+hangs: the agent's unit tests do that too.
 """
 import os
 import subprocess
@@ -16,8 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class HungMount:
-    def __init__(self, folder):
-        self.point, self.flag = folder + "/remote", folder + "/hangs"
+    def __init__(self, folder, name="remote"):
+        self.point, self.flag = f"{folder}/{name}", f"{folder}/{name}-hangs"
         self.server = subprocess.Popen([sys.executable, HERE + "/hung_mount.py", self.point, self.flag],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.is_there = self.server.stdout.readline() == b"ready\n"
@@ -73,7 +74,42 @@ def hangs_alone(cluster, mount):
         cluster.wait(job)
 
 
+def agent_comes_back(cluster, mount):
+    """Beside the directory that all nodes share, which hangs; what it left running goes on."""
+    job = shell(cluster, "while sleep 0.1; do echo on; done", "/")
+    until(lambda: cluster.job(job)["state"] == "running" and cluster.logs(job), 20, "the job's first line")
+    (name,) = cluster.names
+    cluster.agents[name].kill()
+    cluster.agents[name].wait(10)
+    until(lambda: cluster.nodes()[0]["contact"] != "connected", 20, "the loss to be noticed")
+    mount.hang(True)
+    cluster.start_agent(name)
+    cluster.wait_connected()
+    said = cluster.logs(job).count("on")
+    until(lambda: cluster.logs(job).count("on") > said + 80, 40, "the job to outlive the fence")
+    found = cluster.job(job)
+    assert found["state"] == "running" and len(found["attempts"]) == 1, found
+    mount.hang(False)
+    cluster.run("cancel", str(job))
+    cluster.wait(job)
+
+
+def shared_hangs():
+    with Cluster(nodes=0) as cluster:
+        mount = HungMount(cluster.folder, "shared")
+        try:
+            if not mount.is_there:
+                return
+            cluster.names.append("node1")
+            cluster.start_agent("node1")
+            cluster.wait_connected()
+            agent_comes_back(cluster, mount)
+        finally:
+            mount.close()
+
+
 def main():
+    shared_hangs()
     with Cluster(nodes=1, server_options=["--fence-s", str(FENCE_S)]) as cluster:
         mount = HungMount(cluster.folder)
         try:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <future>
 #include <nlohmann/json.hpp>
 
 #include "agent/aside/linux_user.h"
@@ -60,20 +59,10 @@ void Attempts::load() {
 
 // What runs is taken up without them, if nobody can tell in time.
 void Attempts::look_up_users(const std::set<std::string>& users) {
-  if (loop_.world() != nullptr) {
+  const bool in_time = side_.wait("users", kUsersWait, [users] {
     for (const std::string& user : users) look_up_linux_user(user);
-    return;
-  }
-  const auto told = std::make_shared<std::promise<void>>();
-  std::future<void> over = told->get_future();
-  side_.run(
-      "users",
-      [users, told] {
-        for (const std::string& user : users) look_up_linux_user(user);
-        told->set_value();
-      },
-      nullptr);
-  if (over.wait_for(kUsersWait) == std::future_status::ready) return;
+  });
+  if (in_time) return;
   telemetry::log(telemetry::Level::kWarning, "users_unknown",
                  {{"why", "the directory of users does not answer"}});
 }

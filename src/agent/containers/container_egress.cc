@@ -1,6 +1,7 @@
 #include "agent/containers/container_egress.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <sstream>
 
 #include "containers/place.h"
+#include "files/kept_time.h"
 #include "files/text_file.h"
 #include "telemetry/log.h"
 
@@ -33,6 +35,7 @@ constexpr std::chrono::seconds kLinger{10};
 constexpr const char* kNftPlaces[] = {"/usr/sbin/nft", "/usr/local/sbin/nft", "/sbin/nft",
                                       "/usr/bin/nft"};
 constexpr std::size_t kText_bytes = 1 << 20;
+constexpr const char kKept[] = "/can";
 constexpr const char kForward[] = "/proc/sys/net/ipv4/";
 
 std::string find_nft() {
@@ -109,8 +112,15 @@ ContainerEgress::ContainerEgress(wire::Loop& loop, ContainerEgressOptions option
   fs::create_directories(options_.directory, error);
   fs::permissions(options_.directory, fs::perms::owner_all, error);
   std::ofstream(egress_.rules, std::ios::trunc) << containers::rules_text(egress_, controller);
-  tried(run_briefly(trial()));
-  try_later();
+  const int known = kept();
+  if ((std::max(known, 0) & containers::kEgress) != 0) {
+    egress_.nft = find_nft();
+    tried(known);
+    again_ = loop_.after(std::chrono::milliseconds(0), [this] { try_again(); });
+  } else {
+    tried(run_briefly(trial()));
+    try_later();
+  }
   if (const std::string why = shortfall(); !why.empty()) {
     telemetry::log(telemetry::Level::kInfo, "networks_closed", {{"why", why}});
   }
@@ -137,8 +147,26 @@ void ContainerEgress::tried(int can) {
     can_out_ = (can & containers::kEgress) != 0;
     can_vxlan_ = (can & containers::kVxlans) != 0;
     could_out_ = could_out_ || can_out_;
+    keep();
   }
   last_ = can;
+}
+
+// Without it the next start waits for a trial.
+void ContainerEgress::keep() const {
+  const int now = (can_out_ ? containers::kEgress : 0) + (can_vxlan_ ? containers::kVxlans : 0);
+  if (now == kept()) return;
+  (void)files::write_atomically(options_.directory + kKept,
+                                fmt::format("{} {}\n", files::KeptTime::this_boot(), now), 0600);
+}
+
+// -1: nothing of this boot.
+int ContainerEgress::kept() const {
+  std::istringstream words(files::text_or_empty(options_.directory + kKept, kText_bytes));
+  std::string boot;
+  int can = -1;
+  const bool is_whole = static_cast<bool>(words >> boot >> can);
+  return is_whole && !boot.empty() && boot == files::KeptTime::this_boot() ? can : -1;
 }
 
 void ContainerEgress::try_later() {

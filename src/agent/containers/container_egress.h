@@ -2,7 +2,8 @@
 // it to containers, and tears down the host side when the last network is gone
 // (containers/egress.h).
 //
-// dove-contain tries out what the kernel can do, in a network namespace of its own; this changes
+// dove-contain tries out what the kernel can do, in a network namespace of its own (what it last
+// could in this boot is kept, and holds until an agent that starts has tried again); this changes
 // nothing on the machine. While something is missing the trial is repeated, less and less often (a
 // module may be loaded, nft be installed); otherwise from time to time, and what two trials miss is
 // gone. Reaching the controller needs nftables. Reaching the world also needs a machine that
@@ -32,7 +33,7 @@ struct ContainerEgressOptions {
 
 class ContainerEgress {
  public:
-  // REQUIRES: called before the loop runs; waits for the first trial, 20 s at most.
+  // REQUIRES: called before the loop runs; waits for the first trial in a boot, 20 s at most.
   ContainerEgress(wire::Loop& loop, ContainerEgressOptions options);
   // Takes the table away at once if it only lingers.
   ~ContainerEgress();
@@ -57,6 +58,8 @@ class ContainerEgress {
   std::vector<std::string> trial();
   // By the exit status of a trial.
   void tried(int can);
+  void keep() const;
+  int kept() const;
   void try_later();
   void try_again();
   bool forwards() const;

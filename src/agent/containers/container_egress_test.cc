@@ -87,6 +87,29 @@ TEST_F(ContainerEgressTest, WhatTwoTrialsMissIsGone) {
   EXPECT_NE(egress.shortfall(), "");
 }
 
+// A former life's tasks do not wait for a trial.
+TEST_F(ContainerEgressTest, WhatWasFoundInThisBootHoldsUntilItIsTriedAgain) {
+  kernel_can(containers::kVxlans + containers::kEgress);
+  options_.again_when_well = std::chrono::hours(1);
+  { const ContainerEgress former(loop_, options_); }
+  ASSERT_EQ(trials(), 1);
+  const ContainerEgress egress(loop_, options_);
+  EXPECT_EQ(trials(), 1);
+  EXPECT_TRUE(egress.has_vxlan());
+  EXPECT_NE(egress.text(), "");
+  ASSERT_TRUE(until([&] { return trials() == 2; }));
+}
+
+TEST_F(ContainerEgressTest, WhatWasFoundInAnotherBootIsNothing) {
+  kernel_can(0);
+  std::filesystem::create_directories(options_.directory);
+  std::ofstream(options_.directory + "/can")
+      << "another-boot " << containers::kVxlans + containers::kEgress << "\n";
+  const ContainerEgress egress(loop_, options_);
+  EXPECT_EQ(trials(), 1);
+  EXPECT_FALSE(egress.has_vxlan());
+}
+
 TEST_F(ContainerEgressTest, OneTrialThatFailsTakesNothingAway) {
   kernel_can(containers::kVxlans + containers::kEgress);
   options_.again_when_well = std::chrono::milliseconds(1);
