@@ -14,6 +14,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <thread>
 
 #include "base/check.h"
 #include "files/descriptor.h"
@@ -25,6 +26,8 @@ namespace dove::command {
 namespace {
 
 constexpr std::size_t kSaidMax = 4 << 10;
+// What waits for a file system that does not answer cannot be killed, and is left to itself.
+constexpr std::int64_t kKilled_us = 1'000'000;
 
 struct Pipe {
   files::Descriptor from;
@@ -144,6 +147,13 @@ bool ends_before(const Running& program, std::int64_t deadline_us) {
   return ready > 0;
 }
 
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
 }  // namespace
 
 Result<End> run(const Wanted& wanted) {
@@ -175,7 +185,10 @@ Result<End> run(const Wanted& wanted) {
       how == Reading::kSlow || (how == Reading::kDone && !ends_before(program, deadline_us));
   ::kill(-pid, SIGKILL);  // what it has left, too
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  if (slow && !ends_before(program, telemetry::monotonic_us() + kKilled_us)) {
+    std::thread([pid] { wait_for(pid); }).detach();
+  } else {
+    status = wait_for(pid);
   }
   if (slow) {
     return failed(ErrorKind::kTimeout, "too_slow", wanted.words[0],

@@ -1,7 +1,8 @@
 // Runs a program and waits for its end, keeping what it prints.
 //
 // An argument list, never a shell. At the limits of time and output, and when it has ended, what it
-// has started is killed, too. Blocks: never on a loop. Any thread.
+// has started is killed, too; what cannot be killed is not waited for. Blocks: never on a loop. Any
+// thread.
 #pragma once
 
 #include <chrono>

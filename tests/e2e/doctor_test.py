@@ -3,11 +3,14 @@
 remedy, and nothing is written."""
 import json
 import os
+import re
+import resource
 import shutil
 import sqlite3
+import subprocess
 import unittest
 
-from cluster import Cluster, until
+from cluster import ROOT, Cluster, until
 
 
 class Doctor(unittest.TestCase):
@@ -94,6 +97,75 @@ class Doctor(unittest.TestCase):
         self.assertIn("RemoveIPC=no", told["remedy"])
         for owner, says in ((1000, "b false"), (0, "b true"), (999, "b true")):
             self.assertEqual(secrets(owner, says)["verdict"], "good", (owner, says))
+
+    def checks_of(self, *arguments):
+        done = self.cluster.run("doctor", "-o", "json", *arguments, check=False)
+        return {check["subject"]: check for check in json.loads(done.stdout)["checks"]}
+
+    def test_what_is_left_of_limits(self):
+        name, agent = next(iter(self.cluster.agents.items()))
+        of_agent = self.checks_of("agent", "--agent-data", f"{self.cluster.folder}/nodes/{name}")
+        for checks in (of_agent, self.checks_of("server")):
+            self.assertRegex(checks["open files"]["evidence"], r"^\d+ of \d+$")
+            self.assertRegex(checks["tasks"]["evidence"], r"^\d+ of \d+ (of the machine|in /.*)$")
+        before = resource.prlimit(agent.pid, resource.RLIMIT_NOFILE)
+        used = len(os.listdir(f"/proc/{agent.pid}/fd"))
+        resource.prlimit(agent.pid, resource.RLIMIT_NOFILE, (used * 100 // 80, before[1]))
+        try:
+            check = self.checks_of("agent", "--agent-data", f"{self.cluster.folder}/nodes/{name}")["open files"]
+        finally:
+            resource.prlimit(agent.pid, resource.RLIMIT_NOFILE, before)
+        self.assertIn(check["verdict"], ("warning", "fault"), check)
+        self.assertIn("LimitNOFILE", check["remedy"])
+
+    def test_the_directory_that_nodes_share(self):
+        data = f"{self.cluster.folder}/nodes/{next(iter(self.cluster.agents))}"
+        nowhere = f"{self.cluster.folder}/nowhere"
+        self.assertEqual(self.checks_of("agent", "--agent-data", data, "--shared", nowhere)["disk " + nowhere]["verdict"], "fault")
+        checks = self.checks_of("agent", "--agent-data", data, "--shared", "/")
+        self.assertNotEqual(checks["shared /"]["verdict"], "good")
+        if os.path.ismount("/dev/shm"):
+            self.assertEqual(self.checks_of("agent", "--agent-data", data, "--shared", "/dev/shm")["shared /dev/shm"],
+                             {"part": "agent", "subject": "shared /dev/shm", "verdict": "good", "evidence": "mounted at /dev/shm",
+                              "remedy": ""})
+
+    def test_the_certificate_that_people_are_shown(self):
+        def pair(name, days):
+            key, certificate = (f"{self.cluster.folder}/{name}.{kind}" for kind in ("key", "pem"))
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                            "/CN=" + name, "-days", str(days), "-keyout", key, "-out", certificate],
+                           check=True, capture_output=True, timeout=30)
+            return certificate, key
+
+        def verdicts(certificate, key):
+            checks = self.checks_of("server", "--tls-certificate", certificate, "--tls-key", key)
+            return checks["certificate " + certificate]["verdict"], checks["key " + key]["verdict"]
+        long, short = pair("long", 90), pair("short", 3)
+        self.assertEqual(verdicts(*long), ("good", "good"))
+        self.assertEqual(verdicts(*short), ("warning", "good"))
+        self.assertEqual(verdicts(long[0], short[1]), ("good", "fault"))
+        self.assertEqual(verdicts(self.cluster.folder + "/none.pem", long[1])[0], "fault")
+        self.assertEqual(verdicts(long[0], self.cluster.folder + "/none.key"), ("good", "fault"))
+        # As the server's configuration names them.
+        with open(self.cluster.folder + "/server.yaml", "w") as file:
+            file.write(f"data: {self.cluster.data}\ntls-certificate: {short[0]}\ntls-key: {short[1]}\n")
+        done = self.cluster.run("doctor", "-o", "json", "server", DOVE_CONFIG=self.cluster.folder + "/server.yaml")
+        self.assertIn("certificate " + short[0], [check["subject"] for check in json.loads(done.stdout)["checks"]])
+
+    def test_what_it_says_to_do_can_be_done(self):
+        folder = os.path.join(ROOT, "src/programs/doctor")
+        said = set()
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name)) as file:
+                said |= set(re.findall(r'"(dove [a-z][^",:;{]*)', file.read()))
+        self.assertTrue({line.strip() for line in said} >= {"dove ca rotate", "dove upgrade"}, said)
+        for line in said:
+            words = line.split()[1:]
+            command = [word for word in words[:2] if word[0].isalpha()]
+            shown = self.cluster.run(*command, "--help").stdout
+            for word in words:
+                if word.startswith("--"):
+                    self.assertIn(word, shown, line)
 
     def test_what_is_asked_wrongly(self):
         done = self.cluster.run("doctor", "servr", check=False)

@@ -4,6 +4,7 @@ and are read as before; and what waited starts when the file system answers agai
 up what its former life left running. Where none can be mounted (not root, no /dev/fuse) only the directory of users
 hangs: the agent's unit tests do that too.
 """
+import json
 import os
 import subprocess
 import sys
@@ -85,6 +86,11 @@ def agent_comes_back(cluster, mount):
     mount.hang(True)
     cluster.start_agent(name)
     cluster.wait_connected()
+    looked = cluster.run("doctor", "-o", "json", "agent", "--agent-data", f"{cluster.folder}/nodes/{name}", "--shared",
+                         mount.point, check=False)
+    checks = {check["subject"]: check for check in json.loads(looked.stdout)["checks"]}
+    assert checks["disk " + mount.point]["evidence"] == "it has not answered within 5 s", checks
+    assert checks["shared " + mount.point]["evidence"] == "mounted at " + mount.point, checks
     said = cluster.logs(job).count("on")
     until(lambda: cluster.logs(job).count("on") > said + 80, 40, "the job to outlive the fence")
     found = cluster.job(job)

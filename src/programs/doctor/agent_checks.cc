@@ -1,5 +1,5 @@
-// What a node needs to run tasks: its directory, its membership, and what the kernel and the system
-// offer.
+// What a node needs to run tasks: its directory, its membership, what the kernel and the system
+// offer, and what it shares with others.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,6 +131,13 @@ std::vector<Check> check_agent(const DoctorOptions& options) {
   out.push_back(check_clock());
   out.push_back(check_forwarding());
   out.push_back(check_secrets(data));
+  check_limits("agent", data + "/contact", out);
+  const std::string own = data + "/shared";
+  if (!options.shared.empty()) {
+    check_shared(options.shared, options.shared == own, out);
+  } else if (::access(own.c_str(), F_OK) == 0) {
+    check_shared(own, true, out);
+  }
   return out;
 }
 

@@ -26,6 +26,9 @@ struct Check {
 struct DoctorOptions {
   std::string server_data;
   std::string agent_data;
+  std::string shared;       // that nodes share; "": DATA/shared of the agent, if it is there
+  std::string certificate;  // that the server shows to people; "": its own
+  std::string key;
   std::string store;       // URL of a PostgreSQL
   bool whole_log = false;  // not only what is newer than the last snapshot
   std::int64_t now_s = 0;  // since 1970
@@ -48,6 +51,12 @@ Check check_private(const std::string& part, const std::string& path);
 // When it ends; a warning below `days_least`. One that is not there is good.
 Check check_certificate(const std::string& part, const std::string& path, std::int64_t now_s,
                         std::int64_t days_least, const std::string& remedy);
+// How much the program has left of open files and of tasks. It is known by the file that it has
+// locked; nothing where none runs.
+void check_limits(const std::string& part, const std::string& locked, std::vector<Check>& out);
+// The directory that nodes share: whether it is mounted, answers and can be written. `is_own`: it
+// lies in the agent's data.
+void check_shared(const std::string& shared, bool is_own, std::vector<Check>& out);
 // "3 days", "5 h".
 std::string span_text(std::int64_t seconds);
 

@@ -111,7 +111,10 @@ Check check_versions(const json& cluster, const json& nodes) {
   for (const auto& [version, names] : by_version) {
     check.verdict = Verdict::kWarning;
     check.evidence = fmt::format("the controller has {}; {} has {}", ours, some_of(names), version);
-    check.remedy = "dove node upgrade --agents";
+    const std::size_t named = std::min(names.size(), kNamesMax);
+    check.remedy = fmt::format(
+        "dove upgrade {}",
+        fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), " "));
   }
   if (check.verdict == Verdict::kGood && ours != version()) {
     check.verdict = Verdict::kWarning;

@@ -34,6 +34,10 @@ cli::CommandSpec spec() {
   spec.options = {
       {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
       {"agent-data", 0, "DIR", "the agent's directory (~/.local/state/dove-agent)", false},
+      {"shared", 0, "DIR", "the agent's --shared (as its configuration says)", false},
+      {"tls-certificate", 0, "FILE", "the server's --tls-certificate (as its configuration says)",
+       false},
+      {"tls-key", 0, "FILE", "the server's --tls-key (as its configuration says)", false},
       {"store", 0, "URL", "PostgreSQL of several controllers (DOVE_STORE)", false},
       {"whole-log", 0, "", "verify every record that is kept, not only those after the snapshot",
        false},
@@ -95,6 +99,17 @@ void append(std::vector<Check>& to, std::vector<Check> more) {
   std::move(more.begin(), more.end(), std::back_inserter(to));
 }
 
+// What is given, or what the configuration says of the program whose data these are; "": nothing.
+std::string stated(const cli::Invocation& invocation, const cli::CommandSpec& of,
+                   const std::string& data, const char* name) {
+  if (invocation.has(name)) return fs::absolute(invocation.get(name));
+  const Result<Settings> given = Settings::load(of, {});
+  if (!given.ok() || given->text(name, "").empty()) return "";
+  const std::string its = given->text("data", "");
+  if (!its.empty() && fs::absolute(its) != data) return "";
+  return fs::absolute(given->text(name, ""));
+}
+
 int run(const cli::Invocation& invocation) {
   for (const std::string& part : invocation.operands) {
     if (part == "server" || part == "agent" || part == "store" || part == "cluster") continue;
@@ -108,10 +123,15 @@ int run(const cli::Invocation& invocation) {
   DoctorOptions options;
   options.now_s = telemetry::now_us() / 1'000'000;
   options.whole_log = invocation.has("whole-log");
-  const std::string stated = cli::environment_value("DOVE_DATA");
+  const std::string data = cli::environment_value("DOVE_DATA");
   options.server_data =
-      fs::absolute(invocation.get("data", stated.empty() ? default_data_dir() : stated));
+      fs::absolute(invocation.get("data", data.empty() ? default_data_dir() : data));
   options.agent_data = fs::absolute(invocation.get("agent-data", default_data_dir() + "-agent"));
+  const cli::CommandSpec agent = agent_command().spec;
+  options.shared = stated(invocation, agent, options.agent_data, "shared");
+  const cli::CommandSpec server = server_command().spec;
+  options.certificate = stated(invocation, server, options.server_data, "tls-certificate");
+  options.key = stated(invocation, server, options.server_data, "tls-key");
   options.store = invocation.get("store", cli::environment_value("DOVE_STORE"));
   const auto wants = [&](const char* part, bool is_here) {
     const auto& parts = invocation.operands;

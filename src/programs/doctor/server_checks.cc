@@ -8,16 +8,20 @@
 #include <cstring>
 #include <filesystem>
 
+#include "files/text_file.h"
 #include "programs/doctor/checks.h"
 #include "programs/follow/copy_mark.h"
 #include "programs/full_disk.h"
 #include "store/sqlite/sqlite_store.h"
+#include "wire/tls/authority.h"
 
 namespace dove::programs {
 namespace {
 
 constexpr std::int64_t kRoomLeast_bytes = 64 << 20;  // below it submissions are refused
 constexpr std::int64_t kAuthorityDays = 90;
+constexpr std::int64_t kShownDays = 14;
+constexpr std::size_t kPemMax = 256 << 10;
 constexpr std::int64_t kSnapshotRecordsMax = 5'000'000;
 
 Check of_log(Verdict verdict, std::string evidence, std::string remedy = "") {
@@ -96,6 +100,45 @@ void check_copy(const DoctorOptions& options, std::vector<Check>& out) {
        ""});
 }
 
+// Whether it can, by the file's own mode.
+bool can_read(const std::string& path, uid_t user) {
+  struct stat is {};
+  if (::stat(path.c_str(), &is) != 0) return false;
+  if (user == 0) return true;
+  return (is.st_mode & (is.st_uid == user ? 0400U : 0044U)) != 0;
+}
+
+// The site's own certificate, in place of that of the cluster's authority. `user`: as whom the
+// server runs.
+void check_shown(const DoctorOptions& options, uid_t user, std::vector<Check>& out) {
+  if (options.certificate.empty()) return;
+  constexpr const char* kRemedy = "put a new one and its key there: docs/operate/tls.md";
+  Check shown =
+      check_certificate("server", options.certificate, options.now_s, kShownDays, kRemedy);
+  Check key{"server", "key " + options.key, Verdict::kGood, "it is the certificate's", ""};
+  const Result<std::string> chain_pem = files::read_text(options.certificate, kPemMax);
+  const Result<std::string> key_pem = files::read_text(options.key, kPemMax);
+  if (!chain_pem.ok() && chain_pem.error().kind == ErrorKind::kNotFound) {
+    shown = {"server", shown.subject, Verdict::kFault, "not there", kRemedy};
+  }
+  out.push_back(std::move(shown));
+  Result<void> fits;
+  if (chain_pem.ok() && key_pem.ok()) fits = wire::belong_together({*chain_pem, *key_pem});
+  if (!key_pem.ok() || !fits.ok()) {
+    const bool is_hidden = !key_pem.ok() && key_pem.error().kind != ErrorKind::kNotFound;
+    key.verdict = is_hidden ? Verdict::kUnknown : Verdict::kFault;
+    key.evidence = key_pem.ok() ? fits.error().message : key_pem.error().message;
+    key.remedy = kRemedy;
+  }
+  for (const std::string& path : {options.certificate, options.key}) {
+    if (key.verdict != Verdict::kGood || can_read(path, user)) continue;
+    key.verdict = Verdict::kFault;
+    key.evidence = fmt::format("user {}, whose the data are, cannot read {}", user, path);
+    key.remedy = "chown or chmod it, so that the server reads it";
+  }
+  out.push_back(std::move(key));
+}
+
 }  // namespace
 
 std::vector<Check> check_server(const DoctorOptions& options) {
@@ -120,6 +163,8 @@ std::vector<Check> check_server(const DoctorOptions& options) {
   }
   out.push_back(check_certificate("server", data + "/ca.pem", options.now_s, kAuthorityDays,
                                   "dove ca rotate"));
+  check_shown(options, is.st_uid, out);
+  check_limits("server", data + "/lock", out);
   check_log(options, out);
   check_copy(options, out);
   return out;
