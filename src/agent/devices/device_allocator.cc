@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "codec/json.h"
+#include "files/kept_lines.h"
 #include "files/text_file.h"
 #include "telemetry/log.h"
 
@@ -249,8 +248,13 @@ const std::vector<std::string>* DeviceAllocator::units_of(AttemptKey key,
 
 // A line each; one that cannot be read is asked for again with the next attempt.
 void DeviceAllocator::read() {
-  std::ifstream file(path_);
-  for (std::string line; std::getline(file, line);) {
+  if (path_.empty()) return;
+  const files::KeptLines lines = files::read_kept_lines(path_, kFileBytes_max);
+  if (lines.damaged > 0) {
+    telemetry::log(telemetry::Level::kWarning, "kept_lines_damaged",
+                   {{"file", path_}, {"lines", lines.damaged}});
+  }
+  for (const std::string& line : lines.whole) {
     const Result<Json> value = codec::parse_json(line, kFileBytes_max);
     if (!value.ok()) continue;
     try {
@@ -269,20 +273,20 @@ void DeviceAllocator::read() {
 
 void DeviceAllocator::write() const {
   if (path_.empty()) return;
-  std::ostringstream text;
+  std::string text;
   for (const auto& [set, edits] : answers_) {
     Json line = edits_json(edits);
     line["set"] = set;
-    text << codec::dump_json(line) << '\n';
+    text += files::kept_line(codec::dump_json(line));
   }
   for (const auto& [key, counted] : counted_) {
     Json line = edits_json(counted.edits);
     line["job"] = key.job.value;
     line["attempt"] = key.attempt;
     line["units"] = counted.units;
-    text << codec::dump_json(line) << '\n';
+    text += files::kept_line(codec::dump_json(line));
   }
-  (void)files::write_atomically(path_, text.str(), 0644);
+  (void)files::write_atomically(path_, text, 0644);
 }
 
 }  // namespace dove::agent

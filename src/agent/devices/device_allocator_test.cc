@@ -6,9 +6,12 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
+
+#include "files/text_file.h"
 
 namespace dove::agent {
 namespace {
@@ -110,6 +113,23 @@ TEST_F(DeviceAllocatorTest, AnswersSurviveTheAgent) {
   EXPECT_TRUE(edits->edits.mounts[0].writable);
   EXPECT_EQ(edits->cdi_devices, (std::vector<std::string>{"a.com/b=c"}));
   EXPECT_EQ(edits->annotations.at("k"), "v");
+  std::filesystem::remove(path);
+}
+
+TEST_F(DeviceAllocatorTest, ABitThatFlippedIsNotBelieved) {
+  char path[] = "/tmp/device_damage_XXXXXX";
+  ::close(::mkstemp(path));
+  DeviceAllocator first(plugins(), path);
+  first.allocate(key_, placement({1, 2}), inventory_, [](const Result<void>&) {});
+  answer();
+  const std::string whole = files::text_or_empty(path, 4096);
+  ASSERT_NE(whole, "");
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string text = whole;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    std::ofstream(path, std::ios::binary) << text;
+    EXPECT_EQ(DeviceAllocator(plugins(), path).find({{1}, {2}}), nullptr) << bit << ": " << text;
+  }
   std::filesystem::remove(path);
 }
 

@@ -11,7 +11,9 @@
 #include <sstream>
 
 #include "devices/sys_files.h"
+#include "files/kept_lines.h"
 #include "files/text_file.h"
+#include "telemetry/log.h"
 
 namespace dove::agent {
 namespace {
@@ -19,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using devices::Field;
 
+constexpr std::size_t kFileBytes_max = 1 << 20;
 constexpr double kSlowedALot = 0.5;  // of the time between two looks
 constexpr double kSlowedSome = 0.1;
 constexpr int kCalmLooks = 6;
@@ -227,23 +230,33 @@ void DeviceHealth::look_at_port(const std::string& card, const std::string& port
 
 // A line each: severity, device, check.
 void DeviceHealth::read() {
-  std::ifstream file(path_);
-  int severity = 0;
-  std::int32_t device = -1;
-  std::string check;
-  while (file >> severity >> device >> check) {
-    if (severity < 1 || severity > static_cast<int>(Severity::kCritical)) continue;
+  if (path_.empty()) return;
+  const files::KeptLines lines = files::read_kept_lines(path_, kFileBytes_max);
+  if (lines.damaged > 0) {
+    telemetry::log(telemetry::Level::kWarning, "kept_lines_damaged",
+                   {{"file", path_}, {"lines", lines.damaged}});
+  }
+  for (const std::string& line : lines.whole) {
+    std::istringstream words(line);
+    int severity = 0;
+    std::int32_t device = -1;
+    std::string check;
+    if (!(words >> severity >> device >> check) || severity < 1 ||
+        severity > static_cast<int>(Severity::kCritical)) {
+      continue;
+    }
     open_[{check, device}] = static_cast<Severity>(severity);
   }
 }
 
 void DeviceHealth::write() const {
   if (path_.empty()) return;
-  std::ostringstream text;
+  std::string text;
   for (const auto& [key, severity] : open_) {
-    text << static_cast<int>(severity) << ' ' << key.second << ' ' << key.first << '\n';
+    text += files::kept_line(
+        fmt::format("{} {} {}", static_cast<int>(severity), key.second, key.first));
   }
-  (void)files::write_atomically(path_, text.str(), 0644);
+  (void)files::write_atomically(path_, text, 0644);
 }
 
 }  // namespace dove::agent

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 
+#include "files/kept_lines.h"
 #include "files/text_file.h"
+#include "telemetry/log.h"
 
 namespace dove::agent {
 namespace {
 
+constexpr std::size_t kFileBytes_max = 1 << 20;
 constexpr std::string_view kProfile = "profile=";
 constexpr std::string_view kInstance = "instance=";
 
@@ -101,8 +103,13 @@ void SliceCutter::arranged(AttemptKey key, std::int32_t device,
 
 // One a line: device, first slot, name, its profile and number where they are known, files.
 void SliceCutter::read_slices() {
-  std::ifstream file(path_);
-  for (std::string line; std::getline(file, line);) {
+  if (path_.empty()) return;
+  const files::KeptLines lines = files::read_kept_lines(path_, kFileBytes_max);
+  if (lines.damaged > 0) {
+    telemetry::log(telemetry::Level::kWarning, "kept_lines_damaged",
+                   {{"file", path_}, {"lines", lines.damaged}});
+  }
+  for (const std::string& line : lines.whole) {
     std::istringstream words(line);
     std::int32_t device = 0;
     std::int32_t start = 0;
@@ -123,15 +130,16 @@ void SliceCutter::read_slices() {
 
 void SliceCutter::write_slices() const {
   if (path_.empty()) return;
-  std::ostringstream text;
+  std::string text;
   for (const auto& [place, slice] : slices_) {
-    text << place.first << ' ' << place.second << ' ' << slice.name;
-    if (!slice.profile.empty()) text << ' ' << kProfile << slice.profile;
-    if (slice.instance >= 0) text << ' ' << kInstance << slice.instance;
-    for (const std::string& one : slice.files) text << ' ' << one;
-    text << '\n';
+    std::ostringstream line;
+    line << place.first << ' ' << place.second << ' ' << slice.name;
+    if (!slice.profile.empty()) line << ' ' << kProfile << slice.profile;
+    if (slice.instance >= 0) line << ' ' << kInstance << slice.instance;
+    for (const std::string& one : slice.files) line << ' ' << one;
+    text += files::kept_line(line.str());
   }
-  (void)files::write_atomically(path_, text.str(), 0644);
+  (void)files::write_atomically(path_, text, 0644);
 }
 
 }  // namespace dove::agent

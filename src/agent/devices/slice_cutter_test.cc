@@ -6,7 +6,11 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
+
+#include "files/text_file.h"
 
 namespace dove::agent {
 namespace {
@@ -117,6 +121,24 @@ TEST_F(SliceCutterTest, NamesAndFilesSurviveTheAgent) {
   answer();
   EXPECT_EQ(SliceCutter(arrange(), path).slices(), first.slices());
   EXPECT_EQ(first.slices().size(), 1u);
+  std::filesystem::remove(path);
+}
+
+TEST_F(SliceCutterTest, ABitThatFlippedIsNotBelieved) {
+  char path[] = "/tmp/slice_damage_XXXXXX";
+  close(mkstemp(path));
+  std::optional<Result<void>> done;
+  SliceCutter first(arrange(), path);
+  first.cut({JobId(2), 1}, placement({kFirst}), {}, remember(done));
+  answer();
+  const std::string whole = files::text_or_empty(path, 4096);
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string text = whole;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    std::ofstream(path, std::ios::binary) << text;
+    const Slices found = SliceCutter(arrange(), path).slices();
+    EXPECT_TRUE(found.empty() || found == first.slices()) << bit << ": " << text;
+  }
   std::filesystem::remove(path);
 }
 

@@ -74,7 +74,8 @@ void Contact::read() {
   if (size == static_cast<ssize_t>(sizeof stored) && stored.digest == stored.digest_now() &&
       std::memcmp(stored.magic, none.magic, sizeof none.magic) == 0) {
     facts_ = stored.facts;
-  } else if (size == kFormer_bytes) {
+  } else if (size == kFormer_bytes &&
+             std::memcmp(stored.magic, none.magic, sizeof none.magic) != 0) {
     (void)!pread(fd_, &facts_, kFormer_bytes, 0);
     facts_.epoch = facts_.log_head = 0;  // which it could not prove
   }

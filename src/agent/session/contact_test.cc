@@ -1,0 +1,64 @@
+#include "agent/session/contact.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "files/text_file.h"
+
+namespace dove::agent {
+namespace {
+
+class ContactTest : public testing::Test {
+ protected:
+  ContactTest() {
+    std::string pattern = testing::TempDir() + "contact.XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    path_ = folder_ + "/contact";
+    Contact contact = open();
+    contact.agreed(5'000'000, 300'000'000, 86'400'000'000);
+    contact.heard(1'234'567);
+    contact.saw(3, 77, "proof-77");
+    contact.lives_in("boot-1");
+    whole_ = files::text_or_empty(path_, 4096);
+  }
+  ~ContactTest() override { std::filesystem::remove_all(folder_); }
+
+  Contact open() const { return Contact::open(path_, std::chrono::seconds(0)).value(); }
+  void expect_nothing_known(const std::string& text, std::size_t at) const {
+    std::ofstream(path_, std::ios::binary) << text;
+    const Contact contact = open();
+    EXPECT_EQ(contact.heard_at_us(), 0) << at;
+    EXPECT_EQ(contact.fence_us(), 0) << at;
+    EXPECT_EQ(contact.log_head(), 0u) << at;
+    EXPECT_EQ(contact.proof(), "") << at;
+    EXPECT_EQ(contact.boot_id(), "") << at;
+  }
+
+  std::string folder_;
+  std::string path_;
+  std::string whole_;
+};
+
+TEST_F(ContactTest, ABitThatFlippedIsNotBelieved) {
+  ASSERT_EQ(open().log_head(), 77u);
+  for (std::size_t bit = 0; bit < whole_.size() * 8; ++bit) {
+    std::string text = whole_;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    expect_nothing_known(text, bit);
+  }
+}
+
+// Also where what is left is as long as what a former version wrote.
+TEST_F(ContactTest, WhatWasCutOffIsNotBelieved) {
+  for (std::size_t size = 0; size < whole_.size(); ++size) {
+    expect_nothing_known(whole_.substr(0, size), size);
+  }
+}
+
+}  // namespace
+}  // namespace dove::agent
