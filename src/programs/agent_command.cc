@@ -35,6 +35,7 @@
 #include "programs/settings.h"
 #include "telemetry/log.h"
 #include "wire/address.h"
+#include "wire/cluster/controllers.h"
 #include "wire/http.h"
 #include "wire/secret.h"
 
@@ -116,20 +117,16 @@ cli::CommandSpec spec() {
 
 // "https://a:7717,https://b:7717": the controllers of one cluster.
 Result<void> read_address(const std::string& text, agent::AgentOptions& options) {
-  std::stringstream urls(text);
-  std::vector<wire::ServerUrl> all;
-  for (std::string url; std::getline(urls, url, ',');) {
-    Result<wire::ServerUrl> read = wire::parse_server_url(url);
-    if (!read.ok() || !read->prefix.empty()) {
-      return Error{
-          ErrorKind::kInvalid, "bad_setting",
-          fmt::format("--url: '{}' is not of the form https://HOST:PORT or http://HOST:PORT", url),
-          "--url"};
-    }
-    all.push_back(std::move(read).value());
+  Result<std::vector<wire::ServerUrl>> read = wire::parse_server_urls(text);
+  if (!read.ok()) {
+    return Error{ErrorKind::kInvalid, "bad_setting", "--url: " + read.error().message, "--url"};
   }
-  if (all.empty() || all.size() > 16) {
-    return Error{ErrorKind::kInvalid, "bad_setting", "--url: give 1 to 16 URLs", "--url"};
+  std::vector<wire::ServerUrl> all = std::move(read).value();
+  for (const wire::ServerUrl& one : all) {
+    if (one.prefix.empty()) continue;
+    return Error{ErrorKind::kInvalid, "bad_setting",
+                 fmt::format("--url: '{}': agents call a controller without a path", one.prefix),
+                 "--url"};
   }
   options.host = all.front().host;
   options.port = all.front().port;

@@ -5,10 +5,10 @@
 // than the call that they answer, may call anything here, and may destroy the client or stream.
 //
 // Errors: kUnavailable connection_refused (nobody listens), unreachable (no route),
-// connection_broken (ended or reset before the whole answer), host_unknown · kTimeout timeout ·
-// kTooLarge response_too_large, line_too_long · kInvalid malformed_response · with TLS also those
-// of connect_tls (tls/tls_stream.h). A call is repeated by the client only when its reused
-// connection turned out dead before any byte of an answer, and then once.
+// connection_broken (ended or reset before the whole answer), host_unknown · kTimeout timeout,
+// connect_timeout · kTooLarge response_too_large, line_too_long · kInvalid malformed_response ·
+// with TLS also those of connect_tls (tls/tls_stream.h). A call is repeated by the client only when
+// its reused connection turned out dead before any byte of an answer, and then once.
 #pragma once
 
 #include <chrono>

@@ -6,18 +6,16 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <sstream>
 #include <thread>
 #include <vector>
 
+#include "wire/cluster/controllers.h"
 #include "wire/lines.h"
 
 namespace dove::wire {
 namespace {
 
 constexpr char kLogHead[] = "Dove-Log-Head";
-constexpr std::chrono::seconds kLeaderWait{15};
-constexpr std::chrono::milliseconds kLeaderPause{200};
 
 // What one transfer gathers; libcurl's callbacks write here.
 struct Transfer {
@@ -77,37 +75,13 @@ bool is_loopback(std::string_view url) {
   return host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
 }
 
-// "https://a:7717,https://b:7717": the controllers of one cluster.
-std::vector<std::string> urls_of(const std::string& text) {
-  std::vector<std::string> all;
-  std::stringstream in(text);
-  for (std::string url; std::getline(in, url, ',');) {
-    while (url.ends_with('/')) url.pop_back();
-    all.push_back(std::move(url));
-  }
-  if (all.empty()) all.emplace_back();
-  return all;
+// Nothing of an answer to a stream may be used twice.
+bool may_ask_again(const Request& request, bool is_stream) {
+  return !is_stream && may_repeat(request);
 }
 
-// Whether asking twice does no harm, and nothing of an answer was used.
-bool may_repeat(const Request& request, bool is_stream) {
-  return !is_stream && (request.method == "GET" || request.has_header("idempotency-key"));
-}
-
-// Another one is to be asked, and nothing has happened at this one that must not happen twice.
-bool is_elsewhere(const Result<void>& done, const Response& answer, bool repeats) {
-  if (!done.ok()) {
-    const std::string& code = done.error().code;
-    return code == "connection_refused" || code == "host_unknown" ||
-           (repeats && code == "connection_broken");
-  }
-  if (answer.status == 503 && repeats &&
-      answer.body.find("\"commit_unknown\"") != std::string::npos) {
-    return true;
-  }
-  return answer.status == 503 && (answer.body.find("\"not_leader\"") != std::string::npos ||
-                                  answer.body.find("\"standby_behind\"") != std::string::npos ||
-                                  answer.body.find("\"lease_over\"") != std::string::npos);
+bool goes_on(const Result<void>& done, const Response& answer, bool repeats) {
+  return done.ok() ? is_elsewhere(answer, repeats) : is_elsewhere(done.error(), repeats);
 }
 
 // "http://host:port": what of a URL people gave.
@@ -206,7 +180,7 @@ Error too_long(const std::string& url, const char* code, const char* what, std::
 
 struct Client::State {
   State(const std::string& text, ClientOptions given)
-      : base_urls(urls_of(text)), options(std::move(given)) {
+      : base_urls(split_urls(text)), options(std::move(given)) {
     static std::once_flag once;
     std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
     easy = curl_easy_init();
@@ -272,8 +246,8 @@ Result<void> Client::State::perform(const Request& request, Transfer& transfer, 
   const auto until = std::chrono::steady_clock::now() + kLeaderWait;
   for (std::size_t tried = 1;; ++tried) {
     const Result<void> done = perform_once(request, transfer, timeout_ms);
-    const bool repeats = may_repeat(request, transfer.on_bytes != nullptr);
-    if (base_urls.size() == 1 || !is_elsewhere(done, transfer.response, repeats)) {
+    const bool repeats = may_ask_again(request, transfer.on_bytes != nullptr);
+    if (base_urls.size() == 1 || !goes_on(done, transfer.response, repeats)) {
       if (done.ok()) note_written(request, transfer.response);
       if (!done.ok()) at = (at + 1) % base_urls.size();  // the next call
       return done;
@@ -321,7 +295,11 @@ Result<void> Client::State::perform_once(const Request& request, Transfer& trans
   if (transfer.outcome == LineSplitter::Outcome::kTooLong) {
     return too_long(url, "line_too_long", "a line", options.line_bytes_max);
   }
-  return error_of(code, url, detail);
+  long sent = 0;
+  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
+  Error error = error_of(code, url, detail);
+  if (code == CURLE_OPERATION_TIMEDOUT && sent == 0) error.code = "connect_timeout";
+  return error;
 }
 
 Client::Client(std::string base_url, ClientOptions options)

@@ -82,6 +82,24 @@ TEST(Client, of_several_servers_the_one_that_leads_is_asked) {
   EXPECT_EQ(asked, 3);
 }
 
+TEST(Client, of_several_servers_one_whose_machine_is_gone_is_passed) {
+  const SilentPort gone;
+  TestServer leader([](const Request&, const std::shared_ptr<Responder>& responder) {
+    responder->send({201, {}, "{}"});
+  });
+  ClientOptions options;
+  options.connect_timeout_ms = 100;
+  const std::string silent = "http://127.0.0.1:" + std::to_string(gone.port);
+  Client client(silent + "," + leader.url(), options);
+  const Result<Response> got = client.call("POST", "/", "{}");
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->status, 201);
+  const Result<Response> alone = Client(silent, options).call("GET", "/");
+  ASSERT_FALSE(alone.ok());
+  EXPECT_EQ(alone.error().code, "connect_timeout");
+  EXPECT_EQ(alone.error().kind, ErrorKind::kTimeout);
+}
+
 TEST(Client, nobody_there_says_what_to_do) {
   std::uint16_t port = 0;
   {

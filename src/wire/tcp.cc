@@ -53,7 +53,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     timer_ = loop_.after(timeout, [this] {
       finish(
           Error{ErrorKind::kTimeout,
-                "timeout",
+                "connect_timeout",
                 fmt::format("no connection to {} in time; is the address right and the network up?",
                             where_),
                 {}});

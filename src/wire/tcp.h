@@ -17,7 +17,7 @@ namespace dove::wire {
 using ConnectAttempt = std::shared_ptr<void>;
 
 // Connects to `host`, an address or a name. Errors: connection_refused, unreachable,
-// host_unknown, timeout.
+// host_unknown, connect_timeout.
 [[nodiscard]] ConnectAttempt connect_tcp(Loop& loop, const std::string& host, std::uint16_t port,
                                          std::chrono::microseconds timeout,
                                          std::function<void(Result<std::unique_ptr<Stream>>)> done);

@@ -40,6 +40,38 @@ class TestServer {
   std::thread thread_;
 };
 
+// A port where connections are neither taken nor refused, as at a machine without power: its queue
+// is full.
+class SilentPort {
+ public:
+  SilentPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof where;
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&where), size), 0);
+    EXPECT_EQ(listen(fd_, 0), 0);
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&where), &size);
+    port = ntohs(where.sin_port);
+    for (int& one : queued_) {
+      one = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      (void)connect(one, reinterpret_cast<sockaddr*>(&where), size);
+    }
+  }
+  ~SilentPort() {
+    for (const int one : queued_) close(one);
+    close(fd_);
+  }
+  SilentPort(const SilentPort&) = delete;
+  SilentPort& operator=(const SilentPort&) = delete;
+
+  std::uint16_t port = 0;
+
+ private:
+  int fd_;
+  int queued_[3] = {-1, -1, -1};
+};
+
 // A blocking socket; every receive is bounded by 10 s.
 class RawPeer {
  public:

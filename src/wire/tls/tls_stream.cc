@@ -152,7 +152,7 @@ void Session::shake(std::chrono::microseconds timeout, Shaken done,
     const auto self = weak.lock();
     if (!self || !self->shaken_) return;
     self->fail(Error{
-        ErrorKind::kTimeout, "timeout",
+        ErrorKind::kTimeout, "connect_timeout",
         fmt::format("{}: no TLS handshake in time; is it a dove server's port?", self->where_),
         ""});
   });

@@ -71,7 +71,8 @@ void WebSocket::State::write_more() {
   if (sending.empty()) return on_written();
   writing = true;
   stream->write_some(std::string_view(sending).substr(sent),
-                     [self = shared_from_this()](int error, std::size_t bytes) {
+                     [self = shared_from_this(), mine = generation](int error, std::size_t bytes) {
+                       if (mine != self->generation) return;
                        self->writing = false;
                        if (error != 0) return;  // the read tells
                        self->sent += bytes;
@@ -85,8 +86,8 @@ void WebSocket::State::on_written() {
 
 void WebSocket::State::read_more() {
   stream->read_some(scratch.data(), scratch.size(),
-                    [self = shared_from_this()](int error, std::size_t bytes) {
-                      if (!self->over) self->on_read(error, bytes);
+                    [self = shared_from_this(), mine = generation](int error, std::size_t bytes) {
+                      if (!self->over && mine == self->generation) self->on_read(error, bytes);
                     });
 }
 
@@ -95,13 +96,14 @@ void WebSocket::State::on_read(int error, std::size_t bytes) {
     return fail(ErrorKind::kUnavailable, "connection_broken", "the connection broke");
   }
   heard = true;
+  const std::uint64_t mine = generation;
   const std::string_view got(scratch.data(), bytes);
   if (!open) {
     read_answer(got);
   } else if (!closing) {
     take(got);
   }
-  if (over) return;
+  if (over || mine != generation) return;
   scratch.came(bytes);
   read_more();
 }
@@ -171,6 +173,7 @@ void WebSocket::State::begin_closing(std::string_view reason) {
 void WebSocket::State::fail(ErrorKind kind, const char* code, const std::string& message) {
   if (over) return;
   const auto self = shared_from_this();
+  if (go_elsewhere(Error{kind, code, message, ""})) return;
   const auto on_closed = std::move(callbacks.on_closed);
   drop();
   if (on_closed) on_closed(Error{kind, code, message, ""});
@@ -180,6 +183,7 @@ void WebSocket::State::drop() {
   if (over) return;
   over = true;
   callbacks = {};
+  elsewhere = {};
   timer.cancel();
   connecting.reset();
   if (stream) stream->close();

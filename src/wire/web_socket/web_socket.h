@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,10 +68,20 @@ Result<std::unique_ptr<WebSocket>> accept_web_socket(Loop& loop, const Request& 
                                                      WebSocketCallbacks callbacks,
                                                      WebSocketLimits limits = {});
 
+// Where one that was not opened is asked for instead, after a pause.
+struct WebSocketDetour {
+  Address to;
+  std::string target;
+  std::chrono::microseconds pause{0};
+};
+// Of what on_closed would say before on_open; nothing: it says so.
+using WebSocketElsewhere = std::function<std::optional<WebSocketDetour>(const Error& refused)>;
+
 // Target and headers are the request's. What is sent before on_open waits for it.
 [[nodiscard]] std::unique_ptr<WebSocket> connect_web_socket(Loop& loop, const Address& to,
                                                             Request request,
                                                             WebSocketCallbacks callbacks,
-                                                            WebSocketLimits limits = {});
+                                                            WebSocketLimits limits = {},
+                                                            WebSocketElsewhere elsewhere = {});
 
 }  // namespace dove::wire

@@ -40,7 +40,7 @@ int status_of_line(std::string_view head) {
 
 }  // namespace
 
-void WebSocket::State::connect(const Address& to, Request request) {
+void WebSocket::State::connect(const Address& to) {
   where = to.text();
   const std::string key = sha1_base64(random_token(16)).substr(0, 21) + "A==";  // 16 bytes
   expected_accept = accept_of(key);
@@ -65,6 +65,7 @@ void WebSocket::State::connect(const Address& to, Request request) {
       connect_to(loop, to, limits.connect_timeout, [weak](Result<std::unique_ptr<Stream>> result) {
         const auto self = weak.lock();
         if (!self || self->over) return;
+        self->connecting.reset();
         if (!result.ok()) {
           const Error error = result.error();
           return self->fail(error.kind, error.code.c_str(), error.message);
@@ -73,6 +74,26 @@ void WebSocket::State::connect(const Address& to, Request request) {
         self->write_more();
         self->read_more();
       });
+}
+
+// What waits to be sent goes with it.
+bool WebSocket::State::go_elsewhere(const Error& refused) {
+  if (open || closing || !elsewhere) return false;
+  std::optional<WebSocketDetour> next = elsewhere(refused);
+  if (!next) return false;
+  ++generation;
+  connecting.reset();
+  if (stream) stream->close();
+  stream.reset();
+  writing = false;
+  sent = 0;
+  for (std::string* bytes : {&sending, &out, &held}) bytes->clear();
+  request.target = std::move(next->target);
+  timer = loop.after(next->pause, [weak = weak_from_this(), to = std::move(next->to)] {
+    const auto self = weak.lock();
+    if (self && !self->over) self->connect(to);
+  });
+  return true;
 }
 
 void WebSocket::State::read_answer(std::string_view bytes) {
@@ -119,12 +140,14 @@ void WebSocket::State::refused(int status, std::string body) {
 }
 
 std::unique_ptr<WebSocket> connect_web_socket(Loop& loop, const Address& to, Request request,
-                                              WebSocketCallbacks callbacks,
-                                              WebSocketLimits limits) {
+                                              WebSocketCallbacks callbacks, WebSocketLimits limits,
+                                              WebSocketElsewhere elsewhere) {
   auto state =
       std::make_shared<WebSocket::State>(loop, /*client=*/true, std::move(callbacks), limits);
+  state->request = std::move(request);
+  state->elsewhere = std::move(elsewhere);
   if (loop.world() == nullptr) {
-    state->connect(to, std::move(request));
+    state->connect(to);
   } else {
     loop.post([state] {
       state->fail(ErrorKind::kUnavailable, "unreachable", "no WebSockets in this world");

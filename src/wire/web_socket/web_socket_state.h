@@ -2,6 +2,7 @@
 // loop thread only. Kept alive by its WebSocket, by its pending operations, and while it closes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,7 +29,9 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
         scratch(kScratchLeast_bytes, kScratchLeast_bytes, kScratchMost_bytes) {}
 
   // -- web_socket_connect.cc: a client until the answer's head
-  void connect(const Address& to, Request request);
+  void connect(const Address& to);
+  // Begins anew, if there is where to.
+  bool go_elsewhere(const Error& refused);
   void read_answer(std::string_view bytes);
   void refused(int status, std::string body);
 
@@ -53,8 +56,9 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
   FrameReader reader;
   ReadRoom scratch;
   std::unique_ptr<Stream> stream;
-  bool open = false;     // the handshake is over
-  bool closing = false;  // a close frame is on its way, nothing is heard any more
+  std::uint64_t generation = 0;  // what is pending on a former stream is not heard
+  bool open = false;             // the handshake is over
+  bool closing = false;          // a close frame is on its way, nothing is heard any more
   bool over = false;
   bool writing = false;
   std::string sending;
@@ -64,6 +68,8 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
   int quiet_looks = 0;
   Timer timer;
   // For the handshake.
+  Request request;
+  WebSocketElsewhere elsewhere;
   ConnectAttempt connecting;
   std::string where;
   std::string held;
