@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr std::size_t kAnswerMax = 1 << 20;
 constexpr std::chrono::seconds kAnswers{10};
+constexpr std::chrono::seconds kLookEvery{5};
 constexpr int kLines = 20;
 constexpr std::size_t kTradesMax = 64;
 
@@ -69,19 +70,30 @@ wire::AsyncClientOptions options() {
 
 }  // namespace
 
-Api::Api(wire::Loop& loop, wire::Address to, std::string prefix)
+Api::Api(wire::Loop& loop, wire::ControllersPtr controllers)
     : loop_(loop),
-      to_(std::move(to)),
-      prefix_(std::move(prefix)),
-      trades_(loop, to_, options()),
-      calls_(loop, to_, options()),
-      logs_(loop, to_, options()) {}
+      controllers_(std::move(controllers)),
+      trades_(loop, controllers_, options()),
+      calls_(loop, controllers_, options()),
+      logs_(loop, controllers_, options()),
+      looks_(loop, controllers_, options()) {
+  if (controllers_->has_several()) look_for_leader();
+}
+
+void Api::look_for_leader() {
+  looks_.call(
+      request("GET", "/readyz", ""),
+      [this](const Result<wire::Response>&) {
+        look_timer_ = loop_.after(kLookEvery, [this] { look_for_leader(); });
+      },
+      kAnswers);
+}
 
 wire::Request Api::request(const char* method, const std::string& target,
                            const std::string& token) const {
   wire::Request request;
   request.method = method;
-  request.target = prefix_ + target;
+  request.target = target;
   if (!token.empty()) request.headers = {{"Authorization", "Bearer " + token}};
   return request;
 }
@@ -159,8 +171,8 @@ void Api::note_input(std::uint64_t job, const std::string& token, std::int64_t a
 
 AppLink::Open Api::link(std::uint64_t job, const std::string& token) {
   return [this, job, token](wire::WebSocketCallbacks callbacks) {
-    return wire::connect_web_socket(
-        loop_, to_, request("GET", fmt::format("/v1/jobs/{}/forward?app=1", job), token),
+    return wire::connect_to_leader(
+        loop_, controllers_, request("GET", fmt::format("/v1/jobs/{}/forward?app=1", job), token),
         std::move(callbacks));
   };
 }

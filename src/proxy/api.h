@@ -1,5 +1,6 @@
 // Api: what the proxy asks the server, as anybody could. It has no credential of its own: each call
-// shows the token of the browser that it is for.
+// shows the token of the browser that it is for. Of several controllers it asks the one that leads,
+// and looks for that one before anybody comes.
 //
 // Loop thread only. Callbacks come in a later turn.
 #pragma once
@@ -11,8 +12,7 @@
 
 #include "base/result.h"
 #include "proxy/app_link.h"
-#include "wire/address.h"
-#include "wire/async_client.h"
+#include "wire/cluster/cluster_client.h"
 #include "wire/loop.h"
 
 namespace dove::proxy {
@@ -43,7 +43,10 @@ struct SessionView {
 
 class Api {
  public:
-  Api(wire::Loop& loop, wire::Address to, std::string prefix);
+  Api(wire::Loop& loop, wire::ControllersPtr controllers);
+
+  // Of the controller that leads, as far as is known.
+  const std::string& url() const { return (*controllers_)[controllers_->at()].url; }
 
   void trade(const std::string& code, const std::string& nonce, const std::string& origin,
              std::function<void(Result<Entry>)> done);
@@ -58,16 +61,18 @@ class Api {
  private:
   wire::Request request(const char* method, const std::string& target,
                         const std::string& token) const;
+  void look_for_leader();
   void lines_of(std::uint64_t job, const std::string& token, bool is_stderr,
                 std::function<void(std::string)> done);
 
   wire::Loop& loop_;
-  const wire::Address to_;
-  const std::string prefix_;
-  wire::AsyncClient trades_;  // strangers cause them: they hold up nobody who is in
+  const wire::ControllersPtr controllers_;
+  wire::ClusterClient trades_;  // strangers cause them: they hold up nobody who is in
   std::size_t trading_ = 0;
-  wire::AsyncClient calls_;
-  wire::AsyncClient logs_;  // of a node that answers slowly: they hold up nobody's entry
+  wire::ClusterClient calls_;
+  wire::ClusterClient logs_;  // of a node that answers slowly: they hold up nobody's entry
+  wire::ClusterClient looks_;
+  wire::Timer look_timer_;
 };
 
 }  // namespace dove::proxy

@@ -17,17 +17,19 @@
 namespace dove::proxy {
 
 struct Edge {
-  Edge(wire::Loop& on, text::SessionOrigins with, std::string url, wire::Address to,
-       std::string prefix)
+  Edge(wire::Loop& on, text::SessionOrigins with, std::string url, wire::ControllersPtr controllers)
       : loop(on),
         origins(std::move(with)),
         public_url(std::move(url)),
-        api(on, std::move(to), std::move(prefix)) {}
+        api(on, std::move(controllers)) {}
+
+  // Of the console, as browsers know it.
+  const std::string& console_url() const { return public_url.empty() ? api.url() : public_url; }
 
   wire::Loop& loop;
   const std::string nonce_key = wire::random_token(32);  // of this process: who asked here
   const text::SessionOrigins origins;
-  const std::string public_url;  // of the console, as browsers know it
+  const std::string public_url;  // as in ProxyOptions
   Api api;
   BrowserSessions sessions;
   std::map<std::uint16_t, std::uint64_t> jobs_of_ports;  // the last that was entered there

@@ -179,7 +179,7 @@ Verdict judge(Edge& edge, const Head& request, std::uint16_t port) {
                              "no session was opened at this address yet; open it from the console, "
                              "or with the link that `dove open` prints",
                              ErrorKind::kNotFound);
-    verdict.page->link = edge.public_url;
+    verdict.page->link = edge.console_url();
     verdict.page->link_text = "The console";
     return verdict;
   }
@@ -196,12 +196,12 @@ Verdict send_to_console(Edge& edge, const Head& request, std::uint64_t job) {
   if (!wants_page(request)) {
     return refuse(
         401, "sign_in_first",
-        fmt::format("open the session in a browser first: {}/enter/{}", edge.public_url, job),
+        fmt::format("open the session in a browser first: {}/enter/{}", edge.console_url(), job),
         ErrorKind::kUnauthenticated);
   }
   const std::string nonce = new_nonce(edge);
   std::string where =
-      fmt::format("{}/enter/{}?state={}", edge.public_url, job, wire::sha256_hex(nonce));
+      fmt::format("{}/enter/{}?state={}", edge.console_url(), job, wire::sha256_hex(nonce));
   if (is_own_path(request.target)) where += "&path=" + wire::percent_encode(request.target);
   const bool secure = edge.origins.secure();
   return redirect(where, cookie_line(nonce_cookie(job, secure), nonce, kNonceLasts_s, secure));

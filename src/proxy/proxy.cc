@@ -18,8 +18,7 @@ constexpr std::chrono::seconds kTickEvery{1};
 
 struct Proxy::Impl : std::enable_shared_from_this<Proxy::Impl> {
   Impl(wire::Loop& loop, ProxyOptions with)
-      : options(std::move(with)),
-        edge(loop, options.origins, options.public_url, options.api, options.api_prefix) {}
+      : options(std::move(with)), edge(loop, options.origins, options.public_url, options.api) {}
 
   void accept(std::unique_ptr<wire::Stream> stream, std::uint16_t at) {
     if (fronts.size() >= options.connections_max) return;

@@ -17,7 +17,7 @@
 
 #include "base/result.h"
 #include "text/session_origins.h"
-#include "wire/address.h"
+#include "wire/cluster/cluster_client.h"
 #include "wire/loop.h"
 
 namespace dove::wire {
@@ -28,9 +28,9 @@ namespace dove::proxy {
 
 struct ProxyOptions {
   text::SessionOrigins origins;
-  std::string public_url;  // of the console, for browsers: "https://gpu.example.org"
-  wire::Address api;
-  std::string api_prefix = {};
+  // Of the console, for browsers: "https://gpu.example.org". "": that of the controller that leads.
+  std::string public_url;
+  wire::ControllersPtr api;
   std::string host = "127.0.0.1";  // where it listens: at `port`, or at the range of the origins
   std::uint16_t port = 0;
   std::shared_ptr<const wire::Tls> tls = nullptr;  // nullptr: plain

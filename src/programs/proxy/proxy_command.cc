@@ -33,10 +33,11 @@ cli::CommandSpec spec() {
       "prints.\n"
       "docs/operate/sessions.md says how to set it up.";
   spec.options = {
-      {"url", 0, "URL", "the controller (http://127.0.0.1:7717)", false},
+      {"url", 0, "URL", "the controller, or several: URL,URL (http://127.0.0.1:7717)", false},
       insecure_spec(),
       {"ca-file", 0, "FILE", "authorities of the controller's certificate (the system's)", false},
-      {"public-url", 0, "URL", "of the console, as browsers know it (that of --url)", false},
+      {"public-url", 0, "URL",
+       "of the console, as browsers know it (that of the controller that leads)", false},
       {"domain", 0, "NAME", "sessions are at j42.NAME", false},
       {"ports", 0, "FIRST-LAST", "without --domain: a port for each (20000-20099)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
@@ -145,19 +146,18 @@ Result<void> read_origins(const Settings& given, ProxySettings& settings) {
 
 Result<void> read_api(const Settings& given, ProxySettings& settings) {
   const std::string text = given.text("url", "http://127.0.0.1:7717");
-  TRY_ASSIGN(const wire::ServerUrl url, wire::parse_server_url(text));
   TRY(may_show_secrets(given, text));  // those of browsers
-  settings.options.api = {url.host, url.port, nullptr};
-  settings.options.api_prefix = url.prefix;
-  settings.options.public_url = given.text("public-url", text);
-  while (settings.options.public_url.ends_with('/')) settings.options.public_url.pop_back();
-  TRY(wire::parse_server_url(settings.options.public_url));
-  if (!url.secure) return {};
-  wire::TlsClientOptions options;
+  std::string authorities_pem;
   if (const std::string file = given.text("ca-file", ""); !file.empty()) {
-    TRY_ASSIGN(options.authorities_pem, files::read_text(file, kFileBytesMax));
+    TRY_ASSIGN(authorities_pem, files::read_text(file, kFileBytesMax));
   }
-  TRY_ASSIGN(settings.options.api.tls, wire::Tls::for_client(options));
+  TRY_ASSIGN(wire::Controllers controllers, wire::Controllers::read(text, authorities_pem));
+  settings.options.api = std::make_shared<wire::Controllers>(std::move(controllers));
+  settings.options.public_url = given.text("public-url", "");
+  while (settings.options.public_url.ends_with('/')) settings.options.public_url.pop_back();
+  if (!settings.options.public_url.empty()) {
+    TRY(wire::parse_server_url(settings.options.public_url));
+  }
   return {};
 }
 
