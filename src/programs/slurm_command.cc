@@ -15,6 +15,7 @@
 #include "files/descriptor.h"
 #include "programs/commands.h"
 #include "programs/log_level.h"
+#include "programs/service/notice.h"
 #include "programs/settings.h"
 #include "slurm/adapter.h"
 #include "slurm/command_cluster.h"
@@ -29,6 +30,7 @@
 #include "telemetry/log.h"
 #include "text/hostlist.h"
 #include "wire/client.h"
+#include "wire/cluster/controllers.h"
 #include "wire/http.h"
 #include "wire/secret.h"
 
@@ -55,7 +57,7 @@ cli::CommandSpec spec() {
       "allocations that run nothing. SIGTERM ends the adapter and leaves them in place; the next\n"
       "one takes them up. docs/operate/slurm.md says what this guarantees and what it does not.";
   spec.options = {
-      {"url", 0, "URL", "the controller (http://127.0.0.1:7717)", false},
+      {"url", 0, "URL", "the controller, or several: URL,URL (http://127.0.0.1:7717)", false},
       insecure_spec(),
       {"key-file", 0, "FILE", "a key of the executor's service account", false},
       {"ca-file", 0, "FILE", "authorities of the controller's certificate (the system's)", false},
@@ -121,6 +123,7 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   TRY(set_log_level(given, "info"));
   SlurmSettings settings;
   settings.url = given.text("url", "http://127.0.0.1:7717");
+  TRY(wire::parse_server_urls(settings.url));
   TRY(may_show_secrets(given, settings.url));
   settings.executor = given.text("executor", "slurm");
   if (!given.has("key-file")) {
@@ -209,7 +212,7 @@ files::Descriptor block_ends() {
 // Until a signal ends it: true; or until another adapter has taken its place: false. Between two
 // looks at Slurm the controller's answer is waited for, so that what it wants is done at once.
 bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, int ends,
-                  slurm::GateFolder* gate) {
+                  slurm::GateFolder* gate, ServiceSocket& service) {
   const bool may_wait = settings.adapter.wait_s > 0 && gate == nullptr;
   std::int64_t look_at_us = 0;
   std::int64_t look_at_all_us = 0;
@@ -242,11 +245,21 @@ bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, int en
       next_us = std::min(next_us, began_us + (end.gate_waits ? kGateAsk_us : kAsk_us));
     }
     const int poke = gate == nullptr ? -1 : gate->poll_fd();
+    service.alive();
     if (ended_within(std::max<std::int64_t>(next_us - now_us, 0), ends, poke)) return true;
   }
 }
 
+// What takes long is many short steps, and after each the service gets on.
+slurm::CommandCluster::Run run_by(ServiceSocket& service) {
+  return [&service](const slurm::CommandWanted& wanted) {
+    service.alive();
+    return slurm::run_command(wanted);
+  };
+}
+
 int run(const cli::Invocation& invocation) {
+  ServiceSocket service;
   const Result<SlurmSettings> settings = settings_of(invocation);
   if (!settings.ok()) {
     fmt::print(stderr, "dove slurm: {}\n", settings.error().message);
@@ -265,7 +278,7 @@ int run(const cli::Invocation& invocation) {
   }
   wire::Client client(settings->url, settings->client);
   const std::string path = "/v1/executors/" + wire::percent_encode(settings->executor);
-  slurm::CommandCluster commands;
+  slurm::CommandCluster commands(run_by(service));
   std::optional<wire::Client> rest;
   std::optional<slurm::RestCluster> looks;
   if (settings->rest) {
@@ -274,25 +287,32 @@ int run(const cli::Invocation& invocation) {
                   [&](const std::string& target) { return look(*rest, *settings, target); });
   }
   slurm::SlurmCluster& cluster = looks ? static_cast<slurm::SlurmCluster&>(*looks) : commands;
-  slurm::StepDirectory steps(settings->steps);
-  slurm::CommandGate control;
+  slurm::StepDirectory steps(settings->steps, run_by(service));
+  slurm::CommandGate control(run_by(service));
   slurm::SchedulerWake wake(cluster, settings->adapter.cluster);
   slurm::GateKeeper gate(
       cluster, control,
       [&](const slurm::GateRequest& request, const std::vector<slurm::NodeSeen>& nodes) {
+        service.alive();
         return tell_waiting(client, path + "/waiting", request, nodes);
       },
       folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation, &wake);
   slurm::Adapter adapter(
       cluster,
-      [&](const slurm::SyncRequest& request) { return sync(client, path + "/sync", request); },
+      [&](const slurm::SyncRequest& request) {
+        service.alive();
+        return sync(client, path + "/sync", request);
+      },
       telemetry::now_us, settings->adapter, &steps, folder ? &gate : nullptr);
   telemetry::log(telemetry::Level::kInfo, "watches_slurm",
                  {{"url", settings->url},
                   {"executor", settings->executor},
                   {"mode", folder ? "gate" : "watch"},
                   {"incarnation", settings->adapter.incarnation}});
-  const bool replaced = !keep_in_step(adapter, *settings, ends.get(), folder ? &*folder : nullptr);
+  service.ready("keeps in step with Slurm for executor " + settings->executor);
+  const bool replaced =
+      !keep_in_step(adapter, *settings, ends.get(), folder ? &*folder : nullptr, service);
+  service.stopping();
   adapter.log_exposure();
   telemetry::log(telemetry::Level::kInfo, "ends", {{"placeholders", "stay in Slurm"}});
   if (!replaced) return cli::kExitOk;

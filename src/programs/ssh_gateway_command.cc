@@ -1,11 +1,13 @@
 // dove ssh-gateway: `ssh 42@gateway` into running jobs, with no sshd in their images.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "programs/commands.h"
 #include "programs/log_level.h"
+#include "programs/service/notice.h"
 #include "programs/settings.h"
 #include "ssh/gateway.h"
 
@@ -26,7 +28,8 @@ cli::CommandSpec spec() {
       "`ssh_gateway_token` of its data directory. `dove up` starts a gateway by itself.\n"
       "docs/operate/ssh.md says what it is trusted with.";
   spec.options = {
-      {"url", 0, "URL", "the server (http://127.0.0.1:7717)", false},
+      {"url", 0, "URL", "the server, or several controllers: URL,URL (http://127.0.0.1:7717)",
+       false},
       insecure_spec(),
       {"key-file", 0, "FILE", "the gateway's token", false},
       {"ca-file", 0, "FILE", "authorities of the server's certificate (the system's)", false},
@@ -69,8 +72,14 @@ Result<ssh::GatewaySettings> settings_of(const cli::Invocation& invocation) {
 }
 
 int run(const cli::Invocation& invocation) {
+  ServiceSocket service;
+  ssh::GatewayWatch watch;
+  watch.ready = [&](const std::string& status) { service.ready(status); };
+  watch.alive = [&] { service.alive(); };
+  watch.stopping = [&] { service.stopping(); };
+  watch.every = std::chrono::milliseconds(service.watchdog_us() / 2'000);
   const Result<ssh::GatewaySettings> settings = settings_of(invocation);
-  const Result<void> ran = settings.ok() ? ssh::run_gateway(*settings) : settings.error();
+  const Result<void> ran = settings.ok() ? ssh::run_gateway(*settings, watch) : settings.error();
   if (ran.ok()) return cli::kExitOk;
   fmt::print(stderr, "dove ssh-gateway: {}\n", ran.error().message);
   return cli::exit_code(ran.error());

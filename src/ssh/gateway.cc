@@ -31,6 +31,7 @@ namespace {
 
 constexpr int kBacklog = 128;
 constexpr unsigned kAnnounceEvery_s = 30;
+constexpr unsigned kAnnounceToSeveral_s = 5;  // one that begins to lead knows of no gateway
 constexpr unsigned kAnnounceAgain_s = 1;
 
 Result<int> listen_at(const std::string& host, std::uint16_t port) {
@@ -84,8 +85,10 @@ void keep_alive(int fd) {
 
 class Gateway {
  public:
-  Gateway(const GatewaySettings& settings, ServerLink server, int listener)
+  Gateway(const GatewaySettings& settings, const GatewayWatch& watch, ServerLink server,
+          int listener)
       : settings_(settings),
+        watch_(watch),
         server_(std::move(server)),
         listener_(listener),
         strangers_({settings.limits.connections_max, settings.limits.strangers_max,
@@ -98,7 +101,9 @@ class Gateway {
     ::sigprocmask(SIG_BLOCK, &watched, &mask_);
     signals_ = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     announcer_ = fork_child([&] { announce(announcement); });
+    watch_.ready("listens at port " + std::to_string(announcement.port));
     while (!ends_) turn();
+    watch_.stopping();
     for (const auto& [pid, child] : children_) ::kill(pid, SIGTERM);
     if (announcer_ > 0) ::kill(announcer_, SIGTERM);
     ::close(signals_);
@@ -137,7 +142,8 @@ class Gateway {
                         {"why", done.ok() ? std::string() : done.error().message}});
       }
       last = code;
-      ::sleep(done.ok() ? kAnnounceEvery_s : kAnnounceAgain_s);
+      const unsigned every_s = server_.has_several() ? kAnnounceToSeveral_s : kAnnounceEvery_s;
+      ::sleep(done.ok() ? every_s : kAnnounceAgain_s);
     }
   }
 
@@ -149,7 +155,9 @@ class Gateway {
       watched.push_back({child.pipe, POLLIN, 0});
       whose.push_back(pid);
     }
-    if (::poll(watched.data(), watched.size(), -1) < 0) return;
+    watch_.alive();
+    const int limit_ms = watch_.every.count() > 0 ? static_cast<int>(watch_.every.count()) : -1;
+    if (::poll(watched.data(), watched.size(), limit_ms) < 0) return;
     for (std::size_t i = 0; i < whose.size(); ++i) {
       if (watched[i + 2].revents != 0) hear(whose[i]);
     }
@@ -235,6 +243,7 @@ class Gateway {
   }
 
   const GatewaySettings& settings_;
+  const GatewayWatch& watch_;
   const ServerLink server_;
   const int listener_;
   int signals_ = -1;
@@ -289,7 +298,7 @@ Result<std::string> host_key(const std::string& path) {
   return line;
 }
 
-Result<void> run_gateway(const GatewaySettings& settings) {
+Result<void> run_gateway(const GatewaySettings& settings, const GatewayWatch& watch) {
   ssh_init();
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   TRY_ASSIGN(ServerLink server, ServerLink::make(settings.server));
@@ -300,7 +309,7 @@ Result<void> run_gateway(const GatewaySettings& settings) {
   telemetry::log(
       telemetry::Level::kInfo, "listens",
       {{"at", wire::Address{settings.host, announcement.port}.text()}, {"host_key", key}});
-  Gateway(settings, std::move(server), listener).run(announcement);
+  Gateway(settings, watch, std::move(server), listener).run(announcement);
   ::close(listener);
   return {};
 }

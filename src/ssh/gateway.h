@@ -4,8 +4,10 @@
 // stranger's bytes are read in the connection's process alone. Blocks until a signal ends it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "ssh/connection.h"
@@ -18,6 +20,14 @@ struct GatewayLimits {
   std::size_t strangers_max = 100;  // who have not signed in yet
   std::size_t of_address_max = 10;  // of these, from one address
   ConnectionLimits connection;
+};
+
+// Whoever started it hears of it; from this process and its one thread alone.
+struct GatewayWatch {
+  std::function<void(const std::string& status)> ready;
+  std::function<void()> alive;  // once in `every` at least
+  std::function<void()> stopping;
+  std::chrono::milliseconds every{0};  // 0: nobody watches
 };
 
 struct GatewaySettings {
@@ -34,6 +44,6 @@ struct GatewaySettings {
 Result<std::string> host_key(const std::string& path);
 
 // Errors: address_in_use, bad_address, and those above.
-Result<void> run_gateway(const GatewaySettings& settings);
+Result<void> run_gateway(const GatewaySettings& settings, const GatewayWatch& watch);
 
 }  // namespace dove::ssh

@@ -1,22 +1,26 @@
-// ServerLink: what the SSH gateway asks of the server, by the public API alone.
+// ServerLink: what the SSH gateway asks of the server, by the public API alone. Of several
+// controllers it asks the one that leads; which one that is the process that announces the gateway
+// tells those of connections, by memory that all of them share.
 //
-// One thread. call()s block, for ten seconds at most: a connection's own process waits for them,
-// and nobody else.
+// One thread. call()s block, for ten seconds at most, and while nobody leads for kLeaderWait more:
+// a connection's own process waits for them, and nobody else.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "wire/address.h"
+#include "wire/cluster/cluster_client.h"
 #include "wire/loop.h"
 #include "wire/web_socket/web_socket.h"
 
 namespace dove::ssh {
 
 struct ServerSettings {
-  std::string url;
+  std::string url;      // or several controllers: URL,URL
   std::string token;    // the gateway's
   std::string ca_file;  // authorities of an https:// server; "": the system's
 };
@@ -38,6 +42,8 @@ class ServerLink {
   // Errors: bad_url, and of the authorities' file.
   static Result<ServerLink> make(ServerSettings settings);
 
+  bool has_several() const { return controllers_->has_several(); }
+
   Result<void> announce(const Announcement& announcement) const;
   // `key`: a line; its possession was proved. Errors: the server's.
   Result<Entry> sign_in(const std::string& key, const std::string& job,
@@ -51,8 +57,8 @@ class ServerLink {
                            const std::string& body) const;
 
   ServerSettings settings_;
-  wire::Address address_;
-  std::string prefix_;
+  wire::ControllersPtr controllers_;
+  std::shared_ptr<std::atomic<std::uint32_t>> leader_;  // its place, of all processes
 };
 
 // What a refused WebSocket, or {"error": ...} on one, says to people.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What systemd hears of the server, of an agent and of the proxy: that they are ready, that they get on, and nothing while they
-do not; and that it understands our units."""
+"""What systemd hears of the server, of an agent, of the proxy, of the SSH gateway and of the adapter beside a Slurm: that they are
+ready, that they get on, and nothing while they do not; and that it understands our units."""
 import glob
 import os
 import shutil
@@ -82,6 +82,25 @@ class Service(unittest.TestCase):
 
     def test_proxy(self):
         self.check(Notified(self.cluster, "proxy", "--url", self.cluster.url, "--domain", "localhost", "--port", str(free_port())))
+
+    def test_ssh_gateway(self):
+        self.check(Notified(self.cluster, "ssh-gateway", "--url", self.cluster.url, "--port", "0", "--key-file",
+                            os.path.join(self.cluster.data, "ssh_gateway_token"), "--data", os.path.join(self.cluster.folder, "ssh")))
+
+    def test_slurm(self):
+        """Where there is no Slurm it gets on all the same."""
+        path = os.path.join(self.cluster.folder, "key")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write("none")
+        self.check(Notified(self.cluster, "slurm", "--url", self.cluster.url, "--key-file", path, "--interval", "200ms",
+                            "--state-dir", os.path.join(self.cluster.folder, "slurm")))
+
+    def test_every_unit_is_told_and_watched(self):
+        for unit in glob.glob(os.path.join(ROOT, "deploy/systemd/*.service")):
+            with open(unit) as file:
+                lines = file.read().splitlines()
+            self.assertIn("Type=notify", lines, unit)
+            self.assertTrue(any(line.startswith("WatchdogSec=") for line in lines), unit)
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze")
     def test_systemd_understands_every_line_of_the_units(self):
