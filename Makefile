@@ -74,11 +74,12 @@ test-slurm: build ## Slurm and Dovetail on the same nodes, against a real Slurm
 test-slurm-full: ## the same with 2 000 random operations and 300 races for the last GPU (an hour)
 	@DOVE_TEST_LIMIT_S=7200 OPERATIONS=2000 ROUNDS=300 $(MAKE) --no-print-directory test-slurm
 
-test-torch: ## PyTorch from PyPI on two virtual nodes, and beside a real Slurm: torchrun and env://, on CPUs (fetches some 4 GB)
+test-torch: ## PyTorch from PyPI on two virtual nodes, and beside a real Slurm: torchrun, env:// and a stop with a checkpoint, on CPUs (fetches some 4 GB)
 	@tools/setup build run
 	@tools/torch_venv
 	@$(MAKE) --no-print-directory build
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/torch/torch_test.py
+	@DOVE=$(CURDIR)/$(RELEASE)/dove DOVE_TORCH_PYTHON=$(CURDIR)/build/torch/bin/python tests/e2e/examples_test.py Examples.test_a_training_with_torch
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/torch/torch_slurm_test.py || [ $$? -eq 77 ] # where there is no Slurm
 
 test-isolation: ## what a hostile task in a container tries, and a neighbour that notices nothing (root)
