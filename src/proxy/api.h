@@ -1,6 +1,6 @@
 // Api: what the proxy asks the server, as anybody could. It has no credential of its own: each call
-// shows the token of the browser that it is for. Of several controllers it asks the one that leads,
-// and looks for that one before anybody comes.
+// shows the token of the browser that it is for. Where there are several controllers it asks the
+// one that leads, and looks for that one before anybody comes.
 //
 // Loop thread only. Callbacks come in a later turn.
 #pragma once
@@ -45,7 +45,7 @@ class Api {
  public:
   Api(wire::Loop& loop, wire::ControllersPtr controllers);
 
-  // Of the controller that leads, as far as is known.
+  // The leader's URL, as far as is known.
   const std::string& url() const { return (*controllers_)[controllers_->at()].url; }
 
   void trade(const std::string& code, const std::string& nonce, const std::string& origin,

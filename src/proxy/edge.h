@@ -23,7 +23,7 @@ struct Edge {
         public_url(std::move(url)),
         api(on, std::move(controllers)) {}
 
-  // Of the console, as browsers know it.
+  // Where browsers find the console.
   const std::string& console_url() const { return public_url.empty() ? api.url() : public_url; }
 
   wire::Loop& loop;

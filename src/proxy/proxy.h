@@ -28,7 +28,7 @@ namespace dove::proxy {
 
 struct ProxyOptions {
   text::SessionOrigins origins;
-  // Of the console, for browsers: "https://gpu.example.org". "": that of the controller that leads.
+  // The console's, for browsers: "https://gpu.example.org". "": that of the controller that leads.
   std::string public_url;
   wire::ControllersPtr api;
   std::string host = "127.0.0.1";  // where it listens: at `port`, or at the range of the origins

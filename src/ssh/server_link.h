@@ -1,6 +1,6 @@
-// ServerLink: what the SSH gateway asks of the server, by the public API alone. Of several
-// controllers it asks the one that leads; which one that is the process that announces the gateway
-// tells those of connections, by memory that all of them share.
+// ServerLink: what the SSH gateway asks of the server, by the public API alone. It
+// asks the controller that leads. The process that announces the gateway finds which one that is,
+// and tells the processes of connections by memory that all of them share.
 //
 // One thread. call()s block, for ten seconds at most, and while nobody leads for kLeaderWait more:
 // a connection's own process waits for them, and nobody else.

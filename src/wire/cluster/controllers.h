@@ -16,7 +16,7 @@
 
 namespace dove::wire {
 
-// While nobody leads it is looked for so long, and all are asked again after such a pause.
+// While nobody leads: how long somebody is looked for, and the pause before all are asked again.
 inline constexpr std::chrono::seconds kLeaderWait{15};
 inline constexpr std::chrono::milliseconds kLeaderPause{200};
 

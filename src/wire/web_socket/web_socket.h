@@ -74,7 +74,7 @@ struct WebSocketDetour {
   std::string target;
   std::chrono::microseconds pause{0};
 };
-// Of what on_closed would say before on_open; nothing: it says so.
+// Told what on_closed would say before on_open; nothing: it says so.
 using WebSocketElsewhere = std::function<std::optional<WebSocketDetour>(const Error& refused)>;
 
 // Target and headers are the request's. What is sent before on_open waits for it.
