@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "codec/quantity.h"
-#include "slurm/drains.h"
 #include "telemetry/log.h"
 
 namespace dove::slurm {
@@ -307,10 +306,8 @@ bool Adapter::carry_out(const WorkPlan& plan) {
 }
 
 void Adapter::drain(const std::vector<WantedDrain>& wanted) {
-  for (const DrainChange& change : plan_drains(observed_, wanted, options_.cluster)) {
-    // Slurm may show a reason otherwise than it was given.
-    const auto [last, is_first] = drained_.try_emplace(change.node, change.reason);
-    if (!is_first && std::exchange(last->second, change.reason) == change.reason) continue;
+  const std::vector<DrainChange> all = plan_drains(observed_, wanted, options_.cluster);
+  for (const DrainChange& change : drain_pace_.due(all, clock_() / 1'000'000)) {
     const Result<void> set = slurm_.set_drain(change.node, change.reason);
     telemetry::log(set.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning,
                    change.reason.empty() ? "node_opened" : "node_drained",

@@ -17,6 +17,7 @@
 
 #include "base/result.h"
 #include "slurm/cluster.h"
+#include "slurm/drains.h"
 #include "slurm/exposure.h"
 #include "slurm/gate/gate_keeper.h"
 #include "slurm/plan.h"
@@ -113,9 +114,9 @@ class Adapter {
   };
   std::map<std::string, NoFence> no_fence_;  // by node, whose last standing fence was refused
   std::map<std::int64_t, std::vector<HeldOnNode>>
-      last_held_;                               // by job, when its devices were known
-  std::map<std::string, std::string> drained_;  // the last change of each node's drain
-  bool slurm_answers_ = false;                  // at the last look
+      last_held_;  // by job, when its devices were known
+  DrainPace drain_pace_;
+  bool slurm_answers_ = false;  // at the last look
   std::int64_t number_ = 0;
   std::int64_t seen_ = 0;
   std::string slurm_trouble_;

@@ -188,6 +188,24 @@ TEST_F(AdapterTest, ADrainCrossesOverOnceAndIsNoNewsToTheLedger) {
   EXPECT_EQ(slurm_.state.nodes[0].state, NodeSeen::State::kUp);
 }
 
+TEST_F(AdapterTest, ADrainThatFailedOrWasTakenBackIsMadeAgain) {
+  answer_.drains = {{"n1", "gpu 2: xid 79"}};
+  slurm_.drain_refusal = {ErrorKind::kTimeout, "too_slow", "scontrol: no end", ""};
+  adapter_->cycle();
+  slurm_.drain_refusal = {};
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.drains_set, 0) << "not at each look";
+  now_us_ += 5'000'000;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.nodes[0].state, NodeSeen::State::kDrained);
+  now_us_ += 60'000'000;
+  adapter_->cycle();
+  slurm_.state.nodes[0].state = NodeSeen::State::kUp;  // slurmctld was killed, or somebody did
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.nodes[0].state, NodeSeen::State::kDrained);
+  EXPECT_EQ(slurm_.drains_set, 2);
+}
+
 TEST_F(AdapterTest, ADrainOfSlurmsAdministratorsIsTheirs) {
   slurm_.state.nodes[0].state = NodeSeen::State::kDrained;
   slurm_.state.nodes[0].reason = "bad fan";

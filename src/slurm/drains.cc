@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -9,6 +10,9 @@
 
 namespace dove::slurm {
 namespace {
+
+constexpr std::int64_t kAgainMin_s = 5;
+constexpr std::int64_t kAgainMax_s = 300;
 
 // "dovetail@lab: "
 std::string mark_of(const std::string& cluster) { return fmt::format("{}@{}: ", kMark, cluster); }
@@ -37,6 +41,27 @@ std::vector<DrainChange> plan_drains(const Observed& observed,
     if (is_open || (is_ours && node.reason != reason)) changes.push_back({node.name, reason});
   }
   return changes;
+}
+
+std::vector<DrainChange> DrainPace::due(const std::vector<DrainChange>& all, std::int64_t now_s) {
+  std::map<std::string_view, const DrainChange*> open;
+  for (const DrainChange& one : all) open[one.node] = &one;
+  // In effect; not at once, or who takes it back would be answered at every look.
+  std::erase_if(last_, [&](const auto& entry) {
+    return !open.contains(entry.first) && now_s >= entry.second.again_s;
+  });
+  std::vector<DrainChange> due;
+  for (const DrainChange& one : all) {
+    const auto [at, is_first] = last_.try_emplace(one.node);
+    Last& last = at->second;
+    const bool is_other = is_first || last.reason != one.reason;
+    if (!is_other && now_s < last.again_s) continue;
+    last.reason = one.reason;
+    last.pause_s = is_other ? kAgainMin_s : std::min(2 * last.pause_s, kAgainMax_s);
+    last.again_s = now_s + last.pause_s;
+    due.push_back(one);
+  }
+  return due;
 }
 
 }  // namespace dove::slurm

@@ -4,6 +4,8 @@
 // administrators set, or whose reason they changed, is theirs: it is never opened by us. Pure.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,5 +30,21 @@ bool is_drained_by_us(const NodeSeen& node, const std::string& cluster);
 std::vector<DrainChange> plan_drains(const Observed& observed,
                                      const std::vector<WantedDrain>& wanted,
                                      const std::string& cluster);
+
+// When to make each change: at once, and for as long as looks show that it is not in effect (a
+// command failed, Slurm lost it, somebody took it back) again after longer and longer pauses.
+class DrainPace {
+ public:
+  // `all`: of a look. Those that are due count as made now.
+  std::vector<DrainChange> due(const std::vector<DrainChange>& all, std::int64_t now_s);
+
+ private:
+  struct Last {
+    std::string reason;
+    std::int64_t pause_s = 0;
+    std::int64_t again_s = 0;  // since 1970 UTC
+  };
+  std::map<std::string, Last> last_;  // by node
+};
 
 }  // namespace dove::slurm

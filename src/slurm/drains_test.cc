@@ -40,5 +40,29 @@ TEST(Drains, AnotherReasonIsToldAndTheSameIsNot) {
             (std::vector<DrainChange>{{"n0", "dovetail@lab: reboot"}}));
 }
 
+TEST(Drains, AChangeThatIsNotInEffectIsMadeAgainAfterLongerAndLongerPauses) {
+  DrainPace pace;
+  const std::vector<DrainChange> drain{{"n0", "dovetail@lab: xid"}};
+  std::vector<std::int64_t> made_s;
+  for (std::int64_t now_s = 1000; now_s < 1100; ++now_s) {
+    if (pace.due(drain, now_s) == drain) made_s.push_back(now_s);
+  }
+  EXPECT_EQ(made_s, (std::vector<std::int64_t>{1000, 1005, 1015, 1035, 1075}));
+  const std::vector<DrainChange> open{{"n0", ""}};
+  EXPECT_EQ(pace.due(open, 1100), open) << "another change is due at once";
+}
+
+TEST(Drains, WhatIsTakenBackIsJudgedAnewAndNotAtEachLook) {
+  DrainPace pace;
+  const std::vector<DrainChange> drain{{"n0", "dovetail@lab: xid"}};
+  EXPECT_EQ(pace.due(drain, 1000), drain);
+  EXPECT_TRUE(pace.due({}, 1001).empty()) << "it is in effect";
+  EXPECT_TRUE(pace.due(drain, 1002).empty()) << "somebody has just opened the node";
+  EXPECT_EQ(pace.due(drain, 1005), drain);
+  EXPECT_TRUE(pace.due({}, 2000).empty());
+  EXPECT_EQ(pace.due(drain, 2001), drain) << "it was in effect for long";
+  EXPECT_EQ(pace.due(drain, 2006), drain) << "the pauses begin anew";
+}
+
 }  // namespace
 }  // namespace dove::slurm

@@ -73,6 +73,7 @@ class FakeSlurm : public SlurmCluster {
     return {};
   }
   Result<void> set_drain(const std::string& name, const std::string& reason) override {
+    if (!drain_refusal.code.empty()) return drain_refusal;
     for (NodeSeen& node : state.nodes) {
       if (node.name != name) continue;
       node.state = reason.empty() ? NodeSeen::State::kUp : NodeSeen::State::kDrained;
@@ -113,6 +114,7 @@ class FakeSlurm : public SlurmCluster {
   bool silent = false;
   bool lua_marks = true;  // the gate's Lua marks what we submit
   Error refusal;
+  Error drain_refusal;
   int asked = 0;
   int looks_at_nodes = 0;
   int drains_set = 0;
