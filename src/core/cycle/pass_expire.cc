@@ -26,7 +26,7 @@ void expire_job(Cycle& cycle, const Job& job) {
   // may run again after it.
   if (outage_stop_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kPreempted, Purpose::kOutage});
-  } else if (time_limit_at(cycle.state, job) <= now) {
+  } else if (limit_stop_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kTimeLimit});
   } else if (idle_stop_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kIdle});

@@ -3,6 +3,7 @@
 #include "core/cycle/decide_fixture.h"
 #include "core/cycle/next_wake.h"
 #include "core/nodes/contact.h"
+#include "core/place/reservation.h"
 
 namespace dove::core {
 namespace {
@@ -17,6 +18,20 @@ TEST(PassExpire, StopsAJobAtItsTimeLimitAndNotBefore) {
   ASSERT_EQ(stopped.size(), 1u);
   EXPECT_EQ(stopped[0].job, job);
   EXPECT_EQ(stopped[0].reason, StopReason::kTimeLimit);
+}
+
+// Somebody may have given it more time there: `scontrol update TimeLimit=`.
+TEST(PassExpire, TheLimitOfAJobOfAnExecutorsUsersIsTheExecutorsToEnforce) {
+  TestCluster cluster(1);
+  JobSpec spec = spec_of({.limit_s = 60});
+  spec.executor = "slurm";
+  spec.foreign_job = "5";
+  const JobId job = cluster.submit(spec);
+  cluster.launch(job);
+  cluster.start(job);
+  EXPECT_LT(held_until(cluster.state, cluster.job(job)), kNever) << "it is planned by";
+  cluster.pass(seconds(120));
+  EXPECT_TRUE(decide_for<Stop>(cluster).empty());
 }
 
 TEST(PassExpire, AnOrderThatIsNotAnsweredHasFailed) {

@@ -57,7 +57,7 @@ Instant wake_of(const State& state, const Job& job, const Singletons* index) {
       if (job.attempts.back().stage == Stage::kStopping) return kNever;
       // Everything by which kExpire or kPreempt could act on it. Whatever is left out here is done
       // late, at the next event.
-      return std::min({time_limit_at(state, job), deadline_at(state, job),
+      return std::min({limit_stop_at(state, job), deadline_at(state, job),
                        placeholders_at(state, job), outage_stop_at(state, job),
                        idle_stop_at(state, job), victim_wake(state, job)});
     case JobPhase::kEnded:

@@ -157,6 +157,11 @@ Instant time_limit_at(const State& state, const Job& job) {
   return std::min(attempt.started_at + limit_left(state, job), latest);
 }
 
+Instant limit_stop_at(const State& state, const Job& job) {
+  const bool is_foreign = !job.spec->foreign_job.empty();
+  return is_foreign ? latest_end(state, *job.spec) : time_limit_at(state, job);
+}
+
 Instant missed_at(const State& state, const Job& job) {
   if (job.spec->deadline.us == 0) return kNever;
   return before(job.spec->deadline, limit_left(state, job)) + Span{1};

@@ -66,6 +66,10 @@ Instant latest_end(const State& state, const JobSpec& spec);
 // limit for all attempts together.
 Instant time_limit_at(const State& state, const Job& job);
 
+// When the ledger stops it for that. The limit of a job of an executor's users is the executor's to
+// enforce, and may have been changed there since: the ledger plans by the one that it was told.
+Instant limit_stop_at(const State& state, const Job& job);
+
 // What is left of its time limit when its next attempt begins; 0: no limit, or all of it is used.
 // What was saved counts: the limit is for all slices together.
 Span limit_left(const State& state, const Job& job);

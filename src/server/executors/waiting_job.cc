@@ -22,7 +22,8 @@ constexpr TextRule kUserRule{255, TextRule::Kind::kName};
 constexpr std::size_t kNodesMax = 100'000;
 constexpr std::int32_t kNiceMax = 1'000'000;  // as priorities of submissions have it
 constexpr std::int64_t kSecondsMax = 10LL * 365 * 86'400;
-// The executor ends it by its own limit first.
+// The executor takes its time to end it by its limit; the ledger plans by both and enforces
+// neither.
 constexpr std::int64_t kLimitMargin_s = 120;
 
 Result<std::string> user_of(const core::State& state, const std::string& linux_user) {
