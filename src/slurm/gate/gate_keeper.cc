@@ -23,6 +23,7 @@ constexpr int kWhys_per_look = 8;
 constexpr std::int64_t kWhyEvery_s = 30;
 constexpr std::int64_t kRefusedAgain_s = 30;  // what was refused is handed in again
 constexpr std::int64_t kEndAgain_s = 60;      // Slurm has its own grace
+constexpr std::int64_t kEndFailed_s = 1;      // the first pause after a command that failed
 constexpr std::int64_t kTakeOutAgain_s = 30;
 constexpr int kFences_per_cycle = 4;
 constexpr std::int64_t kFenceAgain_s = 3;  // on a node that had none
@@ -230,7 +231,7 @@ void GateKeeper::tell(const Observed& observed, std::int64_t now_s) {
     }
   }
   std::erase_if(known_, [&](const auto& entry) { return !jobs.contains(entry.first); });
-  std::erase_if(ended_s_, [&](const auto& entry) { return !jobs.contains(entry.first); });
+  std::erase_if(endings_, [&](const auto& entry) { return !jobs.contains(entry.first); });
   std::erase_if(said_, [&](const auto& entry) { return !jobs.contains(entry.first); });
   say_what_cannot(observed);
   const Result<std::vector<GateJob>> answer = tell_(request, observed.nodes);
@@ -285,12 +286,9 @@ void GateKeeper::hear(const GateJob& said, const JobSeen& job, std::int64_t now_
     known_.erase(known);
     return;
   }
-  if (!may_end(job.id, now_s)) return;
-  const Result<void> ended = control_.put_back(job.gate->handle, GatePutBack{job.id});
-  telemetry::log(telemetry::Level::kInfo, "gate_job_cancelled",
-                 {{"slurm_job", job.id},
-                  {"job", said.job},
-                  {"why_not", ended.ok() ? "" : ended.error().message}});
+  if (!may_end(job, now_s)) return;
+  put_back(job, {.slurm_job = job.id, .why = fmt::format("job {} here was cancelled", said.job)},
+           now_s);
 }
 
 // A comment that its user wrote stays, before ours.
@@ -338,21 +336,26 @@ GatePlan GateKeeper::plan(const Observed& observed, const std::vector<Wanted>& w
   return plan;
 }
 
-// Slurm takes its time to end a job.
-bool GateKeeper::may_end(std::int64_t slurm_job, std::int64_t now_s) {
-  const auto [asked, is_first] = ended_s_.try_emplace(slurm_job, now_s);
-  if (!is_first && now_s - asked->second < kEndAgain_s) return false;
-  asked->second = now_s;
-  return true;
+// Slurm takes its time to end a job. What was told of one run says nothing about the next.
+bool GateKeeper::may_end(const JobSeen& job, std::int64_t now_s) const {
+  const auto last = endings_.find(job.id);
+  return last == endings_.end() || last->second.restarts != job.gate->restarts ||
+         now_s >= last->second.again_s;
 }
 
-bool GateKeeper::put_back(const JobSeen& job, const GatePutBack& one) {
+bool GateKeeper::put_back(const JobSeen& job, const GatePutBack& one, std::int64_t now_s) {
   const Result<void> done = control_.put_back(job.gate->handle, one);
   telemetry::log(telemetry::Level::kWarning, "gate_put_back",
                  {{"slurm_job", one.slurm_job},
                   {"why", one.why},
                   {"ended", !one.waits && !one.may_requeue},
                   {"why_not", done.ok() ? "" : done.error().message}});
+  if (one.waits) return done.ok();
+  Ending& ending = endings_[job.id];
+  if (ending.restarts != job.gate->restarts) ending = {};
+  ending.restarts = job.gate->restarts;
+  ending.pause_s = done.ok() ? 0 : std::clamp(2 * ending.pause_s, kEndFailed_s, kEndAgain_s);
+  ending.again_s = now_s + (done.ok() ? kEndAgain_s : ending.pause_s);
   return done.ok();
 }
 
@@ -384,12 +387,13 @@ bool GateKeeper::carry_out(const GatePlan& plan, const Observed& observed, std::
     if (job.gate) jobs[job.id] = &job;
   }
   for (const GatePutBack& one : plan.put_back) {
-    if (!one.waits && !may_end(one.slurm_job, now_s)) continue;
-    changed = put_back(*jobs.at(one.slurm_job), one) || changed;
+    const JobSeen& job = *jobs.at(one.slurm_job);
+    if (one.waits || may_end(job, now_s)) changed = put_back(job, one, now_s) || changed;
   }
-  for (const std::int64_t job : plan.cancel) {
+  for (const std::int64_t id : plan.cancel) {
+    const JobSeen& job = *jobs.at(id);
     if (!may_end(job, now_s)) continue;
-    changed = control_.put_back(jobs.at(job)->gate->handle, GatePutBack{job}).ok() || changed;
+    changed = put_back(job, {.slurm_job = id, .why = "its job here is stopped"}, now_s) || changed;
   }
   for (const auto& [job, mark] : plan.marks) {
     changed = control_.mark(jobs.at(job)->gate->handle, mark).ok() || changed;

@@ -57,6 +57,13 @@ class GateKeeper {
     std::int64_t asked_why_s = 0;
   };
 
+  // How often its run in Slurm was told to end.
+  struct Ending {
+    int restarts = 0;          // of which run
+    std::int64_t pause_s = 0;  // after the last try that failed; twice the one before
+    std::int64_t again_s = 0;
+  };
+
   void read_words(const Observed& observed);
   void words_taken(const std::map<std::int64_t, const JobSeen*>& jobs);
   void take_out(const Observed& observed, std::int64_t now_s);
@@ -64,9 +71,9 @@ class GateKeeper {
   void hear(const GateJob& said, const JobSeen& job, std::int64_t now_s);
   void say(const JobSeen& job, const std::string& words);
   void say_what_cannot(const Observed& observed);
-  bool may_end(std::int64_t slurm_job, std::int64_t now_s);
-  // Whether it did anything, as the next.
-  bool put_back(const JobSeen& job, const GatePutBack& one);
+  bool may_end(const JobSeen& job, std::int64_t now_s) const;
+  // Puts it back, or ends it. Whether it did anything, as the next.
+  bool put_back(const JobSeen& job, const GatePutBack& one, std::int64_t now_s);
   bool ask_fences(const std::vector<Ask>& fences, std::int64_t now_s);
   bool let_go(const std::vector<GatePlacing>& places,
               const std::map<std::int64_t, const JobSeen*>& jobs);
@@ -83,7 +90,7 @@ class GateKeeper {
   std::map<std::int64_t, Known> known_;
   std::map<std::int64_t, bool> words_;  // what users said since: held, or not
   std::set<std::int64_t> user_holds_;
-  std::map<std::int64_t, std::int64_t> ended_s_;         // Slurm job: when it was told to end
+  std::map<std::int64_t, Ending> endings_;               // by Slurm job
   std::map<std::int64_t, std::string> said_;             // the comment of each, as we wrote it last
   std::map<std::string, std::int64_t> not_taken_out_s_;  // tasks of arrays: tried last
   std::map<std::string, std::int64_t> no_fence_s_;       // by node: when there was none

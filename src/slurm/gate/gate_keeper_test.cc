@@ -120,6 +120,31 @@ TEST_F(GateKeeperTest, WhatFailedHasChangedNothing) {
   EXPECT_EQ(control.placed, 1);
 }
 
+TEST_F(GateKeeperTest, AnEndThatFailedIsAskedForAgainSoonAndOneThatSucceededLate) {
+  job().phase = JobPhase::kHolding;
+  GatePlan plan;
+  plan.put_back.push_back({.slurm_job = 5, .may_requeue = true});
+  const auto asked_s = [&](std::int64_t from_s, std::int64_t to_s) {
+    std::vector<std::int64_t> times;
+    for (std::int64_t now_s = from_s; now_s < to_s; ++now_s) {
+      const int before = control.ended;
+      keeper.carry_out(plan, seen, now_s);
+      if (control.ended > before) times.push_back(now_s);
+    }
+    return times;
+  };
+  using Times = std::vector<std::int64_t>;
+  control.fails = true;
+  EXPECT_EQ(asked_s(1000, 1010), (Times{1000, 1001, 1003, 1007}));
+  control.fails = false;
+  EXPECT_EQ(asked_s(1010, 1080), (Times{1015, 1075}));
+  job().gate->restarts = 1;
+  EXPECT_EQ(asked_s(1080, 1090), Times{1080}) << "another run of it";
+  plan.put_back.clear();
+  plan.cancel = {5};
+  EXPECT_EQ(asked_s(1130, 1150), Times{1140});
+}
+
 TEST_F(GateKeeperTest, AFewFencesAtATimeAndNoneWhereThereWasTrouble) {
   EXPECT_TRUE(keeper.carry_out(fences(6), seen, 1000));
   EXPECT_EQ(slurm.asked, 4);
