@@ -290,13 +290,15 @@ int run(const cli::Invocation& invocation) {
   slurm::StepDirectory steps(settings->steps, run_by(service));
   slurm::CommandGate control(run_by(service));
   slurm::SchedulerWake wake(cluster, settings->adapter.cluster);
+  slurm::PastEnds past_ends;
   slurm::GateKeeper gate(
       cluster, control,
       [&](const slurm::GateRequest& request, const std::vector<slurm::NodeSeen>& nodes) {
         service.alive();
         return tell_waiting(client, path + "/waiting", request, nodes);
       },
-      folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation, &wake);
+      folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation, &wake,
+      &past_ends);
   slurm::Adapter adapter(
       cluster,
       [&](const slurm::SyncRequest& request) {

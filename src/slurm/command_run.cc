@@ -8,8 +8,8 @@ namespace dove::slurm {
 namespace {
 
 bool is_slurm_setting(std::string_view entry) {
-  for (const std::string_view begin :
-       {"SLURM_", "SALLOC_", "SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SCONTROL_", "SRUN_"}) {
+  for (const std::string_view begin : {"SLURM_", "SALLOC_", "SBATCH_", "SQUEUE_", "SINFO_",
+                                       "SCANCEL_", "SCONTROL_", "SRUN_", "SACCT_"}) {
     if (entry.starts_with(begin)) return !entry.starts_with("SLURM_CONF=");
   }
   return false;

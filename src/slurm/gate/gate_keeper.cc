@@ -77,14 +77,16 @@ std::string own_comment(const std::string& comment) {
 }  // namespace
 
 GateKeeper::GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, GateFolder* folder,
-                       std::string cluster, std::string incarnation, SchedulerWake* wake)
+                       std::string cluster, std::string incarnation, SchedulerWake* wake,
+                       PastEnds* past_ends)
     : slurm_(slurm),
       control_(control),
       tell_(std::move(tell)),
       folder_(folder),
       cluster_(std::move(cluster)),
       incarnation_(std::move(incarnation)),
-      wake_(wake) {}
+      wake_(wake),
+      past_ends_(past_ends) {}
 
 void GateKeeper::read_words(const Observed& observed) {
   user_holds_.clear();
@@ -322,9 +324,25 @@ void GateKeeper::check_marks(const Observed& observed) {
   new_fences_.clear();
 }
 
+bool GateKeeper::learn_ends(const std::set<std::int64_t>& gone, std::int64_t now_s) {
+  std::map<std::int64_t, PastEnd> now;
+  if (past_ends_ == nullptr) {
+    for (const std::int64_t job : gone) now[job] = PastEnd{};
+  } else {
+    past_ends_->look(gone, now_s);
+    now = past_ends_->known();
+  }
+  const bool changed = now != memory_.past;
+  memory_.past = std::move(now);
+  return changed;
+}
+
 GatePlan GateKeeper::plan(const Observed& observed, const std::vector<Wanted>& wanted,
                           const std::vector<WantedWork>& works, std::int64_t now_s) {
   GatePlan plan = plan_gate(observed, wanted, works, memory_, cluster_, now_s);
+  if (learn_ends(plan.gone, now_s)) {
+    plan = plan_gate(observed, wanted, works, memory_, cluster_, now_s);
+  }
   std::set<GateStart> starts;
   for (const Wanted& one : wanted) starts.insert({one.key.job, one.key.attempt});
   std::erase_if(memory_.refused, [&](const auto& one) { return !starts.contains(one.first); });

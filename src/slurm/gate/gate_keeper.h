@@ -18,6 +18,7 @@
 #include "slurm/gate/gate_folder.h"
 #include "slurm/gate/gate_json.h"
 #include "slurm/gate/gate_plan.h"
+#include "slurm/gate/past_ends.h"
 #include "slurm/gate/scheduler_wake.h"
 
 namespace dove::slurm {
@@ -28,9 +29,10 @@ class GateKeeper {
                                                           const std::vector<NodeSeen>& nodes)>;
 
   // `folder`: of Lua's files; null: there are none (tests). `wake`: null: jobs that are let go wait
-  // for Slurm's next look.
+  // for Slurm's next look. `past_ends`: null: nothing says how forgotten jobs ended.
   GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, GateFolder* folder,
-             std::string cluster, std::string incarnation, SchedulerWake* wake = nullptr);
+             std::string cluster, std::string incarnation, SchedulerWake* wake = nullptr,
+             PastEnds* past_ends = nullptr);
 
   // Reads the users' words, takes tasks out of arrays, and tells the controller what waits.
   // `observed`: a look that Slurm has answered.
@@ -79,6 +81,8 @@ class GateKeeper {
               const std::map<std::int64_t, const JobSeen*>& jobs);
   void prepare_wake(const GatePlan& plan, const Observed& observed, std::int64_t now_s);
   void check_marks(const Observed& observed);
+  // Whether anything is known now that was not.
+  bool learn_ends(const std::set<std::int64_t>& gone, std::int64_t now_s);
 
   SlurmCluster& slurm_;
   GateControl& control_;
@@ -87,6 +91,7 @@ class GateKeeper {
   const std::string cluster_;
   const std::string incarnation_;
   SchedulerWake* const wake_;
+  PastEnds* const past_ends_;
   std::map<std::int64_t, Known> known_;
   std::map<std::int64_t, bool> words_;  // what users said since: held, or not
   std::set<std::int64_t> user_holds_;

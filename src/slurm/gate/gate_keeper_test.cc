@@ -145,6 +145,30 @@ TEST_F(GateKeeperTest, AnEndThatFailedIsAskedForAgainSoonAndOneThatSucceededLate
   EXPECT_EQ(asked_s(1130, 1150), Times{1140});
 }
 
+TEST_F(GateKeeperTest, TheAccountingIsAskedForTheEndOfAForgottenJobOnce) {
+  int asked = 0;
+  PastEnds ends([&](const CommandWanted&) {
+    ++asked;
+    return Result<CommandEnd>(CommandEnd{0, "5|COMPLETED|0:0\n", ""});
+  });
+  GateKeeper asking(slurm, control, tell, nullptr, "dove", "a1", nullptr, &ends);
+  Wanted one;
+  one.key = {17, 1, "n1"};
+  one.foreign_job = "5";
+  WantedWork work;
+  work.key = one.key;
+  work.foreign_job = "5";
+  work.ranks = {0};
+  seen.jobs.clear();
+  for (int i = 0; i < 2; ++i) {
+    const GatePlan plan = asking.plan(seen, {one}, {work}, 1000);
+    EXPECT_EQ(plan.works.at(0).exits, (std::vector<TaskEnd>{{0, 0, 0, ""}}));
+  }
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(
+      keeper.plan(seen, {one}, {work}, 1000).works.at(0).exits.at(0).cause.find("end_unknown"), 0u);
+}
+
 TEST_F(GateKeeperTest, AFewFencesAtATimeAndNoneWhereThereWasTrouble) {
   EXPECT_TRUE(keeper.carry_out(fences(6), seen, 1000));
   EXPECT_EQ(slurm.asked, 4);

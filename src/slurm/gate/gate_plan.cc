@@ -129,10 +129,14 @@ class GatePlanner {
 
   const JobSeen* job_of(const Wanted& wanted) const { return job_named(wanted.foreign_job); }
 
-  const JobSeen* job_named(const std::string& text) const {
+  static std::int64_t number_of(const std::string& text) {
     std::int64_t id = 0;
     std::from_chars(text.data(), text.data() + text.size(), id);
-    const auto found = jobs_.find(id);
+    return id;
+  }
+
+  const JobSeen* job_named(const std::string& text) const {
+    const auto found = jobs_.find(number_of(text));
     return found == jobs_.end() ? nullptr : found->second;
   }
 
@@ -174,11 +178,47 @@ class GatePlanner {
     }
   }
 
+  // A status of 0 is no success where Slurm's word is another one.
+  static int status_of(const std::string& state, int wait_status) {
+    return wait_status == 0 && state != "COMPLETED" ? SIGTERM : wait_status;
+  }
+
+  bool is_stopped(const Keys& keys) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const Wanted* one) {
+      const auto work = works_.find(one->key);
+      return work != works_.end() && work->second->stop;
+    });
+  }
+
+  // Slurm does not put back what it has forgotten, so nothing of it is lost to run again.
   void gone(const GateStart& start, const Keys& keys) {
-    const std::string why = fmt::format("Slurm has no job {} any more", keys.front()->foreign_job);
+    const std::string& name = keys.front()->foreign_job;
+    const std::string why = fmt::format("Slurm has no job {} any more", name);
     if (!has_work(keys)) return refuse(start, keys, why);
+    PastEnd end;
+    if (!is_stopped(keys)) {
+      const std::int64_t id = number_of(name);
+      plan_.gone.insert(id);
+      const auto past = memory_.past.find(id);
+      if (past == memory_.past.end()) return goes_on(keys, id);
+      end = past->second;
+    }
     report(keys, PlaceholderState::kEnded, 0, why);
-    end_works(keys, SIGKILL, "executor_lost");
+    if (!end.state.empty()) {
+      const std::string cause = end.state.ends_with("_FAIL") ? "node_failed: " + end.state : "";
+      return end_works(keys, status_of(end.state, end.wait_status), cause);
+    }
+    end_works(keys, 0, fmt::format("end_unknown: {}, and no accounting of its end", why));
+  }
+
+  // As far as is known.
+  void goes_on(const Keys& keys, std::int64_t id) {
+    plan_.confirmed.insert(id);
+    for (const Wanted* one : keys) {
+      plan_.reports.push_back(
+          {one->key, id, PlaceholderState::kConfirmed, "", sorted(one->devices)});
+      if (works_.contains(one->key)) plan_.works.push_back({one->key, false, {}, ""});
+    }
   }
 
   void waits(const GateStart& start, const Keys& keys, const JobSeen& job) {
@@ -248,9 +288,7 @@ class GatePlanner {
     // Its devices are free in Slurm; the ledger hears of the end as soon as it knows of the start.
     confirm(keys, job);
     const bool is_lost = job.state.find("NODE_FAIL") != std::string::npos;
-    int status = job.gate->wait_status;
-    if (status == 0 && job.state != "COMPLETED") status = SIGTERM;
-    end_works(keys, status, is_lost ? "executor_lost" : "");
+    end_works(keys, status_of(job.state, job.gate->wait_status), is_lost ? "executor_lost" : "");
   }
 
   // A node of Slurm refuses a run whose credential is of the second in which the last one was

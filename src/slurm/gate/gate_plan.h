@@ -17,6 +17,7 @@
 #include "slurm/cluster.h"
 #include "slurm/gate/gate_fences.h"
 #include "slurm/gate/mark.h"
+#include "slurm/gate/past_ends.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
 #include "slurm/works/work.h"
@@ -31,6 +32,7 @@ struct GateMemory {
   // By node: when Slurm gave other devices there than the ledger. For a while, whatever is not a
   // job's is fenced there.
   std::map<std::string, std::int64_t> surprised_s;
+  std::map<std::int64_t, PastEnd> past;  // by Slurm job: of those that GatePlan::gone named
 };
 
 // A start that Slurm has not made within this time is given up.
@@ -72,6 +74,8 @@ struct GatePlan {
   std::map<GateStart, std::string> newly_refused;
   std::set<std::string> surprises;   // nodes where Slurm gave other devices than the ledger
   std::set<std::int64_t> confirmed;  // Slurm's jobs that hold what the ledger gave them
+  // Slurm's jobs that ran and are no more. Until GateMemory::past has one, it counts as running.
+  std::set<std::int64_t> gone;
 };
 
 // `wanted`, `works`: those of foreign jobs alone count. `cluster`: whose fences these are.

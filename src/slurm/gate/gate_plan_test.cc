@@ -316,6 +316,33 @@ TEST_F(GatePlanTest, AnEndIsReportedAsSlurmSaysIt) {
   EXPECT_EQ(plan().works[0].exits[0].signal, SIGTERM);
 }
 
+// The adapter was away for longer than slurmctld remembers its jobs.
+TEST_F(GatePlanTest, TheEndOfAJobThatSlurmHasForgottenIsWhatItsAccountingSays) {
+  seen.jobs.clear();
+  decided();
+  EXPECT_EQ(plan().gone, std::set<std::int64_t>{5});
+  EXPECT_EQ(plan().reports.at(0).state, PlaceholderState::kConfirmed) << "nobody knows yet";
+  EXPECT_FALSE(plan().works.at(0).has_ended);
+  memory.past[5] = {"COMPLETED", 0};
+  EXPECT_EQ(plan().reports.at(0).state, PlaceholderState::kEnded);
+  EXPECT_EQ(plan().works.at(0).exits, (std::vector<TaskEnd>{{0, 0, 0, ""}}));
+  memory.past[5] = {"FAILED", 3 << 8};
+  EXPECT_EQ(plan().works.at(0).exits, (std::vector<TaskEnd>{{0, 3, 0, ""}}));
+  memory.past[5] = {"TIMEOUT", 0};
+  EXPECT_EQ(plan().works.at(0).exits, (std::vector<TaskEnd>{{0, 0, SIGTERM, ""}}));
+  memory.past[5] = {"NODE_FAIL", 0};
+  EXPECT_EQ(plan().works.at(0).exits.at(0).cause, "node_failed: NODE_FAIL");
+  memory.past[5] = {};
+  EXPECT_EQ(plan().works.at(0).exits.at(0).cause,
+            "end_unknown: Slurm has no job 5 any more, and no accounting of its end");
+  memory.past.clear();
+  decided(/*stop=*/true);
+  EXPECT_TRUE(plan().gone.empty()) << "it was to end";
+  EXPECT_TRUE(plan().works.at(0).has_ended);
+  works.clear();
+  EXPECT_EQ(plan().reports.at(0).state, PlaceholderState::kRefused) << "it had not begun";
+}
+
 TEST_F(GatePlanTest, AJobThatWaitsAgainIsAsLost) {
   let_go();
   decided();
