@@ -40,7 +40,7 @@ struct FoundLink {
 };
 
 struct FoundDevices {
-  std::vector<FoundDevice> devices;  // in the order of the vendor's own indices
+  std::vector<FoundDevice> devices;  // in the order of their files in /dev, if that is known
   std::vector<FoundLink> links;
   std::vector<Countable> countables = {};  // what it has besides devices, by its amount
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "devices/model_name.h"
 #include "devices/nvml/reading.h"
@@ -100,7 +101,7 @@ Result<FoundDevices> Gpus::find() {
   }
   const std::vector<Gpu> before = std::move(gpus_);
   gpus_.clear();
-  FoundDevices found;
+  std::vector<std::pair<Gpu, FoundDevice>> all;
   for (unsigned i = 0; i < count; ++i) {
     Gpu gpu;
     PciInfo pci{};
@@ -129,6 +130,13 @@ Result<FoundDevices> Gpus::find() {
     device.is_cut = is_mig(*library_, gpu.handle);
     device.files = {fmt::format("/dev/nvidia{}", gpu.minor), "/dev/nvidiactl", "/dev/nvidia-uvm",
                     "/dev/nvidia-uvm-tools"};
+    all.emplace_back(std::move(gpu), std::move(device));
+  }
+  // The order of the files in /dev, by which Slurm counts (gres.conf). NVML's is that of the bus.
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first.minor < b.first.minor; });
+  FoundDevices found;
+  for (auto& [gpu, device] : all) {
     found.devices.push_back(std::move(device));
     gpus_.push_back(std::move(gpu));
   }

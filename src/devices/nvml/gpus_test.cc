@@ -197,6 +197,27 @@ TEST_F(GpusTest, FilesAreThoseOfTheMinorNumberAndOfTheSlice) {
   fs::remove_all(folder);
 }
 
+// So does Slurm, whose GRES are the files of gres.conf.
+TEST_F(GpusTest, GpusAreInTheOrderOfTheirFilesWhateverTheirPlacesOnTheBus) {
+  tell(
+      "driver 1\ngpus 3 NVIDIA H200\ngpu 0 minor 2\ngpu 1 minor 0\ngpu 2 minor 1\n"
+      "gpu 0 util 10\ngpu 1 util 11\ngpu 2 util 12\nnvlink 0 1 12\n");
+  const FoundDevices found = find();
+  ASSERT_EQ(found.devices.size(), 3u);
+  const std::vector<std::string> uuids{"GPU-fake-1", "GPU-fake-2", "GPU-fake-0"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(found.devices[i].device.uuid, uuids[i]);
+    EXPECT_EQ(found.devices[i].files[0], "/dev/nvidia" + std::to_string(i));
+  }
+  for (const DeviceSample& sample : gpus_->sample()) {
+    EXPECT_EQ(*sample.find(Field::kUtilization), 10 + (sample.uuid.back() - '0'));
+  }
+  for (const FoundLink& link : found.links) {
+    const bool is_joined = link.uuid_a + link.uuid_b == "GPU-fake-1GPU-fake-0";
+    EXPECT_EQ(link.kind == "NV12", is_joined) << link.uuid_a << " " << link.uuid_b;
+  }
+}
+
 TEST_F(GpusTest, WhatHardwareOrAProcessForbidsIsRefused) {
   tell("driver 1\ngpus 2 NVIDIA A30\n");
   find();
