@@ -11,6 +11,9 @@ import subprocess
 import sys
 import time
 
+# What the brain alone runs with when its benchmark declares no settings.
+UNDECLARED = "order priority_fifo, placement best_fit (a new cluster's are learned and expected_fit)"
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests/e2e"))
 
