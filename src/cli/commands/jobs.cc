@@ -274,11 +274,19 @@ std::string never_met_text(Api& api, const json& job) {
 std::string others_text(const json& why) {
   const auto others = why.find("others");
   if (others == why.end()) return "";
+  const json& sets = list_of(*others, "sets");
   std::string out;
-  for (const json& set : list_of(*others, "sets")) {
-    out += fmt::format("It would also have places if {}.\n", printable(text_of(set, "text")));
+  if (!sets.empty()) {
+    out = fmt::format("{} other set{} would do. It would also have places if\n", sets.size(),
+                      sets.size() == 1 ? "" : "s");
   }
-  if (!others->value("all", true)) out += "There may be more such sets: not all were tried.\n";
+  for (const json& set : sets) {
+    out += fmt::format("  - {}\n", printable(text_of(set, "text")));
+  }
+  if (!others->value("all", true)) {
+    out += fmt::format("There may be {}sets: not all were tried.\n",
+                       sets.empty() ? "other " : "more ");
+  }
   return out;
 }
 
@@ -352,7 +360,13 @@ std::vector<Command> job_commands() {
       one_job_spec("show", "Show a job: its attempts, where the time went, why it is waiting");
   show.options.push_back(watch_option());
   CommandSpec why = one_job_spec("why", "Say why a job is waiting");
-  why.description = "Prints every cause that keeps the job from starting, with numbers.";
+  why.description =
+      "Prints a smallest set of causes, with numbers: were all of them gone, the job would start\n"
+      "now; were any one of them left, it would not. Then it counts and prints the other sets, "
+      "none\n"
+      "larger, without which the job would have places. It tries a limited number of sets and "
+      "says\n"
+      "so when there may be more.";
   return {{ps_spec(), guarded("ps", run_ps)},
           {show, guarded("show", run_show)},
           {why, guarded("why", run_why)}};
