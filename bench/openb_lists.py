@@ -1,4 +1,5 @@
-"""Ten lists derived from those of openb, made anew by whoever needs them, from a seed: what no policy was tuned on.
+"""Ten lists derived from those of openb, made anew by whoever needs them, from a seed. No weight of a policy was fitted to
+them, but one rule of expected_fit was: that models are left out follows from the bound lists (docs/decisions/0015).
 
 bound_LIST: a third of the tasks that want GPUs and name no model are bound to the model of a node, drawn by the GPUs that
 nodes have and such that the task fits there; the order of arrival stays. wide_LIST: as many tasks, drawn with replacement so

@@ -66,7 +66,7 @@ struct ShimConfig {
   std::string cgroup_kill;                // v2 cgroup.kill; ""
   std::string cgroup_oom;                 // a file with a line `oom_kill N`; ""
 
-  // Not "": argv brings the task up in a container (see shim_config_format.h).
+  // Not "": argv brings the task up in a container (shim/container.h).
   std::string pid_file;
   std::string program;
   bool joins = false;  // the container is another task's

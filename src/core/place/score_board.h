@@ -1,7 +1,7 @@
 // ScoreBoard: scores for the live cluster. Where a job of one task goes best.
 //
-// It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs. Part of
-// An index: its answers are a function of the State alone, whatever it was asked before, so that
+// It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs. It is an
+// index: its answers are a function of the State alone, whatever it was asked before, and so
 // deciding again gives the same. Nothing is worked out before somebody asks.
 #pragma once
 

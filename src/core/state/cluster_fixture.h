@@ -1,7 +1,7 @@
 // TestCluster: a State in one line, for the tests of core. `TestCluster cluster(2, {.gpus = 8});`
 // has two nodes that take work; jobs are said as short as they can be, and moved on by hand.
 //
-// Only folds: nobody decides here (core/cycle/brain_fixture.h does). One thread.
+// Only folds: nothing is decided here (core/cycle/decide_fixture.h does that). One thread.
 #pragma once
 
 #include <fmt/format.h>
