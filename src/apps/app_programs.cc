@@ -70,24 +70,25 @@ sys.exit(board.main())
 
 const std::vector<AppProgram>& app_programs() {
   static const std::vector<AppProgram> kPrograms = {
-      {"notebook", "JupyterLab", "Run JupyterLab in a job and lead a port of this machine to it",
+      {"notebook", "JupyterLab", "Run JupyterLab in a job and forward a port of this machine to it",
        "jupyter",
        "install it where the job runs (pip install jupyterlab), name its file with --program, or "
        "an "
        "image that has it with --image",
        "", "/api", "/lab", "jupyter", false, false, kNotebook},
       {"code", "code-server, an editor",
-       "Run code-server, an editor, in a job and lead a port of this machine to it", "code-server",
+       "Run code-server, an editor, in a job and forward a port of this machine to it",
+       "code-server",
        "install it where the job runs (https://coder.com/docs/code-server/install), name its file "
        "with --program, or an image that has it with --image",
        "[DIRECTORY]", "/healthz", "/", "code_server", false, false, kCode},
       {"tensorboard", "TensorBoard",
-       "Run TensorBoard in a job and lead a port of this machine to it", "python3",
+       "Run TensorBoard in a job and forward a port of this machine to it", "python3",
        "install it where the job runs (pip install tensorboard), name the Python that has it with "
        "--program, or an image with --image",
        "LOGDIR|JOB", "/", "/", "", true, true, kTensorBoard},
       {"desktop", "Linux desktop",
-       "Run a graphical Linux desktop in a job and lead a port of this machine to it", "python3",
+       "Run a graphical Linux desktop in a job and forward a port of this machine to it", "python3",
        "install what it needs where the job runs (apt-get install python3 novnc "
        "tigervnc-standalone-server openbox xterm), or name an image that has it with --image",
        "[SESSION]", "/activity", "/", "/activity", true, false, kDesktop},

@@ -64,8 +64,8 @@ cli::CommandSpec spec() {
       {"data", 0, "DIR", "the agent's own directory (~/.local/state/dove-agent)", false},
       {"address", 0, "ADDRESS", "where other nodes reach this one's tasks (127.0.0.1)", false},
       {"ca-file", 0, "FILE",
-       "authorities that the controller's certificate may be from (the cluster's own is known by\n"
-       "the join token, others by the system)",
+       "authorities that the controller's certificate may be from (the join token names the "
+       "cluster's own; else the system's)",
        false},
       {"shared", 0, "DIR",
        "directory that all nodes share, for checkpoints and the homes of sessions in images "
@@ -80,10 +80,11 @@ cli::CommandSpec spec() {
       {"memory", 0, "AMOUNT", "emulated memory (16Gi)", false},
       {"nvml", 0, "LIBRARY", "NVIDIA's management library (libnvidia-ml.so.1)", false},
       {"checks", 0, "DIR", "programs that check this node, run every 30 s", false},
-      {"hooks", 0, "DIR", "programs reset, reboot, upgrade, agent, which repair this node", false},
+      {"hooks", 0, "DIR", "the programs reset, reboot, upgrade and agent, which repair this node",
+       false},
       {"preflight", 0, "DIR", "programs that try this node before a job starts on it", false},
       {"preflight-limit-s", 0, "SECONDS",
-       "limit of the tests, and again of those between nodes (20)", false},
+       "time limit of the tests, and again of those between nodes (20)", false},
       {"preflight-mb-per-s", 0, "MB", "minimum rate to the next node of a job (0: any)", false},
       {"faults", 0, "FILE", "emulate findings of devices: a JSON list of them", false},
       {"look-s", 0, "SECONDS", "how often devices are checked (10)", false},
@@ -91,15 +92,15 @@ cli::CommandSpec spec() {
        "interfaces or cards for each kind of traffic: user=eth0,storage=ib4,gpu=ib0+ib1", false},
       {"sys", 0, "DIR", "look for network cards, lanes and huge pages below this (/sys)", false},
       {"metrics", 0, "HOST:PORT",
-       "answer Prometheus at /metrics there, beyond loopback over TLS (nowhere)", false},
+       "serve Prometheus at /metrics there, over TLS beyond loopback (nowhere)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
        false},
       {"huge-pages-kept", 0, "AMOUNTS",
        "huge pages kept for the node itself: hugepages-2Mi=64Mi,hugepages-1Gi=1Gi", false},
       {"open-devices", 0, "PATHS",
-       "device files, with commas, that all tasks may open besides those of their devices;\n"
-       "any: all that there are (/dev/infiniband/*)",
+       "device files, separated by commas, that every task may open besides those of its devices; "
+       "any: all of them (/dev/infiniband/*)",
        false},
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
       {"count", 0, "COUNT", "number of agents in this process (null runner only)", false},

@@ -140,26 +140,27 @@ cli::Command ca_show_command() {
 
 cli::Command ca_init_command() {
   cli::CommandSpec init_spec =
-      spec("ca init", "Make a cluster's authority before its first start",
+      spec("ca init", "Make a cluster's certificate authority before its first start",
            "The first start of a server with TLS makes one by itself. An authority can be made on\n"
            "another machine and its two files, ca.pem and ca.key, put into the data directory.");
-  init_spec.options.push_back({"cluster-name", 0, "NAME", "what it is called (dove)", false});
+  init_spec.options.push_back({"cluster-name", 0, "NAME", "the authority's name (dove)", false});
   return {init_spec, init};
 }
 
 cli::Command ca_rotate_command() {
   cli::CommandSpec rotate_spec = spec(
-      "ca rotate", "Let another authority follow the cluster's",
-      "On the controller's machine, while the server runs; nothing is restarted. The first call\n"
-      "makes the next authority, further ones show which nodes do not have a certificate of it\n"
-      "yet, and --finish has the server show one of it and believe the former authority no more.\n"
-      "Which clients know it the server cannot see: those on this machine and in jobs do, others\n"
-      "need the file that `dove ca show` prints.");
-  rotate_spec.options.push_back({"finish", 0, "", "the next authority takes the place", false});
+      "ca rotate", "Replace the cluster's certificate authority by another",
+      "Run it on the controller's machine while the server runs; nothing is restarted. The first\n"
+      "call makes the next authority. Further calls show which nodes have no certificate from it\n"
+      "yet. With --finish the server presents a certificate from the next authority and no\n"
+      "longer trusts the former one. The server cannot see which clients know the next\n"
+      "authority: those on this machine and in jobs do, others need the file that `dove ca show`\n"
+      "prints.");
+  rotate_spec.options.push_back({"finish", 0, "", "the next authority takes over", false});
   rotate_spec.options.push_back(
-      {"force", 0, "", "with --finish: also where nodes have not followed", false});
+      {"force", 0, "", "with --finish: even if nodes have not followed", false});
   rotate_spec.options.push_back(
-      {"cluster-name", 0, "NAME", "what the next is called (dove)", false});
+      {"cluster-name", 0, "NAME", "the next authority's name (dove)", false});
   return {rotate_spec, run_rotate};
 }
 

@@ -49,17 +49,18 @@ std::vector<cli::OptionSpec> container_option_specs() {
       {"images", 0, "DIR",
        "images of containers: OCI layouts, archives, directories (DATA/image-files)", false},
       {"pull", 0, "", "pull images from registries too (docker://...)", false},
-      {"image-days", 0, "DAYS", "unpacked images that nothing used for this long are removed (14)",
-       false},
+      {"image-days", 0, "DAYS", "how long unpacked images are kept that nothing uses (14)", false},
       {"volume-roots", 0, "DIRS",
-       "DIR[=OWNER[+READER]...]: below which volumes of containers may be, and whose they are to "
-       "users without a Linux user (--shared)",
+       "DIR[=OWNER[+READER]...]: directories below which volumes of containers may be, and who "
+       "owns and may read them among users without a Linux user (--shared)",
        false},
       {"default-network", 0, "WHICH",
-       "for containers whose job does not say: gang, host, or auto: gang where possible (auto)",
+       "network of a container whose job names none: gang, host, or auto: gang where possible "
+       "(auto)",
        false},
       {"networks-out", 0, "WHERE",
-       "where containers in gang networks may connect to: yes, no, or networks with commas (yes)",
+       "where containers in gang networks may connect to: yes (anywhere), no, or networks "
+       "separated by commas (yes)",
        false},
       {"scratch", 0, "AMOUNT", "what a container may write outside of volumes (4Gi)", false},
       {"cdi-dirs", 0, "DIRS", "CDI specifications of devices (/etc/cdi,/var/run/cdi)", false},

@@ -9,14 +9,14 @@ namespace dove::programs {
 std::vector<cli::OptionSpec> device_option_specs() {
   return {
       {"mps", 0, "DIR",
-       "hold shares by NVIDIA's MPS where its control daemon has its pipes there (no)", false},
+       "enforce shares by NVIDIA's MPS, whose control daemon has its pipes there (no)", false},
       {"device-plugins", 0, "DIR",
-       "serve Kubernetes' device plug-ins there, as the kubelet does in\n"
+       "serve Kubernetes' device plug-ins there, as the kubelet does in "
        "/var/lib/kubelet/device-plugins (no)",
        false},
       {"plugin-gpus", 0, "LIST",
-       "plug-ins' resources that are devices, with model and memory:\n"
-       "google.com/tpu=TPUv5:16Gi,... (*/gpu)",
+       "plug-ins' resources that are devices, with model and memory: google.com/tpu=TPUv5:16Gi,... "
+       "(*/gpu)",
        false},
   };
 }

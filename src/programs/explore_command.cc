@@ -31,12 +31,13 @@ cli::CommandSpec explore_spec() {
       "happens to tasks and devices is compared with what the system reports. Stops at the first\n"
       "contradiction and prints what led to it; the same options reproduce it.";
   spec.options = {
-      {"seed", 0, "N", "which course of events (1)", false},
-      {"days", 0, "COUNT", "of virtual time (365)", false},
-      {"nodes", 0, "COUNT", "of 8 GPUs (100)", false},
-      {"jobs", 0, "COUNT", "submitted a day (1000)", false},
-      {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
-      {"controllers", 0, "COUNT", "that share a log and take over from each other (1)", false},
+      {"seed", 0, "N", "seed of the course of events (1)", false},
+      {"days", 0, "COUNT", "days of virtual time (365)", false},
+      {"nodes", 0, "COUNT", "nodes of 8 GPUs (100)", false},
+      {"jobs", 0, "COUNT", "jobs submitted a day (1000)", false},
+      {"faults", 0, "PERCENT", "percent of the usual number of faults (100)", false},
+      {"controllers", 0, "COUNT", "controllers that share a log and take over from each other (1)",
+       false},
       {"shared", 0, "COUNT", "nodes that a simulated Slurm schedules, too (0)", false},
       {"threads", 0, "COUNT", "hardware threads of each core: 1, 2, 4 or 8 (1)", false},
       {"outage", 0, "HOURS", "no fault but one: no controller for this long (0)", false},

@@ -107,8 +107,8 @@ cli::Command probe_command() {
   spec.group = "Programs";
   spec.description =
       "Exits with 1 and says why when the processor gives two results for one computation, a GPU\n"
-      "does not return what it was filled with, or a directory cannot be read. It has no time\n"
-      "limit of its own: its caller must have one.";
+      "does not return what it was filled with, or a directory cannot be read. It sets itself no\n"
+      "time limit: the caller must set one.";
   spec.options = {{"cuda", 0, "DEVICES",
                    "try these GPUs (UUIDs or 0,1), where CUDA's driver is on this machine (none)",
                    false}};

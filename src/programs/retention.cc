@@ -12,8 +12,8 @@ constexpr std::int64_t kDay_s = 24 * 3600;
 
 std::vector<cli::OptionSpec> log_retention_specs() {
   return {
-      {"log-days", 0, "DAYS", "records of the log are forgotten after this (30)", false},
-      {"log-records", 0, "COUNT", "at most about this many records are kept (5000000)", false},
+      {"log-days", 0, "DAYS", "how long records of the log are kept (30)", false},
+      {"log-records", 0, "COUNT", "about how many records are kept at most (5000000)", false},
   };
 }
 
@@ -29,9 +29,8 @@ Result<LogRetention> log_retention(const Settings& given) {
 
 std::vector<cli::OptionSpec> output_retention_specs() {
   return {
-      {"output-days", 0, "DAYS", "output of attempts that are over is removed after this (7)",
-       false},
-      {"output-max", 0, "AMOUNT", "at most this much of it is kept, the youngest (10Gi)", false},
+      {"output-days", 0, "DAYS", "how long the output of ended attempts is kept (7)", false},
+      {"output-max", 0, "AMOUNT", "how much of it is kept at most, the newest first (10Gi)", false},
   };
 }
 

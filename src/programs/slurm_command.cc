@@ -63,9 +63,9 @@ cli::CommandSpec spec() {
       {"ca-file", 0, "FILE", "authorities of the controller's certificate (the system's)", false},
       {"executor", 0, "NAME", "the declared executor (slurm)", false},
       {"cluster", 0, "NAME",
-       "in the names of placeholders, if several clusters share a Slurm (dove)", false},
-      {"state-dir", 0, "DIR", "what is kept of jobs of ours that Slurm runs (/var/lib/dove-slurm)",
-       false},
+       "this cluster's name in those of placeholders, if several share a Slurm (dove)", false},
+      {"state-dir", 0, "DIR",
+       "where the state of our jobs that Slurm runs is kept (/var/lib/dove-slurm)", false},
       {"gate", 0, "DIR",
        "hold Slurm's own jobs until the ledger has a place for them: the folder of "
        "deploy/slurm/job_submit.lua",
@@ -73,14 +73,15 @@ cli::CommandSpec spec() {
       {"agentless", 0, "NODES",
        "nodes where no agent of ours runs: jobs can still be given to Slurm there", false},
       {"rest", 0, "PLACE",
-       "look through slurmrestd, and not by sinfo and squeue: unix:/PATH, http://HOST:PORT or "
+       "ask slurmrestd, in place of sinfo and squeue: unix:/PATH, http://HOST:PORT or "
        "https://HOST:PORT",
        false},
       {"rest-token-file", 0, "FILE",
-       "a token for slurmrestd (`scontrol token`); read at each look, so that it may be renewed",
+       "file with a token for slurmrestd (`scontrol token`); it is read at each look and may be "
+       "renewed",
        false},
       {"rest-user", 0, "NAME", "whose token that is (root)", false},
-      {"interval", 0, "TIME", "between looks at Slurm (1s)", false},
+      {"interval", 0, "TIME", "time between looks at Slurm (1s)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/slurm.yaml)", false},
   };
   const auto more = log_level_specs();

@@ -22,11 +22,10 @@ cli::CommandSpec spec() {
   spec.summary = "Let people into running jobs by SSH";
   spec.group = "Programs";
   spec.description =
-      "`ssh 42@gateway` is a shell in job 42, by a key of the job's user. The gateway needs "
-      "nothing\n"
-      "of the cluster but the API, and one token, which the server makes: the file\n"
-      "`ssh_gateway_token` of its data directory. `dove up` starts a gateway by itself.\n"
-      "docs/operate/ssh.md says what it is trusted with.";
+      "`ssh 42@gateway` opens a shell in job 42 with a key of the job's user. The gateway needs\n"
+      "only the API and one token, which the server makes: the file `ssh_gateway_token` in its\n"
+      "data directory. `dove up` starts a gateway by itself. docs/operate/ssh.md says what it is\n"
+      "trusted with.";
   spec.options = {
       {"url", 0, "URL", "the server, or several controllers: URL,URL (http://127.0.0.1:7717)",
        false},
@@ -37,7 +36,7 @@ cli::CommandSpec spec() {
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7722)", false},
       {"public-host", 0, "NAME", "what people are told to connect to (the address)", false},
-      {"connections", 0, "COUNT", "at a time, at most (1000)", false},
+      {"connections", 0, "COUNT", "the most connections at a time (1000)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/ssh-gateway.yaml)", false},
   };
   const auto more = log_level_specs();

@@ -113,20 +113,20 @@ void add_countables(const core::State& state, telemetry::Exposition& out) {
           {&node.name, name, static_cast<double>(amount), static_cast<double>(amount - free)});
     }
   }
-  out.family("dove_node_countable", Kind::kGauge, "What a node has of a countable.");
+  out.family("dove_node_countable", Kind::kGauge, "How much of a countable a node has.");
   for (const Counted& one : all) {
     out.add({{"node", *one.node}, {"countable", std::string(one.name)}}, one.amount);
   }
-  out.family("dove_node_countable_held", Kind::kGauge, "What of a node's countable is held.");
+  out.family("dove_node_countable_held", Kind::kGauge, "How much of a node's countable jobs hold.");
   for (const Counted& one : all) {
     out.add({{"node", *one.node}, {"countable", std::string(one.name)}}, one.held);
   }
-  out.family("dove_cluster_countable", Kind::kGauge, "What the cluster has of a countable.");
+  out.family("dove_cluster_countable", Kind::kGauge, "How much of a countable the cluster has.");
   for (const Countable& one : state.settings.countables) {
     out.add({{"countable", one.name}}, static_cast<double>(one.amount));
   }
   out.family("dove_cluster_countable_held", Kind::kGauge,
-             "What of the cluster's countable is held.");
+             "How much of the cluster's countable jobs hold.");
   for (const Countable& one : state.settings.countables) {
     const auto held = state.usage.countables.find(one.name);
     const std::int64_t amount = held == state.usage.countables.end() ? 0 : held->second;

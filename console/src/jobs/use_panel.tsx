@@ -29,7 +29,7 @@ export default function UsePanel({ job }: { job: Job }) {
       actions={<span className="faint">% of what it {isOver ? 'held' : 'holds'}</span>}
     >
       <Trouble error={error} />
-      {shown && shown.lines.length === 0 && <p className="faint">Its nodes have not told of its use yet.</p>}
+      {shown && shown.lines.length === 0 && <p className="faint">Its nodes have not reported its use yet.</p>}
       {shown && shown.lines.length > 0 && (
         <Plot
           key={names}
@@ -41,7 +41,7 @@ export default function UsePanel({ job }: { job: Job }) {
       )}
       {data?.last_input && (
         <p className="faint">
-          Somebody used it last <Time us={Date.parse(data.last_input) * 1000} />
+          Last used <Time us={Date.parse(data.last_input) * 1000} />
         </p>
       )}
       {idle && (

@@ -83,12 +83,12 @@ Result<void> read_way_in(const Invocation& invocation, SessionWanted& wanted) {
 }
 
 std::vector<OptionSpec> way_in_options() {
-  return {
-      {"local-port", 0, "PORT", "port of this machine (any that is free)"},
-      {"address", 0, "ADDRESS", "listen here (127.0.0.1); whoever reaches another address gets in"},
-      {"patience", 0, "SECONDS", "how long the app may take to answer once the job runs (120)"},
-      {"local", 0, "", "lead a port of this machine there, though there is a proxy"},
-      {"rm", 0, "", "cancel the job when this command is interrupted"}};
+  return {{"local-port", 0, "PORT", "port of this machine (any that is free)"},
+          {"address", 0, "ADDRESS",
+           "listen here (127.0.0.1); on another address, whoever reaches it gets in"},
+          {"patience", 0, "SECONDS", "how long the app may take to answer once the job runs (120)"},
+          {"local", 0, "", "forward a port of this machine even if there is a proxy"},
+          {"rm", 0, "", "cancel the job when this command is interrupted"}};
 }
 
 std::vector<OptionSpec> start_options() {

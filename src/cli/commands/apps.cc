@@ -142,18 +142,13 @@ CommandSpec app_spec(const apps::AppProgram& app) {
   spec.completes = operand.empty() ? "" : "file";
   spec.operands_max = -1;
   spec.description =
-      "Submits the job, says why it waits, and prints the URL once the app answers. The way in "
-      "lasts "
-      "as\n"
-      "long as this command; an interrupt leaves the job running, and `dove open JOB` comes back. "
-      "The app\n"
-      "asks for no password: it serves a socket that the task's user alone can reach, and the port "
-      "here\n"
-      "takes no connections of other users of this machine. Without an image it gets your "
-      "environment and\n"
-      "the present directory. Further arguments are the program's own. Where the site declares an "
-      "app\n"
-      "of this name (`dove app list`), that is what runs.";
+      "Submits the job, says why it waits, and prints the URL once the app answers. The port is\n"
+      "forwarded as long as this command runs; an interrupt leaves the job running, and `dove\n"
+      "open JOB` forwards a port again. The app asks for no password: it serves a socket that\n"
+      "only the task's user can reach, and the port here refuses connections from other users of\n"
+      "this machine. Without an image it gets your environment and the present directory.\n"
+      "Further arguments go to the program. Where the site declares an app of this name (`dove\n"
+      "app list`), that app runs.";
   spec.options = start_options();
   spec.options.push_back({"program", 0, "FILE", fmt::format("run this ({})", app.program)});
   return spec;

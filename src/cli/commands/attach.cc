@@ -146,11 +146,10 @@ std::vector<Command> attach_commands() {
   attach.completes = "job";
   attach.operands_min = attach.operands_max = 1;
   attach.description =
-      "Waits for the job to begin, then prints the task's standard output and error as they come,\n"
-      "until its attempt ends; exits as the job does. TASK is a rank, or GROUP/NUMBER (0). Ctrl-P\n"
-      "Ctrl-Q leaves (exit code 0), and so does Ctrl-C (130); neither does anything to the job. "
-      "Jobs\n"
-      "read no terminal; for one beside them see `dove exec -it`.";
+      "Waits for the job to begin, then prints the task's standard output and error as they\n"
+      "come, until its attempt ends; exits as the job does. TASK is a rank, or GROUP/NUMBER (0).\n"
+      "Ctrl-P Ctrl-Q detaches (exit code 0), and so does Ctrl-C (130); neither affects the job.\n"
+      "Nothing that you type reaches the task: for a terminal in it, see `dove exec -it`.";
   attach.options = {{"tail", 0, "LINES", "begin with the last lines printed so far (0)"}};
   return {{attach, guarded("attach", run)}};
 }

@@ -84,7 +84,7 @@ Result<int> run_finish(const Invocation& invocation) {
 std::vector<Command> controller_commands() {
   CommandSpec list;
   list.name = "controller list";
-  list.summary = "List the controllers of the cluster, the one that leads first";
+  list.summary = "List the controllers of the cluster, the leader first";
   list.group = "Nodes";
   list.description = "For clusters with several controllers (docs/operate/standby.md).";
   list.options = {output_option()};
@@ -95,30 +95,27 @@ std::vector<Command> controller_commands() {
   over.operands = "[NAME]";
   over.operands_max = 1;
   over.description =
-      "The one that leads finishes what it was given, gives its lease to NAME (the standby that\n"
-      "has read most of the log), and stands by. Tasks run on; calls that come meanwhile are "
-      "repeated by\n"
-      "clients that know all controllers.";
+      "The leader finishes what it was given, gives its lease to NAME (by default the standby\n"
+      "that has read the most of the log), and stands by. Tasks run on. Clients that know all\n"
+      "controllers repeat the calls that come meanwhile.";
   CommandSpec clock;
   clock.name = "controller accept-clock";
-  clock.summary = "Say that the clock of the controller's machine is right though it leapt";
+  clock.summary = "Accept the clock of the controller's machine after it leapt";
   clock.group = "Nodes";
   clock.description =
-      "After a leap of more than ten minutes the log's times go on as if nobody had set the "
-      "clock.\n"
-      "Once it is accepted, a clock that is ahead counts at once: jobs whose limit is over by it "
-      "end.\n"
-      "Times never go back, so towards a clock that is behind they run a tenth slower until they\n"
-      "are there.";
+      "After a leap of more than ten minutes the log's times go on as if nobody had set the\n"
+      "clock. Once accepted, a clock that is ahead counts at once: jobs whose time limit has\n"
+      "passed by that clock end. Times never go back: if the clock is behind, the log's times\n"
+      "run a tenth slower until they meet it.";
   CommandSpec finish;
   finish.name = "upgrade finish";
-  finish.summary = "Give up the way back to the former version of the controllers";
+  finish.summary = "Make an upgrade of the controllers final: no way back to the former version";
   finish.group = "Nodes";
   finish.description =
-      "After an upgrade the log is written as the former version wrote it, so that its "
-      "controllers\n"
-      "can lead again, and what they could not read is refused (level_needed). Once all\n"
-      "controllers are upgraded and you want what is new, finish it; this cannot be undone.";
+      "After an upgrade the log is still written as the former version wrote it: that version's\n"
+      "controllers can lead again. What they could not read is refused (level_needed). Finish\n"
+      "the upgrade once all controllers are upgraded and you want what is new. This cannot be\n"
+      "undone.";
   return {{list, guarded("controller list", run_list)},
           {finish, guarded("upgrade finish", run_finish)},
           {over, guarded("controller hand-over", run_hand_over)},

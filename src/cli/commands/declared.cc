@@ -266,9 +266,8 @@ std::vector<Command> declared_commands() {
   get.operands_min = 1;
   get.operands_max = 2;
   get.description =
-      "KIND is cluster, pool, queue, node, limit, user, project, reservation or all. -o yaml can "
-      "be\n"
-      "applied again.";
+      "KIND is cluster, pool, queue, node, limit, user, project, reservation or all. What -o yaml\n"
+      "prints can be applied again.";
   get.options = {output_option()};
   CommandSpec del = spec_of("delete", "Delete what was declared", "KIND NAME");
   del.operands_min = 1;

@@ -232,7 +232,8 @@ std::vector<Command> event_commands() {
   events.summary = "Show what happened and what was decided";
   events.group = "Jobs";
   events.description =
-      "With -f from now on, until interrupted; it survives a restart of the server.";
+      "With -f it shows what comes from now on, until it is interrupted; it survives a restart\n"
+      "of the server.";
   events.options = {{"follow", 'f', "", "show new records as they come"},
                     {"job", 'j', "JOB", "of this job"},
                     {"kind", 'k', "KINDS", "of these kinds, such as JobSubmitted,Launch"},
@@ -244,8 +245,8 @@ std::vector<Command> event_commands() {
   audit.summary = "Show who did what, and what was refused to whom";
   audit.group = "People";
   audit.description =
-      "For auditors and administrators: the log without what machines report and what is decided. "
-      "Refusals of one kind are counted together, for a few seconds.";
+      "For auditors and administrators: the log without the reports of machines and without\n"
+      "decisions. Refusals of one kind within a few seconds are counted together.";
   CommandSpec top;
   top.name = "top";
   top.summary = "Watch the cluster";

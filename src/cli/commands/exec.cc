@@ -37,14 +37,10 @@ std::vector<Command> exec_commands() {
   exec.operands_max = -1;
   exec.ends_at_operand = true;
   exec.description =
-      "The command gets the task's user, environment, directory, limits, devices and, of a job "
-      "with "
-      "an\n"
-      "image, its container. For a shell: dove exec -it JOB -- bash. Exits as the command does: "
-      "its\n"
-      "code, or 128 and its signal's number; 127 when it cannot be started. It ends with this "
-      "client,\n"
-      "with its connection, and with the task.";
+      "The command gets the task's user, environment, directory, limits and devices, and its\n"
+      "container if the job has an image. For a shell: dove exec -it JOB -- bash. Exits as the\n"
+      "command does: its code, or 128 plus its signal's number; 127 when it cannot be started.\n"
+      "The command ends when this client, its connection or the task ends.";
   exec.options = {{"tty", 't', "", "give it a terminal"},
                   {"stdin", 'i', "", "pass on standard input; without it the command has none"},
                   {"task", 0, "TASK", "in this task: a rank, or GROUP/NUMBER (0)"}};

@@ -146,7 +146,7 @@ Result<int> run(const Invocation& invocation) {
 std::vector<Command> forward_commands() {
   CommandSpec forward;
   forward.name = "port-forward";
-  forward.summary = "Lead ports of this machine into a running task";
+  forward.summary = "Forward ports of this machine into a running task";
   forward.group = "Jobs";
   forward.operands = "JOB [LOCAL:]REMOTE...";
   forward.completes = "job";
@@ -154,13 +154,12 @@ std::vector<Command> forward_commands() {
   forward.operands_max = -1;
   forward.description =
       "REMOTE is a TCP port on which the task itself listens, or unix:PATH, a Unix socket in the\n"
-      "directory that the task knows as DOVE_SOCKETS. LOCAL is the same port unless given; 0 is "
-      "any\n"
-      "that is free. Goes on until it is interrupted or the job no longer runs.";
+      "directory that the task knows as DOVE_SOCKETS. LOCAL is the same port unless given; 0\n"
+      "means any that is free. Runs until it is interrupted or the job no longer runs.";
   forward.options = {{"rank", 0, "RANK", "of this task (0)"},
                      {"task", 0, "TASK", "of this task: a rank, or GROUP/NUMBER"},
                      {"address", 0, "ADDRESS",
-                      "listen here (127.0.0.1); whoever reaches another address gets in"}};
+                      "listen here (127.0.0.1); on another address, whoever reaches it gets in"}};
   return {{forward, guarded("port-forward", run)}};
 }
 

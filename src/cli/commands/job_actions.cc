@@ -133,21 +133,21 @@ std::vector<Command> job_action_commands() {
   CommandSpec priority = spec_of("priority", "Change the priority of waiting jobs",
                                  "JOB may be followed by its new priority, in place of --value.");
   priority.options.push_back({"value", 0, "NUMBER", "the new priority; higher starts first"});
-  CommandSpec checkpoint =
-      spec_of("checkpoint", "Report that a job has saved its work",
-              "Preemption stops the jobs first that lose least: their work since the last report.\n"
-              "Inside a job, JOB may be left out.");
+  CommandSpec checkpoint = spec_of(
+      "checkpoint", "Report that a job has saved its work",
+      "Preemption first stops the jobs that lose the least work since their last report. Inside\n"
+      "a job, JOB may be left out.");
   checkpoint.operands = "[JOB]";
   checkpoint.operands_min = 0;
   checkpoint.operands_max = 1;
   CommandSpec keep = spec_of(
       "keep", "Keep sessions that would be ended because nobody uses them",
-      "For as long as the cluster's rule about idle sessions allows, or less. The lifetime\n"
-      "of a session stays as it is.");
+      "Keeps them for as long as the cluster's rule for idle sessions allows, or for --for if\n"
+      "that is shorter. A session's lifetime stays as it is.");
   keep.options.push_back({"for", 0, "SPAN", "how long: 30m, 4h"});
   CommandSpec requeue =
       spec_of("requeue", "Run jobs again from the start",
-              "A running job is stopped and waits for its next attempt; an ended one waits anew.");
+              "A running job is stopped and waits for its next attempt; an ended one waits again.");
   requeue.options.push_back({"hold", 0, "", "have it wait until it is released"});
   return {{checkpoint, guarded("checkpoint", run_checkpoint)},
           {keep, guarded("keep", run_keep)},

@@ -325,7 +325,8 @@ CommandSpec ps_spec() {
   spec.summary = "List jobs";
   spec.group = "Jobs";
   spec.description =
-      "Lists waiting and running jobs, oldest first. With --state or -a also ended ones.";
+      "Lists waiting and running jobs, oldest first. With --state or -a it lists ended ones,\n"
+      "too.";
   spec.options = {{"all", 'a', "", "also jobs that ended"},
                   {"state", 's', "STATES",
                    "waiting, held, preparing, running, stopping, completed, failed, ..."},

@@ -92,11 +92,11 @@ std::vector<Command> output_commands() {
   logs.operands_min = logs.operands_max = 1;
   logs.description =
       "Standard output of a task (rank 0, or the batch script) of the last attempt. With -f it\n"
-      "waits for the job to begin and follows until the attempt ended.";
+      "waits for the job to begin and follows until the attempt ends.";
   logs.options = {{"follow", 'f', "", "print new output until the attempt ends"},
                   {"rank", 'r', "RANK", "of this task"},
                   {"attempt", 'a', "NUMBER", "of this attempt, from 1"},
-                  {"stderr", 'e', "", "standard error, where it is separate"}};
+                  {"stderr", 'e', "", "standard error, if it is separate"}};
   CommandSpec wait;
   wait.name = "wait";
   wait.summary = "Wait for jobs to end";

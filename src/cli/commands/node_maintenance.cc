@@ -206,7 +206,7 @@ CommandSpec spec_of(const std::string& name, const std::string& summary) {
 }  // namespace
 
 std::vector<Command> node_maintenance_commands() {
-  const OptionSpec by{"by", 0, "TIME", "running work is over by then: 2h, or 2027-01-31T18:00"};
+  const OptionSpec by{"by", 0, "TIME", "running work ends by then: 2h, or 2027-01-31T18:00"};
   const OptionSpec when{"when", 0, "idle|now", "once nothing runs there (idle), or at once (now)"};
   CommandSpec drain = spec_of("node drain", "Take nodes out of service by a given time");
   CommandSpec reboot = spec_of("node reboot", "Reboot and test nodes, a few at a time");
@@ -214,40 +214,38 @@ std::vector<Command> node_maintenance_commands() {
   CommandSpec agents = spec_of("node upgrade-agent", "Upgrade agents while their tasks run");
   CommandSpec resume =
       spec_of("node resume", "Return nodes to service, after their tests if necessary");
-  CommandSpec lost = spec_of("node lost", "Say that machines which are not heard of are off");
+  CommandSpec lost = spec_of("node lost", "Declare that silent machines are switched off");
   lost.description =
-      "A node that is silent counts as lost once its tasks must have ended: after the grace and\n"
-      "the fence, and after a start of the controller after the grace of an outage (24 hours).\n"
-      "This says that it is off now, so that its jobs run elsewhere at once. It is logged.";
-  lost.options.push_back({"is-off", 0, "", "somebody made sure: the machine is off"});
-  CommandSpec expel = spec_of("node expel", "Cut nodes off that are not to be trusted any more");
+      "A silent node counts as lost once its tasks must have ended: after the grace and the\n"
+      "fence, or, once the controller has started anew, after the grace of an outage (24 hours).\n"
+      "This declares that its machine is off now: its jobs run elsewhere at once. It is logged.";
+  lost.options.push_back({"is-off", 0, "", "somebody has made sure that the machine is off"});
+  CommandSpec expel = spec_of("node expel", "Cut off nodes that can no longer be trusted");
   expel.description =
       "At once the token of the node's agent is void, its session and all that is open to its\n"
-      "tasks ends, and it is sent no order and no secret. Join tokens for the node and the tokens\n"
-      "of its jobs are void, too. Its jobs run elsewhere once its tasks must have ended: after "
-      "the\n"
-      "grace and the fence, or at once with `dove node lost NODE --is-off`. Then the node is "
-      "gone.\n"
-      "It comes back with a new join token only. It is logged.";
+      "tasks end, and it is sent no order and no secret. Join tokens for the node and the tokens\n"
+      "of its jobs are void, too. Its jobs run elsewhere once its tasks must have ended: after\n"
+      "the grace and the fence, or at once with `dove node lost NODE --is-off`. Then the node is\n"
+      "gone. Only a new join token brings it back. It is logged.";
   CommandSpec release =
-      spec_of("node release-unknown", "Stop work on nodes that a restored cluster does not know");
+      spec_of("node release-unknown", "Stop work that a restored cluster does not know");
   release.description =
-      "After `dove restore`, work that began after the backup goes on, and its nodes take nothing\n"
-      "new. This stops what belongs to no job that the cluster knows. It is logged.";
+      "After `dove restore`, work that began after the backup goes on, and its nodes take\n"
+      "nothing new. This stops whatever belongs to no job that the cluster knows. It is logged.";
   release.options.clear();
-  CommandSpec all = spec_of("upgrade", "Upgrade agents, or with --drivers nodes, a few at a time");
+  CommandSpec all = spec_of("upgrade", "Upgrade agents (with --drivers: nodes), a few at a time");
   all.operands = "[NODE...]";
   all.operands_min = 0;
   all.description =
       "Without NODE, all nodes. Agents are replaced while their tasks keep running; for drivers\n"
       "and systems, nodes are drained first. At most max_unavailable nodes are away at once.";
   all.options.push_back(
-      {"drivers", 0, "", "drivers and system: the hook `upgrade`, after a drain"});
+      {"drivers", 0, "", "upgrade drivers and system by the hook `upgrade`, after a drain"});
   for (CommandSpec* spec : {&drain, &reboot, &upgrade, &all}) spec->options.push_back(by);
   for (CommandSpec* spec : {&reboot, &upgrade, &all}) spec->options.push_back(when);
   for (CommandSpec* spec : {&drain, &reboot, &upgrade, &agents, &all}) {
     spec->options.push_back({"dry-run", 0, "", "show the plan, and change nothing"});
-    spec->options.push_back({"each", 0, "TIME", "how long a node is away, for the plan"});
+    spec->options.push_back({"each", 0, "TIME", "for the plan: how long each node is away"});
     spec->options.push_back(output_option());
   }
   const auto asks = [](const char* name, const char* action) {

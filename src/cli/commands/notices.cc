@@ -173,12 +173,13 @@ CommandSpec spec_of(const char* name, const char* summary) {
 }  // namespace
 
 std::vector<Command> notice_commands() {
-  CommandSpec list = spec_of("notices", "Show where you hear of your jobs, and whether it arrives");
+  CommandSpec list =
+      spec_of("notices", "Show where notices about your jobs go, and whether they arrive");
   list.description =
       "People are told by mail, by a webhook or in a chat of what they have chosen\n"
       "(docs/guide/notices.md). URLs of webhooks are shown by their host.";
   list.options.push_back(output_option());
-  CommandSpec add = spec_of("notices add", "Choose to be told");
+  CommandSpec add = spec_of("notices add", "Add a target for notices");
   add.options.insert(
       add.options.begin(),
       {{"mail", 0, "ADDRESS", "by mail"},
@@ -187,7 +188,7 @@ std::vector<Command> notice_commands() {
        {"about", 0, "WORD,...",
         "job_started, job_ended, job_failed, job_starts_soon, job_stops_soon, session_idle, "
         "node_sick (job_ended,job_stops_soon,session_idle)"}});
-  CommandSpec remove = spec_of("notices remove", "Tell a target nothing any more");
+  CommandSpec remove = spec_of("notices remove", "Remove a target: nothing is sent there any more");
   remove.operands = "N";
   remove.operands_min = remove.operands_max = 1;
   CommandSpec test = spec_of("notices test", "Send a notice now, and say what became of it");

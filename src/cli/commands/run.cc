@@ -161,10 +161,9 @@ std::vector<Command> run_commands() {
   spec.ends_at_operand = true;
   spec.description =
       "Submits the job, says why it waits, and passes on what it prints and its exit code; an\n"
-      "interrupt cancels it. With --pty the program has your terminal: keys, Ctrl-C among them, "
-      "are\n"
-      "its own, and the job ends with it, with this command and with the connection. Without an "
-      "image\nit has your environment and the present directory.";
+      "interrupt cancels it. With --pty the program has your terminal and gets every key, Ctrl-C\n"
+      "included; the job ends when the program, this command or the connection ends. Without an\n"
+      "image it has your environment and the present directory.";
   spec.options = {{"pty", 0, "", "give it a terminal: for shells and debuggers"},
                   {"label", 'l', "", "begin each line with the number of its task"},
                   set_option()};

@@ -98,12 +98,13 @@ Command action(const std::string& name, const std::string& summary, const std::s
 }  // namespace
 
 std::vector<Command> session_action_commands() {
-  return {action("stop", "Stop sessions, to start them again later",
-                 "What it holds is given back. The job keeps its id, its log, its origin in the "
-                 "browser and\nwhom it is shared with, and waits, held, until it is started again.",
-                 stop),
-          action("start", "Start sessions that were stopped or have ended", "", start),
-          action("restart", "Stop sessions and start them again", "", restart)};
+  return {
+      action("stop", "Stop sessions, to start them again later",
+             "Gives back what the session holds. The job keeps its id, its log, its origin in the\n"
+             "browser and whom it is shared with, and waits, held, until it is started again.",
+             stop),
+      action("start", "Start sessions that were stopped or have ended", "", start),
+      action("restart", "Stop sessions and start them again", "", restart)};
 }
 
 }  // namespace dove::cli

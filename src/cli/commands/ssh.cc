@@ -112,7 +112,7 @@ Result<int> run_gateway(const Invocation& invocation) {
 Command into_command() {
   CommandSpec into;
   into.name = "ssh";
-  into.summary = "Enter a running job with ssh";
+  into.summary = "Open a shell in a running job with ssh";
   into.group = "Jobs";
   into.operands = "JOB [COMMAND...]";
   into.completes = "job";
@@ -120,13 +120,13 @@ Command into_command() {
   into.operands_max = -1;
   into.ends_at_operand = true;
   into.description =
-      "Makes a key that is good for five minutes and for this job, and runs ssh with it; the\n"
-      "gateway's host key comes from the server. Nothing in the job's image is needed. For scp,\n"
-      "rsync and editors, add a key of your own: dove ssh-key add. Exits as ssh does.";
+      "Makes a key that is valid for five minutes and for this job only, and runs ssh with it;\n"
+      "the gateway's host key comes from the server. The job's image needs no SSH server. For\n"
+      "scp, rsync and editors, add a key of your own: dove ssh-key add. Exits as ssh does.";
   into.options = {
       {"task", 0, "TASK", "in this task: a rank, or GROUP/NUMBER (0)"},
       {"tty", 't', "", "a terminal for the command, too"},
-      {"forward", 'L', "PORT:localhost:PORT", "a port here that leads to one of the task", true},
+      {"forward", 'L', "PORT:localhost:PORT", "forward a port here to one of the task", true},
       {"no-command", 'N', "", "only forward ports"}};
   return {into, guarded("ssh", run_into)};
 }
@@ -144,18 +144,19 @@ std::vector<Command> ssh_commands() {
     spec.options = {user};
     return spec;
   };
-  CommandSpec add = key_spec("ssh-key add", "Let an SSH key of yours into your jobs", "FILE");
+  CommandSpec add = key_spec("ssh-key add", "Add an SSH key that lets you into your jobs", "FILE");
   add.operands_min = add.operands_max = 1;
   add.completes = "file";
   add.description =
-      "FILE ends in .pub. Ed25519, ECDSA, both on a security key, and RSA of 2048 bits and more.";
+      "FILE ends in .pub: Ed25519 or ECDSA, also on a security key, or RSA of at least 2048 bits.";
   CommandSpec list = key_spec("ssh-key list", "List your SSH keys", "");
   list.options.push_back(output_option());
-  CommandSpec remove = key_spec("ssh-key remove", "Let an SSH key in no more", "ID...");
+  CommandSpec remove =
+      key_spec("ssh-key remove", "Remove SSH keys: they let nobody in any more", "ID...");
   remove.operands_min = 1;
   remove.operands_max = -1;
   CommandSpec gateway =
-      key_spec("ssh-key gateway", "Print the SSH gateway as known_hosts has it", "");
+      key_spec("ssh-key gateway", "Print the SSH gateway's line for known_hosts", "");
   gateway.options = {output_option()};
   return {into_command(),
           {add, guarded("ssh-key add", run_add)},

@@ -114,11 +114,9 @@ std::vector<Command> submit_commands() {
   spec.completes = "file";
   spec.operands_max = -1;
   spec.description =
-      "FILE is a tuxiv.conf, an sbatch script, or a job in YAML or JSON; a DIRECTORY holds one "
-      "under a\n"
-      "usual name; - reads stdin. `-- PROGRAM` runs a program once per task. The options of "
-      "sbatch\n"
-      "say or change any field; they win over the file.";
+      "FILE is a tuxiv.conf, an sbatch script, or a job in YAML or JSON; a DIRECTORY holds one\n"
+      "under a usual name; - reads stdin. `-- PROGRAM` runs a program once per task. The options\n"
+      "of sbatch set any field and override the file.";
   spec.options = {{"dry-run", 0, "", "print the job that the file means, and submit nothing"},
                   {"format", 0, "FORMAT", "the file's format: auto, tuxiv, sbatch or native"},
                   set_option(),

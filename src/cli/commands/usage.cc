@@ -64,12 +64,12 @@ std::vector<Command> usage_commands() {
   usage.summary = "Show who held how many GPU hours and core hours";
   usage.group = "People";
   usage.description =
-      "From when devices and cores were given to a job until its attempt had ended, whatever the\n"
-      "job did with them (`dove use` says that of a running one). It counts the jobs that you may "
-      "see,\nalso those that the cluster has forgotten: their use is kept by the UTC day for 400 "
+      "Counts from when a job got its devices and cores until its attempt had ended, whatever\n"
+      "the job did with them (`dove use` shows that). It counts the jobs that you may see,\n"
+      "including those that the cluster has forgotten: their use is kept per UTC day for 400\n"
       "days.";
-  usage.options = {{"by", 0, "WHAT", "user (usual), project, domain or queue"},
-                   {"since", 0, "TIME", "so long ago: 12h, 7d (usual), 30d"},
+  usage.options = {{"by", 0, "WHAT", "user, project, domain or queue (user)"},
+                   {"since", 0, "TIME", "how far back: 12h, 7d, 30d (7d)"},
                    output_option()};
   return {{usage, guarded("usage", run_usage)}};
 }

@@ -70,7 +70,7 @@ std::string gpus_text(const json& node) {
 // When somebody used the session last; nothing where that is not known.
 std::string last_input_text(const json& use) {
   const std::string at = text_of(use, "last_input");  // an older server has none
-  return at.empty() ? "" : with_local_times(fmt::format("Somebody used it last at {}.\n", at));
+  return at.empty() ? "" : with_local_times(fmt::format("It was last used at {}.\n", at));
 }
 
 std::string use_text(Api&, const json& whole, const json& use) {
@@ -78,9 +78,9 @@ std::string use_text(Api&, const json& whole, const json& use) {
   const bool is_over = text_of(whole, "phase") == "ended";
   if (!use.at("begin").is_string()) {
     return fmt::format("Job {} is {}; {}.\n", job.shown_id, job.state,
-                       job.state == "running" ? "its nodes have not told of its use yet"
-                       : is_over              ? "what it used is not known any more"
-                                              : "its nodes tell of its use while it runs");
+                       job.state == "running" ? "its nodes have not reported its use yet"
+                       : is_over              ? "what it used is no longer known"
+                                              : "its nodes report its use while it runs");
   }
   const json& mean = use.at("cpu").at("mean");
   const auto span_us = static_cast<std::int64_t>(use.at("step_s").get<double>() * 1e6) *
@@ -96,7 +96,7 @@ std::string use_text(Api&, const json& whole, const json& use) {
     return out + fmt::format("Its GPUs: {}\n", gpus_text(nodes[0]));
   }
   if (nodes.size() < 2) return out;
-  out += "Least of its nodes:\n";
+  out += "The nodes that do least:\n";
   for (std::size_t i = 0; i < std::min<std::size_t>(nodes.size(), 3); ++i) {
     out += fmt::format("  {}: GPU {}, GPU memory {}, CPU {}\n", text_of(nodes[i], "node"),
                        percent_text(nodes[i].at("gpu")), percent_text(nodes[i].at("gpu_memory")),
@@ -122,11 +122,10 @@ std::vector<Command> use_commands() {
   use.operands_min = 1;
   use.operands_max = -1;
   use.description =
-      "Percent of what the job holds, now and over the time that it has run; of a node's GPUs the\n"
-      "busiest counts. A gang's line is the mean of its nodes; those that use the least are "
-      "named.\n"
-      "For a session, it says when somebody used it last.\n"
-      "For the last 1000 jobs that ended since the server started, it shows their last attempt.";
+      "Percent of what the job holds, now and over the time that it has run; for a node, its\n"
+      "busiest GPU counts. A gang's line is the mean of its nodes; those that use the least are\n"
+      "named. For a session, it says when somebody last used it. For the last 1000 jobs that\n"
+      "ended since the server started, it shows their last attempt.";
   use.options = {output_option()};
   return {{use, guarded("use", run_use)}};
 }

@@ -37,7 +37,7 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
             "Job 7 uses, of what it holds (the last 40s):\n"
             "  GPU         100 %  ▁▅·█\n"
             "  CPU           3 %  ▁▁▁▁\n"
-            "Least of its nodes:\n"
+            "The nodes that do least:\n"
             "  n2: GPU 12 %, GPU memory -, CPU 3 %\n"
             "    GPUs: 0: 12 %, 3: 0 %\n"
             "  n1: GPU 100 %, GPU memory -, CPU 3 %\n");
@@ -45,7 +45,7 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
   use["last_input"] = "2026-11-26T10:00:30Z";
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});
   const std::string used =
-      "  CPU           3 %  ▁▁▁▁\nSomebody used it last at " + zoned_text(1795687230'000'000);
+      "  CPU           3 %  ▁▁▁▁\nIt was last used at " + zoned_text(1795687230'000'000);
   EXPECT_NE(run({"dove", "use", "7"}).out.find(used), std::string::npos);
   use["last_input"] = nullptr;
   use["nodes"].erase(1);
@@ -58,11 +58,11 @@ TEST_F(CliTest, UseShowsTheCourseAndTheNodesThatDoLeast) {
   use["begin"] = nullptr;
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});
   EXPECT_EQ(run({"dove", "use", "7"}).out,
-            "Job 7 is running; its nodes have not told of its use yet.\n");
+            "Job 7 is running; its nodes have not reported its use yet.\n");
   const json over{{"id", 7}, {"state", "completed"}, {"phase", "ended"}};
   server_.set("GET /v1/jobs/7", {200, over.dump()});
   EXPECT_EQ(run({"dove", "use", "7"}).out,
-            "Job 7 is completed; what it used is not known any more.\n");
+            "Job 7 is completed; what it used is no longer known.\n");
   use["begin"] = "2026-11-26T10:00:00Z";
   use["nodes"] = json::array();
   server_.set("GET /v1/jobs/7/use", {200, use.dump()});

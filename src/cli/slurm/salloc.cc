@@ -190,13 +190,13 @@ std::vector<Command> salloc_commands() {
   spec.operands_max = -1;
   spec.ends_at_operand = true;
   spec.description =
-      "Waits for the allocation, runs the command (your shell without one) on this machine, and "
-      "gives the allocation back when it ends; srun in it starts steps on the nodes. Exits with "
-      "the command's code.";
+      "Waits for the allocation, runs the command (without one, your shell) on this machine, and\n"
+      "gives the allocation back when it ends. srun inside it starts steps on the nodes. Exits\n"
+      "with the command's code.";
   spec.options = {{"no-shell", 0, "", "leave the allocation to `srun --jobid`, until scancel"},
                   {"kill-command", 'K', "SIGNAL", "accepted, no effect", false, true},
                   {"immediate", 'I', "SECONDS",
-                   "give up what does not start within that many seconds (1)", false, true},
+                   "give up if it does not start within that many seconds (1)", false, true},
                   {"bell", 0, "", "accepted, no effect"},
                   {"no-bell", 0, "", "accepted, no effect"}};
   for (OptionSpec& option : sbatch_option_specs("KI")) {

@@ -158,7 +158,7 @@ CommandSpec scancel_spec() {
                   {"full", 'f', "", "send it to the batch script, too, not to its steps alone"},
                   {"partition", 'p', "POOLS", "jobs in these pools"},
                   {"qos", 'q', "QUEUES", "jobs in these queues"},
-                  {"quiet", 'Q', "", "say nothing of jobs that are over"},
+                  {"quiet", 'Q', "", "say nothing about jobs that have ended"},
                   {"verbose", 'v', "", "say what is done"}};
   return spec;
 }

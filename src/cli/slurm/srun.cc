@@ -259,13 +259,11 @@ CommandSpec srun_spec() {
   spec.operands_max = -1;
   spec.ends_at_operand = true;
   spec.description =
-      "Inside a job, or with --jobid of a running one: starts a step on its nodes. Otherwise "
-      "submits\n"
-      "a job of the program, prints what it prints, and cancels it on Ctrl-C. Exits with the "
-      "highest\n"
-      "exit code of the tasks. Inside a job that a Slurm runs it becomes the next srun of PATH, "
-      "which is\n"
-      "Slurm's, and the step's tasks and file names have the job's number here.";
+      "Inside a job, or with --jobid of a running one: starts a step on its nodes. Otherwise\n"
+      "submits a job of the program, prints what it prints, and cancels it on Ctrl-C. Exits with\n"
+      "the highest exit code of the tasks. Inside a job that a Slurm runs it executes the next\n"
+      "srun in PATH, which is Slurm's; the step's tasks and file names have the job's number\n"
+      "here.";
   std::string letters;
   for (const jobfiles::StepOption& option : jobfiles::step_options()) {
     OptionSpec one;
@@ -326,9 +324,8 @@ std::vector<Command> srun_commands() {
   rsh.operands_max = -1;
   rsh.takes_all = true;
   rsh.description =
-      "The words behind HOST are joined and given to sh there, as with ssh. Open MPI calls it as "
-      "its\n"
-      "launch agent; jobs find that set up. The exit code is the command's.";
+      "The words after HOST are joined and given to sh there, as with ssh. Jobs are set up to\n"
+      "have Open MPI call it as its launch agent. The exit code is the command's.";
   return {{srun_spec(), guarded_face("srun", run_srun)}, {rsh, guarded_face("dove-rsh", run_rsh)}};
 }
 

@@ -39,19 +39,22 @@ cli::CommandSpec backup_spec() {
   spec.operands_max = 1;
   spec.completes = "file";
   spec.description =
-      "Makes the directory BACKUP: the log of one instant with its snapshots, the authority, keys\n"
-      "and secrets. Every record, blob and snapshot of the copy is verified before BACKUP has its\n"
-      "name. Keys and secrets are sealed for a certificate, whose key is only needed to restore.\n"
+      "Makes the directory BACKUP: the log of one instant with its snapshots, the authority,\n"
+      "keys and secrets. Every record, blob and snapshot of the copy is verified before BACKUP\n"
+      "has its name. Keys and secrets are sealed for a certificate, whose key is only needed to\n"
+      "restore.\n"
       "\n"
-      "BACKUP may be s3://BUCKET/PREFIX. The keys are those of Amazon's tools: AWS_ACCESS_KEY_ID,\n"
-      "AWS_SECRET_ACCESS_KEY, AWS_REGION; AWS_ENDPOINT_URL for another store of this protocol.\n"
+      "BACKUP may be s3://BUCKET/PREFIX. The credentials are those of Amazon's tools:\n"
+      "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION; AWS_ENDPOINT_URL names another\n"
+      "store of this protocol.\n"
       "\n"
-      "With --follow it stays, and keeps what the server writes afterwards beside the backup, so\n"
-      "that any moment since can be restored. It goes on with a backup that is there.";
+      "With --follow it keeps running and stores what the server writes afterwards beside the\n"
+      "backup: any moment since can be restored. It continues a backup that is there.";
   spec.options = {
       {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
       {"seal-to", 0, "FILE", "certificate (PEM) for which keys and secrets are sealed", false},
-      {"plain", 0, "", "leave keys and secrets readable, for root's eyes in a safe place", false},
+      {"plain", 0, "",
+       "leave keys and secrets readable: keep the backup where only root can read it", false},
       {"follow", 0, "", "keep what is written afterwards, until it is stopped", false},
       {"every", 0, "SPAN", "how often --follow looks for it (60s)", false},
       {"scratch", 0, "DIR", "where a copy for a bucket is made first (/var/tmp)", false},
@@ -62,18 +65,18 @@ cli::CommandSpec backup_spec() {
 cli::CommandSpec restore_spec() {
   cli::CommandSpec spec;
   spec.name = "restore";
-  spec.summary = "Make a controller's data directory of a backup";
+  spec.summary = "Make a controller's data directory from a backup";
   spec.group = "Programs";
   spec.operands = "[BACKUP]";
   spec.operands_min = 0;
   spec.operands_max = 1;
   spec.completes = "file";
   spec.description =
-      "Verifies the whole backup first. The directory must not be there, or be empty. What comes\n"
-      "after the backup, or after --at, is lost; agents bring what they hold, and it goes on.\n"
-      "Without BACKUP, --in-place goes on from the data that are there: an older copy, or what a\n"
-      "disk has left. With --store it does so for the log that several controllers share; all of\n"
-      "them are stopped first. docs/operate/recovery.md says what follows.";
+      "Verifies the whole backup first. The directory must not exist, or must be empty. What\n"
+      "happened after the backup, or after --at, is lost; agents report what they hold, and that\n"
+      "goes on. Without BACKUP, --in-place goes on from the data that are there: an older copy,\n"
+      "or what is left on a disk. With --store it does so for the log that several controllers\n"
+      "share; stop all of them first. docs/operate/recovery.md says what follows.";
   spec.options = {
       {"at", 0, "TIME|SEQ",
        "the last moment, as 2026-11-23T14:05:07 (local) or with a Z (UTC), or the last record",
@@ -82,7 +85,7 @@ cli::CommandSpec restore_spec() {
       {"store", 0, "URL", "with --in-place: the PostgreSQL that holds the log", false},
       {"moved", 0, "", "nothing happened after the backup: the server was stopped before it",
        false},
-      {"data", 0, "DIR", "where the server's data are to be", false},
+      {"data", 0, "DIR", "where to put the server's data", false},
       {"key", 0, "FILE", "key (PEM) of the certificate that keys and secrets were sealed for",
        false},
       {"scratch", 0, "DIR", "where a backup from a bucket is put first (/var/tmp)", false},

@@ -26,11 +26,10 @@ cli::CommandSpec spec() {
   spec.operands = "[PART...]";
   spec.operands_max = 4;
   spec.description =
-      "PART is server (the data of a controller on this machine), agent (that of an agent here),\n"
-      "store (the PostgreSQL of --store) or cluster (as its API tells it). Without one it looks "
-      "at\n"
-      "all that is here. Writes nothing, and server and agent may run meanwhile. Exits 0 when all\n"
-      "is well or there are warnings alone, 1 when there is a fault.";
+      "PART is server (the data of a controller on this machine), agent (those of an agent\n"
+      "here), store (the PostgreSQL of --store) or cluster (as its API shows it). Without PART\n"
+      "it looks at everything on this machine. It writes nothing, and server and agent may run\n"
+      "meanwhile. Exits 0 when all is well or there are only warnings, 1 when there is a fault.";
   spec.options = {
       {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
       {"agent-data", 0, "DIR", "the agent's directory (~/.local/state/dove-agent)", false},

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 11> kHeeded{
 std::vector<cli::OptionSpec> follow_specs() {
   return {
       {"follow", 0, "URL", "decide nothing: keep a verified copy of that controller's log", false},
-      {"follow-token", 0, "FILE", "a key of an administrator for it, mode 0600", false},
+      {"follow-token", 0, "FILE", "file with an administrator's key for it, mode 0600", false},
       {"follow-ca", 0, "FILE", "its authority, for https (its DATA/ca.pem)", false},
   };
 }

@@ -24,20 +24,19 @@ constexpr std::chrono::seconds kLookAtFiles{60};
 cli::CommandSpec spec() {
   cli::CommandSpec spec;
   spec.name = "proxy";
-  spec.summary = "Let browsers in to sessions";
+  spec.summary = "Let browsers into sessions";
   spec.group = "Programs";
   spec.description =
-      "Each session has an origin of its own: a name under --domain, for which a wildcard of DNS\n"
-      "and a certificate lead here, else one port of --ports. Browsers sign in at the console.\n"
-      "The proxy has no token of its own. Start the server with the --sessions-url that it "
-      "prints.\n"
-      "docs/operate/sessions.md says how to set it up.";
+      "Each session has an origin of its own: a name under --domain, which needs a wildcard DNS\n"
+      "record and a wildcard certificate, or else a port of --ports. Browsers sign in at the\n"
+      "console. The proxy has no token of its own. Start the server with the --sessions-url that\n"
+      "the proxy prints. docs/operate/sessions.md says how to set it up.";
   spec.options = {
       {"url", 0, "URL", "the controller, or several: URL,URL (http://127.0.0.1:7717)", false},
       insecure_spec(),
       {"ca-file", 0, "FILE", "authorities of the controller's certificate (the system's)", false},
       {"public-url", 0, "URL",
-       "of the console, as browsers know it (that of the controller that leads)", false},
+       "the console's URL, as browsers know it (that of the controller that leads)", false},
       {"domain", 0, "NAME", "sessions are at j42.NAME", false},
       {"ports", 0, "FIRST-LAST", "without --domain: a port for each (20000-20099)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
@@ -45,7 +44,7 @@ cli::CommandSpec spec() {
       {"public-port", 0, "PORT", "with --domain: port that browsers name (that of --port)", false},
       {"tls-certificate", 0, "FILE", "certificate for *.NAME, with its chain", false},
       {"tls-key", 0, "FILE", "its private key", false},
-      {"behind-tls", 0, "", "something before it speaks TLS with browsers: they use https://",
+      {"behind-tls", 0, "", "something in front of it speaks TLS with browsers: they use https://",
        false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/proxy.yaml)", false},
   };

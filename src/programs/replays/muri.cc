@@ -19,15 +19,14 @@ cli::CommandSpec spec() {
   spec.summary = "Run a trace of gangs under a scheduler and print completion times";
   spec.group = "Programs";
   spec.description = fmt::format(
-      "Muri's experiment (SIGCOMM'22): gangs on equal nodes, each running job losing its "
-      "switching\n"
-      "overhead at every arrival and end. Policies: default is the live scheduler under the "
-      "settings\n"
-      "of a new cluster, of jobs that allow to be stopped; plain is the same with FIFO and\n"
-      "best fit. Published schedulers, which sort and "
-      "place\n"
-      "all jobs again at every event: {}.\n"
-      "srtf and srsf know how long jobs take, the others do not.",
+      "Muri's experiment (SIGCOMM'22): gangs on equal nodes, where each running job loses its\n"
+      "switching overhead at every arrival and end.\n"
+      "\n"
+      "Policies: default is the live scheduler under the settings of a new cluster; every job may\n"
+      "be stopped (preempt: checkpoint). plain is the same with FIFO and best fit. Published\n"
+      "schedulers, which sort and place all jobs again at every event:\n"
+      "{}.\n"
+      "srtf and srsf know how long jobs take; the others do not.",
       order_names());
   spec.options = {{"trace", 0, "FILE",
                    "the jobs: num_gpu,submit_time,iterations,model_name,iteration_time", false},

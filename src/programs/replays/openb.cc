@@ -28,22 +28,23 @@ cli::CommandSpec spec() {
   spec.summary = "Place the arrivals of an openb trace and print what stays unallocated";
   spec.group = "Programs";
   spec.description = fmt::format(
-      "Alibaba's cluster-trace-gpu-v2023 as in the published fragmentation experiments: tasks "
-      "arrive "
-      "one by\n"
-      "one and stay; one that fits nowhere is dropped. Prints the part of all GPUs that is "
-      "unallocated, by\n"
-      "the load that has arrived. Policies: default is the live scheduler under the settings of a "
-      "new\n"
-      "cluster, plain the same with FIFO and best fit; they know what has\n"
-      "arrived. Published ones: {}. fgd is told the\n"
-      "commonest tasks of the list, as published.",
+      "Alibaba's cluster-trace-gpu-v2023 as in the published fragmentation experiments: tasks\n"
+      "arrive one by one and stay; a task that fits nowhere is dropped. Prints the part of all "
+      "GPUs\n"
+      "that is unallocated, by the load that has arrived.\n"
+      "\n"
+      "Policies: default is the live scheduler under the settings of a new cluster, plain the "
+      "same\n"
+      "with FIFO and best fit; they know what has arrived. Published ones:\n"
+      "{}.\n"
+      "fgd is told the commonest tasks of the list, as published.",
       fmt::join(policy_names(), ", "));
   spec.options = {{"nodes", 0, "FILE", "the nodes: sn,cpu_milli,memory_mib,gpu,model", false},
                   {"tasks", 0, "FILE",
                    "the tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]", false},
                   {"arrivals", 0, "FILE", "a line of node ranks and one of arriving tasks", false},
-                  {"policy", 0, "NAME", "who places them", false},
+                  {"policy", 0, "NAME",
+                   "the policy that places them: default, plain, or a published one", false},
                   {"output", 'o', "FORMAT", "text or json", false}};
   return spec;
 }

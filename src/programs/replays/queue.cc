@@ -23,7 +23,7 @@ struct Admitting {
   bool by_share;
 };
 
-// Orders that are not here pass over who does not fit.
+// Orders that are not here pass over what does not fit.
 constexpr Admitting kAdmitting[] = {
     {"drf", "drf", sim::Admission::kPassOver, true},
     {"easy", "fifo", sim::Admission::kReserveHead, false},
@@ -83,14 +83,15 @@ cli::CommandSpec spec(const char* name, const char* summary, const char* format)
   spec.operands_min = spec.operands_max = 1;
   spec.description = fmt::format(
       "{}\n"
+      "\n"
       "Policies: default is the live scheduler under the settings of a new cluster; it is told "
       "the\n"
-      "time that a job asked for where the trace says it. plain is the same with FIFO and\n"
-      "best fit. Published schedulers, whose jobs run to\n"
-      "their end once started: {}.\n"
-      "easy knows the time that each job asked for (its true run where the trace does not say), "
-      "srtf and\n"
-      "srsf the true run; the others are told nothing of durations.",
+      "time that a job asked for if the trace has it. plain is the same with FIFO and best fit.\n"
+      "Published schedulers, under which a job that has started runs to its end:\n"
+      "{}.\n"
+      "easy knows the time that each job asked for (its true run time if the trace has none); "
+      "srtf\n"
+      "and srsf know the true run time; the others are told nothing about durations.",
       format, names());
   spec.options = {{"nodes", 0, "COUNT[,COUNT]", "nodes, of each kind", false},
                   {"gpus-per-node", 0, "COUNT[,COUNT]", "GPUs of a node, of each kind", false},
@@ -201,18 +202,20 @@ cli::Command sim_replay_philly_command() {
 
 cli::Command sim_replay_swf_command() {
   constexpr const char* kName = "sim replay swf";
-  return {spec(kName, "Run a workload in SWF through a queue and print waits and fairness",
-               "FILE is in the Parallel Workloads Archive's format; processors count as GPUs, the "
-               "user is the\naccount."),
-          [](const cli::Invocation& it) { return exit_of(kName, replay(it, sim::read_swf)); }};
+  return {
+      spec(
+          kName, "Run a workload in SWF through a queue and print waits and fairness",
+          "FILE is in the Parallel Workloads Archive's format. Processors count as GPUs; the user\n"
+          "is the account."),
+      [](const cli::Invocation& it) { return exit_of(kName, replay(it, sim::read_swf)); }};
 }
 
 cli::Command sim_replay_log_command() {
   constexpr const char* kName = "sim replay log";
-  cli::CommandSpec made =
-      spec(kName, "Run the jobs of a server's log through a queue and print waits and fairness",
-           "DIR is the --data of a server, running or not. What ended and had GPUs counts, for as "
-           "long as it\nran, at the instant of its submission; the user is the account.");
+  cli::CommandSpec made = spec(
+      kName, "Run the jobs of a server's log through a queue and print waits and fairness",
+      "DIR is the --data of a server, running or not. Jobs that ended and had GPUs count, at the\n"
+      "instant of their submission and for as long as they ran; the user is the account.");
   made.operands = "DIR";
   return {std::move(made),
           [](const cli::Invocation& it) { return exit_of(kName, replay(it, read_log)); }};

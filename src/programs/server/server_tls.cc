@@ -55,15 +55,14 @@ Error file_error(const std::string& path, const Error& error) {
 std::vector<cli::OptionSpec> tls_option_specs() {
   return {
       {"tls", 0, "", "TLS on loopback, too; elsewhere it is always on", false},
-      {"insecure", 0, "", "plain HTTP beyond loopback: everybody on the network can read along",
-       false},
+      {"insecure", 0, "", "plain HTTP beyond loopback: anybody on the network can read it", false},
       {"agents-port", 0, "PORT", "port for agents alone, with TLS (the one after --port)", false},
       {"tls-name", 0, "NAME,...", "more names and addresses that clients reach the server by",
        false},
       {"tls-certificate", 0, "FILE", "the site's own certificate for people, with its chain",
        false},
       {"tls-key", 0, "FILE", "its private key", false},
-      {"tls-1-2", 0, "", "take TLS 1.2 from people, too", false},
+      {"tls-1-2", 0, "", "accept TLS 1.2 from people, too", false},
       {"node-certificate-s", 0, "SECONDS", "how long a node's certificate is valid (86400)", false},
   };
 }

@@ -67,16 +67,17 @@ Result<void> read_hook(const Settings& given, SignInSettings& out) {
 }  // namespace
 
 std::vector<cli::OptionSpec> sign_in_specs() {
-  return {{"sign-in", 0, "FILE", "YAML file of sign-in services (docs/operate/sign_in.md)", false},
-          {"pam", 0, "SERVICE", "people sign in with their Linux passwords, by this PAM service",
-           false},
-          {"sign-in-hook", 0, "PATH|URL",
-           "people sign in with passwords that this program or server checks", false},
-          {"sign-in-hook-ca", 0, "FILE", "authorities of its certificate (the system's)", false},
-          {"local-passwords", 0, "", "people sign in with passwords that only this server knows",
-           false},
-          {"public-url", 0, "URL",
-           "by which browsers and others know this server (as they name it)", false}};
+  return {
+      {"sign-in", 0, "FILE", "YAML file of sign-in services (docs/operate/sign_in.md)", false},
+      {"pam", 0, "SERVICE", "people sign in with their Linux passwords, by this PAM service",
+       false},
+      {"sign-in-hook", 0, "PATH|URL",
+       "people sign in with passwords that this program or server checks", false},
+      {"sign-in-hook-ca", 0, "FILE", "authorities of its certificate (the system's)", false},
+      {"local-passwords", 0, "", "people sign in with passwords that only this server knows",
+       false},
+      {"public-url", 0, "URL",
+       "the URL at which browsers and others reach this server (the one that they use)", false}};
 }
 
 Result<SignInSettings> sign_in_settings(const Settings& given) {

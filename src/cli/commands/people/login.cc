@@ -163,15 +163,14 @@ Result<int> run_logout(const Invocation& invocation) {
 std::vector<Command> login_commands() {
   CommandSpec login;
   login.name = "login";
-  login.summary = "Sign in at a cluster by way of a browser";
+  login.summary = "Sign in to a cluster through a browser";
   login.group = "People";
   login.operands = "[URL]";
   login.operands_max = 1;
   login.description =
-      "Prints a link. Whoever opens it, signs in and says yes lets this machine in as themselves: "
-      "a\n"
-      "key of 30 days is kept in the configuration directory, with the URL, for later commands.\n"
-      "Without URL it is the server that is known already.";
+      "Prints a link. Whoever opens it, signs in and agrees lets this machine act in their name:\n"
+      "a key that is valid for 30 days is kept in the configuration directory, with the URL, for\n"
+      "later commands. Without URL it signs in to the server that is already configured.";
   login.options = {
       {"ca-file", 0, "FILE", "the authorities of an https:// server in PEM (DOVE_CA_FILE)", false},
   };

@@ -133,14 +133,13 @@ Command passwd_command() {
   spec.operands = "[USER]";
   spec.operands_max = 1;
   spec.description =
-      "Where the server keeps passwords of its own (--local-passwords). Asks for the former one\n"
-      "and twice for the new one; without a terminal these are two lines of standard input. Your\n"
-      "sessions in browsers end. For administrators, with USER: prints a password that is good\n"
-      "once, within a week, for choosing another one; without a terminal it is the line of\n"
-      "standard input.";
-  spec.options = {
-      {"generate", 0, "", "make the password of USER, without a terminal too"},
-      {"remove", 0, "", "USER signs in with no password any more; administrators only"}};
+      "For a server that keeps passwords of its own (--local-passwords). Asks for the former\n"
+      "password and twice for the new one; without a terminal it reads both as two lines of\n"
+      "standard input. It signs you out of all browsers. With USER, for administrators: prints a\n"
+      "password that works once, within a week, to choose another one; without a terminal it\n"
+      "reads that password from standard input.";
+  spec.options = {{"generate", 0, "", "make the password of USER, without a terminal too"},
+                  {"remove", 0, "", "remove USER's password; administrators only"}};
   return {spec, guarded("passwd", run_passwd)};
 }
 

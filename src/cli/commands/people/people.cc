@@ -279,12 +279,11 @@ std::vector<Command> people_commands() {
   whoami.options = {output_option()};
   CommandSpec quota;
   quota.name = "quota";
-  quota.summary = "Show what you use of what you may, and who may raise it";
+  quota.summary = "Show your limits, what you use of them, and who may raise them";
   quota.group = "People";
   quota.operands = "[USER]";
   quota.operands_max = 1;
-  quota.options = {{"project", 'P', "PROJECT", "of this project, in place of all of yours"},
-                   output_option()};
+  quota.options = {{"project", 'P', "PROJECT", "only of this project"}, output_option()};
   CommandSpec console;
   console.name = "console";
   console.summary = "Print a link that signs a browser in to the console";
@@ -293,10 +292,10 @@ std::vector<Command> people_commands() {
   grant.operands = "ROLE USER";
   grant.operands_min = grant.operands_max = 2;
   grant.description =
-      "ROLE is viewer, member, manager, admin or auditor; without --project or --domain it is on "
-      "the "
-      "whole cluster. USER \"*\" is everybody. It is a Binding, which `dove apply` declares as "
-      "well.";
+      "ROLE is viewer, member, manager, admin or auditor. Without --project or --domain it is\n"
+      "for the whole cluster. USER \"*\" is everybody. A role is a Binding, which `dove apply` "
+      "can\n"
+      "declare as well.";
   grant.options.push_back({"group", 0, "", "USER is a group"});
   CommandSpec revoke = role_spec("role revoke", "Take a role from somebody");
   revoke.operands = "ROLE USER";

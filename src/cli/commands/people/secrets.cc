@@ -128,9 +128,9 @@ CommandSpec spec_of(const char* name, const char* summary) {
 }  // namespace
 
 std::vector<Command> secret_commands() {
-  const OptionSpec project{"project", 0, "PROJECT", "of this project; takes its manager"};
+  const OptionSpec project{"project", 0, "PROJECT", "of this project; its managers only"};
   const OptionSpec user{"user", 0, "USER", "of somebody else; administrators only"};
-  CommandSpec set = spec_of("secret set", "Keep a value that your tasks get and nobody is shown");
+  CommandSpec set = spec_of("secret set", "Store a value that your tasks get and nobody is shown");
   set.operands = "NAME";
   set.operands_min = set.operands_max = 1;
   set.description =
@@ -140,7 +140,7 @@ std::vector<Command> secret_commands() {
       {"from-file", 0, "FILE", "take the value from there; -: from standard input"}, project, user};
   CommandSpec list = spec_of("secret list", "List the secrets that your jobs may have");
   list.options = {{"project", 0, "PROJECT", "only of this project"}, output_option()};
-  CommandSpec remove = spec_of("secret remove", "Give a secret to no task any more");
+  CommandSpec remove = spec_of("secret remove", "Remove secrets: no task gets them any more");
   remove.operands = "NAME...";
   remove.operands_min = 1;
   remove.operands_max = -1;
@@ -148,8 +148,8 @@ std::vector<Command> secret_commands() {
   CommandSpec rotate =
       spec_of("secret rotate-key", "Seal all secrets with a new key of the server");
   rotate.description =
-      "For administrators. What is in the log and in backups from before stays sealed with the\n"
-      "former key: whoever may have got that key has got those values, and they are to be changed.";
+      "For administrators. What is in the log and in earlier backups stays sealed with the\n"
+      "former key: change every value that somebody with that key could have read.";
   return {{set, guarded("secret set", run_set)},
           {list, guarded("secret list", run_list)},
           {remove, guarded("secret remove", run_remove)},

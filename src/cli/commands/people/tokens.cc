@@ -155,16 +155,16 @@ Result<int> run_identity_token(const Invocation& invocation) {
 std::vector<Command> key_commands() {
   CommandSpec create;
   create.name = "key create";
-  create.summary = "Make a key for a program that calls in your name";
+  create.summary = "Make a key for a program that acts in your name";
   create.group = "People";
   create.operands = "NAME";
   create.operands_min = create.operands_max = 1;
   create.description =
-      "NAME says what it is for. The key is shown once, ends by itself, and can be revoked.";
+      "NAME says what it is for. The key is shown once, expires, and can be revoked.";
   create.options = {
       {"scope", 0, "SCOPE",
        "read; jobs: your own jobs, too; all: whatever you may; log: copy the log (jobs)"},
-      {"expires", 0, "TIME", "when it ends: 12h, 90d; at most 366d (90d)"},
+      {"expires", 0, "TIME", "when it expires: 12h, 90d; at most 366d (90d)"},
       {"user", 0, "USER", "for somebody else; administrators only"},
       output_option()};
   CommandSpec list;
@@ -174,7 +174,7 @@ std::vector<Command> key_commands() {
   list.options = {{"user", 0, "USER", "only of this user"}, output_option()};
   CommandSpec revoke;
   revoke.name = "key revoke";
-  revoke.summary = "Let nobody in with a key any more";
+  revoke.summary = "Revoke keys: they let nobody in any more";
   revoke.group = "People";
   revoke.operands = "ID...";
   revoke.operands_min = 1;
@@ -187,32 +187,33 @@ std::vector<Command> key_commands() {
 std::vector<Command> token_commands() {
   CommandSpec token;
   token.name = "token create";
-  token.summary = "Give a user a token to call with";
+  token.summary = "Make a user's token for the API";
   token.group = "People";
   token.operands = "USER";
   token.operands_min = token.operands_max = 1;
   token.description =
-      "The former token is void. Users are declared by `dove apply` (kind: User) or --create.";
+      "The user's former token becomes invalid. Users are declared by `dove apply` (kind: User) or "
+      "--create.";
   token.options = {{"create", 0, "", "declare the user if there is none"},
-                   {"expires", 0, "TIME", "when it ends: 12h, 30d (never)"},
+                   {"expires", 0, "TIME", "when it expires: 12h, 30d (never)"},
                    output_option()};
   CommandSpec join;
   join.name = "join-token create";
-  join.summary = "Give a machine a token to join with, once";
+  join.summary = "Make a one-time token for a machine that is to join";
   join.group = "Nodes";
   join.operands = "[NODE]";
   join.operands_max = 1;
-  join.options = {{"valid-for", 0, "TIME", "how long it may be used"}, output_option()};
+  join.options = {{"valid-for", 0, "TIME", "how long the token may be used"}, output_option()};
   CommandSpec identity;
   identity.name = "identity-token";
-  identity.summary = "In a job: print a token that says to others which job it is";
+  identity.summary = "In a job: print a token that proves to others which job it is";
   identity.group = "People";
   identity.operands = "AUDIENCE";
   identity.operands_min = identity.operands_max = 1;
   identity.description =
       "A signed JWT for AUDIENCE alone, which verifies it with the keys that this server's\n"
       "/.well-known/openid-configuration names. docs/guide/identity.md has examples.";
-  identity.options = {{"expires", 0, "TIME", "when it ends: at most 1h (10m)"}};
+  identity.options = {{"expires", 0, "TIME", "when it expires: at most 1h (10m)"}};
   return {{token, guarded("token create", run_token)},
           {identity, guarded("identity-token", run_identity_token)},
           {join, guarded("join-token create", run_join_token)}};

@@ -273,16 +273,16 @@ std::vector<Command> sacct_commands() {
   spec.summary = "List jobs that ran, with their steps (as Slurm's)";
   spec.group = kFaceGroup;
   spec.description =
-      "Shows what the server keeps: jobs that ended stay for the cluster's `ended_jobs_kept`. "
-      "Without -j those since midnight; of other users with -a.";
+      "Shows what the server keeps: jobs that ended stay for the cluster's `ended_jobs_kept`.\n"
+      "Without -j it shows the jobs since midnight; with -a, those of all users.";
   spec.options = slurm_listing_options();
   const std::vector<OptionSpec> own = {
       {"jobs", 'j', "IDS", "these jobs, arrays or steps: 12,13_4,14.batch"},
       {"format", 'o', "FIELDS", "columns, such as JobID,State%20,NodeList"},
       {"helpformat", 'e', "", "list the fields"},
       {"allocations", 'X', "", "jobs without their steps"},
-      {"starttime", 'S', "TIME", "those that were there after it: 2026-11-22T08:00, now-2days"},
-      {"endtime", 'E', "TIME", "and before it"},
+      {"starttime", 'S', "TIME", "jobs that existed after this: 2026-11-22T08:00, now-2days"},
+      {"endtime", 'E', "TIME", "and before this"},
       {"state", 's', "STATES", "in these states: PD R CD F CA TO NF DL"},
       {"user", 'u', "USERS", "of these users"},
       {"allusers", 'a', "", "of all users"},

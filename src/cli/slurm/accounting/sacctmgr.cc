@@ -372,8 +372,8 @@ std::vector<Command> sacctmgr_commands() {
   spec.operands = "show account|association|cluster|qos|user [NAME] [FIELD=VALUES] [format=FIELDS]";
   spec.operands_max = -1;
   spec.description =
-      "Accounts are projects, and qualities of service are queues. Nothing is changed here: `dove "
-      "apply` declares them.";
+      "Accounts are projects, and qualities of service are queues. sacctmgr changes nothing\n"
+      "here: `dove apply` declares them.";
   spec.options = slurm_listing_options();
   const std::vector<OptionSpec> own = {
       {"associations", 's', "", "with the projects of each user"},

@@ -174,8 +174,8 @@ std::vector<Command> sprio_commands() {
   spec.summary = "Show the priorities of waiting jobs (as Slurm's)";
   spec.group = kFaceGroup;
   spec.description =
-      "SITE is the job's own priority, QOS its queue's. The order has more to it than a number: "
-      "see `dove why`.";
+      "SITE is the job's own priority, QOS that of its queue. The order depends on more than a\n"
+      "number: see `dove why`.";
   spec.options = {{"jobs", 'j', "IDS", "these jobs"},
                   {"user", 'u', "USERS", "of these users"},
                   {"partition", 'p', "POOLS", "in these pools"},

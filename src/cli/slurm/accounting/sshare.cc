@@ -174,8 +174,8 @@ std::vector<Command> sshare_commands() {
   spec.summary = "Show what projects and users have used (as Slurm's)";
   spec.group = kFaceGroup;
   spec.description =
-      "Usage is in core seconds of the jobs that the server keeps, projects have equal shares, and "
-      "FairShare is what Slurm would make of that. What jobs are really ordered by is the "
+      "Usage is in core seconds of the jobs that the server keeps, projects have equal shares,\n"
+      "and FairShare is what Slurm would compute from that. What really orders jobs is the\n"
       "cluster's `order`: see `dove why`.";
   spec.options = slurm_listing_options();
   const std::vector<OptionSpec> own = {{"all", 'a', "", "all users"},

@@ -158,8 +158,8 @@ std::vector<Command> sstat_commands() {
   spec.operands_max = -1;
   spec.completes = "job";
   spec.description =
-      "What tasks use of memory and processors is not measured for each step: those columns are "
-      "empty, as in a Slurm that gathers nothing. The node's metrics have it for each job.";
+      "The memory and processor time of tasks are not measured for each step: those columns are\n"
+      "empty, as in a Slurm that gathers nothing. The node's metrics have them for each job.";
   spec.options = slurm_listing_options();
   const std::vector<OptionSpec> own = {{"jobs", 'j', "IDS", "these jobs or steps: 12,13.batch"},
                                        {"allsteps", 'a', "", "all steps, the batch script too"},
