@@ -89,7 +89,8 @@ TEST_F(Keys, ItsStreamsOfEventsEndWithIt) {
 TEST_F(Keys, AnEndedOneSaysSo) {
   user_token("ada");
   const std::string secret = "dovekey_of_a_year_ago";
-  Key key{"0123456789ab", "ada", "old", KeyScope::kAll, {}, Instant{telemetry::now_us() - 1'000'000}};
+  Key key{"0123456789ab", "ada", "old",
+          KeyScope::kAll, {},    Instant{telemetry::now_us() - 1'000'000}};
   controller::Input input;
   input.events.push_back({KeyIssued{wire::sha256_hex(secret), key}, {}});
   bool done = false;

@@ -133,8 +133,8 @@ Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) con
 const std::vector<PartitionSeen>& CommandCluster::partitions() {
   const auto now = std::chrono::steady_clock::now();
   if (partitions_read_at_ && now - *partitions_read_at_ < kPartitionsEvery) return partitions_;
-  const Result<CommandEnd> end = run_(
-      {.words = {"scontrol", "show", "partition", "--oneliner"}, .output_max = kJsonBytesMax});
+  const Result<CommandEnd> end =
+      run_({.words = {"scontrol", "show", "partition", "--oneliner"}, .output_max = kJsonBytesMax});
   if (end.ok() && end->code == 0) {
     partitions_ = read_partition_lines(end->output);
     partitions_read_at_ = now;

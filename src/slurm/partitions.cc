@@ -20,10 +20,9 @@ bool is_at_least(std::int64_t allowed, std::int64_t wanted) {
 // allow the limit, else those that allow the most.
 Ask ask_in(Ask ask, const std::vector<const PartitionSeen*>& of_a_tier) {
   std::int64_t limit = ask.limit_minutes;
-  const bool any_allows =
-      std::any_of(of_a_tier.begin(), of_a_tier.end(), [&](const PartitionSeen* one) {
-        return is_at_least(one->limit_minutes, ask.limit_minutes);
-      });
+  const bool any_allows = std::any_of(
+      of_a_tier.begin(), of_a_tier.end(),
+      [&](const PartitionSeen* one) { return is_at_least(one->limit_minutes, ask.limit_minutes); });
   if (!any_allows) {
     limit = 0;
     for (const PartitionSeen* one : of_a_tier) limit = std::max(limit, one->limit_minutes);

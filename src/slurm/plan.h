@@ -117,8 +117,8 @@ std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std:
 std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
                                                 const std::string& cluster);
 
-// Of placeholders that are about to end, while nobody says what is wanted: work may run on what they
-// hold.
+// Placeholders that are about to end get more time while nobody says what is wanted: work may run
+// on what they hold.
 std::vector<LimitChange> longer_stays(const Observed& observed, const std::string& cluster,
                                       std::int64_t now_s);
 

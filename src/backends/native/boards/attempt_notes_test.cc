@@ -1,4 +1,4 @@
-#include "backends/native/attempt_notes.h"
+#include "backends/native/boards/attempt_notes.h"
 
 #include <gtest/gtest.h>
 

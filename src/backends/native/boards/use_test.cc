@@ -1,4 +1,4 @@
-#include "backends/native/use.h"
+#include "backends/native/boards/use.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What jobs say about links: which of it reaches the log.
-#include "backends/native/link_blames.h"
+#include "backends/native/boards/link_blames.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backends/native/warnings.h"
+#include "backends/native/boards/warnings.h"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "backends/native/attempt_notes.h"
+#include "backends/native/boards/attempt_notes.h"
 #include "protocol/reports.h"
 
 namespace dove::backends {

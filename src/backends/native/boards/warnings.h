@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/native/attempt_notes.h"
+#include "backends/native/boards/attempt_notes.h"
 #include "protocol/reports.h"
 
 namespace dove::backends {

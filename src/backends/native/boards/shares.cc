@@ -1,4 +1,4 @@
-#include "backends/native/shares.h"
+#include "backends/native/boards/shares.h"
 
 #include <nlohmann/json.hpp>
 

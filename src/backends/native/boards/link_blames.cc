@@ -1,4 +1,4 @@
-#include "backends/native/link_blames.h"
+#include "backends/native/boards/link_blames.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "backends/native/refusals.h"
+#include "backends/native/boards/refusals.h"
 
 #include <nlohmann/json.hpp>
 

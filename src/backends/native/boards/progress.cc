@@ -1,4 +1,4 @@
-#include "backends/native/progress.h"
+#include "backends/native/boards/progress.h"
 
 #include <fmt/format.h>
 
