@@ -47,7 +47,8 @@ struct WaysIn {
   hook::Ask ask_hook;            // the site's; blocks; unset: there is none, as with Linux accounts
   const bool local_passwords;    // that only this server knows
   // What one address may try: each takes seconds, and guesses are to stay few.
-  listener::Throttle password_tries{{{1, 10}, 3, {1, 10}}};
+  listener::Throttle password_tries{
+      {.requests = {1, 10}, .in_progress_max = 3, .failures = {1, 10}}};
   // Last: they end first.
   std::map<std::string, SideThreads> at_issuers;  // by the provider's name
   SideThreads at_passwords;
