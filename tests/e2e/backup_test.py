@@ -116,7 +116,7 @@ class Backup(unittest.TestCase):
         turning.start()
         try:
             until(lambda: os.path.exists(data + "/secrets.key"), 20, "a first key")
-            said = self.dove("backup", made, "--plain", "--data", data, code=1)
+            said = self.dove("backup", made, "--plain", "--data", data, code=6)
         finally:
             over.set()
             turning.join(20)

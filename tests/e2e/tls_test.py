@@ -60,8 +60,8 @@ def strangers_get_nothing(cluster):
     node1 = os.path.join(cluster.folder, "nodes/node1")
     names = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", node1 + "/agent_certificate.pem"],
                            capture_output=True, text=True, timeout=30, check=True).stdout
-    shown = [name.strip() for name in names.splitlines()[-1].split(",")]
-    assert shown[0].startswith("URI:dove://") and shown[1:] == ["DNS:node.dove.internal"], names
+    said = [name.strip() for name in names.splitlines()[-1].split(",")]
+    assert said[0].startswith("URI:dove://") and said[1:] == ["DNS:node.dove.internal"], names
     # With node1's own key and certificate: node1 may, in the name of node2 nobody may.
     context = ssl.create_default_context(cafile=cluster.ca_file())
     context.load_cert_chain(node1 + "/agent_certificate.pem", node1 + "/agent_key.pem")

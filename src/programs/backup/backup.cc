@@ -87,6 +87,10 @@ Result<Kept> read_files(const std::string& data) {
     const bool is_secret = is_private || is_key(name) || name == kNotices;
     (is_secret ? kept.secrets : kept.open)[name] = std::move(text).value();
   }
+  if (failed == std::errc::no_such_file_or_directory) {
+    return error_at(ErrorKind::kNotFound, "no_data", data,
+                    "it does not exist; name the data directory of a server (--data)");
+  }
   if (failed) return error_at(ErrorKind::kDenied, "data_not_accessible", data, failed.message());
   return kept;
 }
