@@ -125,7 +125,7 @@ class Agentless(SharedNodes):
             until(self.reserved, 30, "the reservation to be known")
             job = self.run_there("true", gpus=1)
             self.assertEqual(self.cluster.job(job)["state"], "waiting")
-            self.assertIn("if no nodes were reserved for others", self.cluster.run("why", str(job)).stdout)
+            self.assertIn("no nodes were reserved for others", self.cluster.run("why", str(job)).stdout)
             self.assertEqual(self.lab.run("squeue -h -w n1"), "", "no placeholder is asked for there")
             refused = self.cluster.run("delete", "reservation", "slurm:course", check=False)
             self.assertIn("slurm's own", refused.stderr)
@@ -142,7 +142,7 @@ class Agentless(SharedNodes):
             short = self.run_there("true", gpus=1, time_limit="5m")
             self.assertEqual(self.cluster.wait(short, 60)["state"], "completed", "it is over before")
             self.assertEqual(self.cluster.job(long)["state"], "waiting")
-            self.assertIn("if no nodes were reserved for others", self.cluster.run("why", str(long)).stdout)
+            self.assertIn("no nodes were reserved for others", self.cluster.run("why", str(long)).stdout)
             self.assertEqual(self.cluster.job(long)["attempts"], [], "it was not tried in vain")
         finally:
             self.lab.run("scontrol delete ReservationName=course")

@@ -138,7 +138,7 @@ class Gate(SharedNodes):
             other = self.gated("--gres=gpu:1", "--time=10")
             self.assertEqual({node for node, _ in self.in_its_place(other)}, {"n0"})
             ours = self.submit(1, node="n1")
-            self.assertIn("if no nodes were reserved for others", self.cluster.run("why", str(ours)).stdout)
+            self.assertIn("no nodes were reserved for others", self.cluster.run("why", str(ours)).stdout)
         finally:
             self.lab.run(f"scancel {one} {more}")
             until(lambda: not self.lab.run("squeue -h -w n1").strip(), 20, "n1 to be empty")
