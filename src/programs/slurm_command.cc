@@ -291,7 +291,7 @@ int run(const cli::Invocation& invocation) {
   slurm::StepDirectory steps(settings->steps, run_by(service));
   slurm::CommandGate control(run_by(service));
   slurm::SchedulerWake wake(cluster, settings->adapter.cluster);
-  slurm::PastEnds past_ends;
+  slurm::PastEnds past_ends(run_by(service));
   slurm::GateKeeper gate(
       cluster, control,
       [&](const slurm::GateRequest& request, const std::vector<slurm::NodeSeen>& nodes) {

@@ -55,7 +55,9 @@ std::vector<DrainChange> DrainPace::due(const std::vector<DrainChange>& all, std
     const auto [at, is_first] = last_.try_emplace(one.node);
     Last& last = at->second;
     const bool is_other = is_first || last.reason != one.reason;
-    if (!is_other && now_s < last.again_s) continue;
+    // Further off than the pause: the clock was set back.
+    const bool waits = now_s < last.again_s && last.again_s - now_s <= last.pause_s;
+    if (!is_other && waits) continue;
     last.reason = one.reason;
     last.pause_s = is_other ? kAgainMin_s : std::min(2 * last.pause_s, kAgainMax_s);
     last.again_s = now_s + last.pause_s;

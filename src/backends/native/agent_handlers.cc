@@ -289,13 +289,13 @@ void give_ticket(Agents& agents, const Call& call) {
   reply_text(call, 200, protocol::sync_answer_text(answer));
 }
 
-// To read what is large takes time that is everybody's. Heartbeats are small. The agent takes the
-// answer for no word of ours: it does not count on being counted on.
+// To read what is large takes time that is everybody's. The agent takes the answer for no word of
+// ours: it does not count on being counted on.
 bool is_held_up(Agents& agents, const Call& call) {
   constexpr std::size_t kSmall_kib = 64;
   const std::size_t kib = call.request.body.size() >> 10;
   if (kib <= kSmall_kib) return false;
-  const auto error = agents.take_off(*agents.state().find_node(call.caller.node), kib);
+  const auto error = agents.take_off_read(*agents.state().find_node(call.caller.node), kib);
   if (error) call.responder->send(wire::problem(429, *error));
   return error.has_value();
 }
@@ -325,7 +325,7 @@ void sync_agent(Agents& agents, CallPtr call) {
                        });
   }
   std::vector<Event> events = sync_events(state, node, *message, is_proven(agents, machine));
-  if (const auto error = agents.take_off(node, events.size())) {
+  if (const auto error = agents.take_off(node, events.size(), /*may_owe=*/true)) {
     return call->responder->send(wire::problem(429, *error));
   }
   controller::Input input;
@@ -393,7 +393,7 @@ void take_report(Agents& agents, CallPtr call) {
     const bool resync = stays_different(agents, *session, *read);
     return answer_report(agents, *call, read->number, resync);
   }
-  if (const auto error = agents.take_off(node, events.size())) {
+  if (const auto error = agents.take_off(node, events.size(), /*may_owe=*/false)) {
     return call->responder->send(wire::problem(503, *error));
   }
   session->differing = 0;

@@ -10,6 +10,10 @@
 namespace dove::backends {
 namespace {
 
+// A batch of reports, or a sync of a large machine, is some hundred KiB.
+constexpr std::int64_t kReadBurst_kib = 64 << 10;
+constexpr std::int64_t kReadPerSecond_kib = 1 << 10;
+
 constexpr std::int64_t kOwnStopAfter_ms = 1'000;
 constexpr std::int64_t kOwnStopKnown_us = 10'000'000;  // for the decision to come
 
@@ -168,18 +172,32 @@ void Agents::expelled(const NodeActionRequested& event) {
   links.end_of(event.node);
 }
 
-std::optional<Error> Agents::take_off(const core::Node& node, std::size_t events) {
+std::optional<Error> Agents::take_off(const core::Node& node, std::size_t events, bool may_owe) {
   const std::int64_t burst = desk.options.report_burst;
-  const std::int64_t now_us = desk.loop.monotonic_us();
-  Allowance& allowance = allowances_.try_emplace(node.id, burst).first->second;
-  if (allowance.take(static_cast<std::int64_t>(events), now_us)) return std::nullopt;
+  Allowance& allowance = written_.try_emplace(node.id, burst).first->second;
+  const std::int64_t debt_max = may_owe ? burst : 0;
+  if (allowance.take(static_cast<std::int64_t>(events), desk.loop.monotonic_us(), debt_max)) {
+    return std::nullopt;
+  }
+  return says_too_much(node, fmt::format("written to the log ({} events, and {} a second", burst,
+                                         Allowance::kPerSecond));
+}
+
+std::optional<Error> Agents::take_off_read(const core::Node& node, std::size_t kib) {
+  Allowance& allowance =
+      read_.try_emplace(node.id, kReadBurst_kib, kReadPerSecond_kib).first->second;
+  if (allowance.take(static_cast<std::int64_t>(kib), desk.loop.monotonic_us())) return std::nullopt;
+  return says_too_much(
+      node, fmt::format("read ({} KiB, and {} a second", kReadBurst_kib, kReadPerSecond_kib));
+}
+
+Error Agents::says_too_much(const core::Node& node, const std::string& limit) {
   Error error{ErrorKind::kConflict, "too_many_reports",
-              fmt::format("node {} says more than a node may have written to the log or read ({} "
-                          "events or KiB, and {} a second in the long run); its agent is to try "
-                          "again",
-                          node.name, burst, Allowance::kPerSecond),
+              fmt::format("node {} says more than a node may have {} in the long run); its agent "
+                          "is to try again",
+                          node.name, limit),
               ""};
-  refusals.refused(node.id, node.name, node.address, error, now_us);
+  refusals.refused(node.id, node.name, node.address, error, desk.loop.monotonic_us());
   return error;
 }
 

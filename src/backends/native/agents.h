@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -56,6 +57,11 @@ struct Agents {
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
   std::set<std::string> joining;   // digests of join tokens whose use is not yet durable
   listener::LogThread log_thread;  // for claims
+  // The log's chain at a record; none where the record is no longer kept.
+  using Chain = Result<std::optional<std::string>>;
+  using WithChain = std::function<void(const Chain&)>;
+  std::map<Seq, Chain> chains;                         // those that claims were about
+  std::map<Seq, std::vector<WithChain>> chains_asked;  // who waits for them
 
   const core::State& state() const { return desk.state(); }
 
@@ -68,9 +74,12 @@ struct Agents {
   std::string head_proof(Epoch epoch, Seq head);
   // A sync has come: the former session's end must not be reported after the new one's beginning.
   void drop_session(NodeId node);
-  // Takes as many events to be written down, or KiB to be read, off what the node may have. When
-  // that is used up nothing is taken, and people are told. Error: kConflict too_many_reports.
-  std::optional<Error> take_off(const core::Node& node, std::size_t events);
+  // Takes as many events to be written down off what the node may have. When that is used up
+  // nothing is taken, and people are told. Error: kConflict too_many_reports. A sync `may_owe`: a
+  // node that reports as much as it may is not cut off when its connection breaks.
+  std::optional<Error> take_off(const core::Node& node, std::size_t events, bool may_owe);
+  // The same of what the node may have read. No agent that is well comes near it.
+  std::optional<Error> take_off_read(const core::Node& node, std::size_t kib);
   // Writes down that a node's agent is not there.
   void observe_disconnected(NodeId node, bool silent);
   void end_all();
@@ -85,7 +94,10 @@ struct Agents {
   void session_ended(NodeId node, bool silent);
   void send_next();
 
-  std::map<NodeId, Allowance> allowances_;
+  Error says_too_much(const core::Node& node, const std::string& limit);
+
+  std::map<NodeId, Allowance> written_;              // in events
+  std::map<NodeId, Allowance> read_;                 // in KiB
   std::map<JobId, std::int64_t> ending_themselves_;  // until when, by the steady clock
   wire::Timer watch_timer_;
   struct Round {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kLogBehind = "log_head_behind";
 constexpr std::string_view kLogRewound = "log_rewound";
+constexpr std::size_t kChainsMax = 4096;
 
 std::optional<listener::LogEnd> proven_end(const Agents& agents, const protocol::Machine& machine) {
   return agents.desk.identity.proven_end(Epoch(machine.epoch_seen), Seq(machine.log_head_seen),
@@ -61,6 +62,30 @@ std::optional<Error> behind(const Agents& agents, const std::string& node,
                           node, head, epoch, state.head.value, state.epoch.value));
 }
 
+namespace {
+
+// A takeover brings thousands of claims of the same few records: each is looked up once.
+void with_chain(Agents& agents, Seq seq, Agents::WithChain then) {
+  if (const auto known = agents.chains.find(seq); known != agents.chains.end()) {
+    return then(known->second);
+  }
+  std::vector<Agents::WithChain>& waiting = agents.chains_asked[seq];
+  waiting.push_back(std::move(then));
+  if (waiting.size() > 1) return;
+  const auto found = std::make_shared<Agents::Chain>(std::optional<std::string>());
+  agents.log_thread.ask([found, seq](store::LogStore& log) { *found = log.chain_at(seq); },
+                        [&agents, found, seq] {
+                          const auto asked = agents.chains_asked.extract(seq);
+                          if (found->ok()) {
+                            if (agents.chains.size() >= kChainsMax) agents.chains.clear();
+                            agents.chains.emplace(seq, *found);
+                          }
+                          for (const Agents::WithChain& each : asked.mapped()) each(*found);
+                        });
+}
+
+}  // namespace
+
 void check_chain(Agents& agents, const std::string& node, const protocol::Machine& machine,
                  std::function<void(const std::optional<Error>&)> done) {
   const Epoch epoch(machine.epoch_seen);
@@ -69,13 +94,11 @@ void check_chain(Agents& agents, const std::string& node, const protocol::Machin
   if (!end || end->chain.empty() || is_former_incarnation(epoch, agents.state().epoch)) {
     return done(std::nullopt);
   }
-  using Found = Result<std::optional<std::string>>;
-  const auto found = std::make_shared<Found>(std::optional<std::string>());
-  agents.log_thread.ask(
-      [found, seq = end->seq](store::LogStore& log) { *found = log.chain_at(seq); },
-      [&agents, found, epoch, node, end = *end, done = std::move(done)] {
-        if (!found->ok()) return done(found->error());
-        const std::optional<std::string>& chain = found->value();
+  with_chain(
+      agents, end->seq,
+      [&agents, epoch, node, end = *end, done = std::move(done)](const Agents::Chain& found) {
+        if (!found.ok()) return done(found.error());
+        const std::optional<std::string>& chain = found.value();
         if (!chain || chain->starts_with(end.chain)) return done(std::nullopt);
         done(lost(agents, kLogRewound,
                   fmt::format("node {} has seen another record {} (of term {}) than this log has: "

@@ -96,7 +96,9 @@ void PastEnds::look(const std::set<std::int64_t>& gone, std::int64_t now_s) {
     asked.insert(job);
     is_new = since_s_.try_emplace(job, now_s).second || is_new;
   }
-  if (asked.empty() || (!is_new && now_s < again_s_)) return;
+  // While it gives no answer each question may take seconds.
+  const bool at_once = is_new && trouble_.empty();
+  if (asked.empty() || (!at_once && now_s < again_s_)) return;
   again_s_ = now_s + kAgain_s;
   const Result<std::map<std::int64_t, PastEnd>> ends = ask(asked);
   const std::string trouble = ends.ok() ? "" : ends.error().message;
