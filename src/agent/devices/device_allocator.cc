@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "agent/devices/own_lines.h"
 #include "codec/json.h"
 #include "files/kept_lines.h"
 #include "files/text_file.h"
@@ -249,12 +250,7 @@ const std::vector<std::string>* DeviceAllocator::units_of(AttemptKey key,
 // A line each; one that cannot be read is asked for again with the next attempt.
 void DeviceAllocator::read() {
   if (path_.empty()) return;
-  const files::KeptLines lines = files::read_kept_lines(path_, kFileBytes_max);
-  if (lines.damaged > 0) {
-    telemetry::log(telemetry::Level::kWarning, "kept_lines_damaged",
-                   {{"file", path_}, {"lines", lines.damaged}});
-  }
-  for (const std::string& line : lines.whole) {
+  for (const std::string& line : read_own_lines(path_, kFileBytes_max)) {
     const Result<Json> value = codec::parse_json(line, kFileBytes_max);
     if (!value.ok()) continue;
     try {

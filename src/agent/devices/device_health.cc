@@ -10,10 +10,10 @@
 #include <optional>
 #include <sstream>
 
+#include "agent/devices/own_lines.h"
 #include "devices/sys_files.h"
 #include "files/kept_lines.h"
 #include "files/text_file.h"
-#include "telemetry/log.h"
 
 namespace dove::agent {
 namespace {
@@ -231,12 +231,7 @@ void DeviceHealth::look_at_port(const std::string& card, const std::string& port
 // A line each: severity, device, check.
 void DeviceHealth::read() {
   if (path_.empty()) return;
-  const files::KeptLines lines = files::read_kept_lines(path_, kFileBytes_max);
-  if (lines.damaged > 0) {
-    telemetry::log(telemetry::Level::kWarning, "kept_lines_damaged",
-                   {{"file", path_}, {"lines", lines.damaged}});
-  }
-  for (const std::string& line : lines.whole) {
+  for (const std::string& line : read_own_lines(path_, kFileBytes_max)) {
     std::istringstream words(line);
     int severity = 0;
     std::int32_t device = -1;

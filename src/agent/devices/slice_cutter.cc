@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "agent/devices/own_lines.h"
 #include "files/kept_lines.h"
 #include "files/text_file.h"
-#include "telemetry/log.h"
 
 namespace dove::agent {
 namespace {
@@ -104,12 +104,7 @@ void SliceCutter::arranged(AttemptKey key, std::int32_t device,
 // One a line: device, first slot, name, its profile and number where they are known, files.
 void SliceCutter::read_slices() {
   if (path_.empty()) return;
-  const files::KeptLines lines = files::read_kept_lines(path_, kFileBytes_max);
-  if (lines.damaged > 0) {
-    telemetry::log(telemetry::Level::kWarning, "kept_lines_damaged",
-                   {{"file", path_}, {"lines", lines.damaged}});
-  }
-  for (const std::string& line : lines.whole) {
+  for (const std::string& line : read_own_lines(path_, kFileBytes_max)) {
     std::istringstream words(line);
     std::int32_t device = 0;
     std::int32_t start = 0;

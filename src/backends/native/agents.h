@@ -61,7 +61,7 @@ struct Agents {
   using Chain = Result<std::optional<std::string>>;
   using WithChain = std::function<void(const Chain&)>;
   std::map<Seq, Chain> chains;                         // those that claims were about
-  std::map<Seq, std::vector<WithChain>> chains_asked;  // who waits for them
+  std::map<Seq, std::vector<WithChain>> chains_asked;  // calls that wait for one
 
   const core::State& state() const { return desk.state(); }
 

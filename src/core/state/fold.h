@@ -24,7 +24,7 @@ void lose_placements(State& state, Node& node);
 std::int32_t requeues_after(const State& state, const Job& job, StopReason reason);
 constexpr Span kProgress = seconds(600);
 
-// Each rank ends once, whoever tells of it first.
+// A rank ends once: later reports of its end are ignored.
 void add_exit(Attempt& attempt, const TaskExit& exit);
 
 void avoid(Job& job, NodeId node);
