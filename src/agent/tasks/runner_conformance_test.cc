@@ -292,7 +292,8 @@ TEST_P(RunnerConformance, DestroyedWithTasksItTellsNothing) {
   loop_.post([&] { turned = true; });
   ASSERT_TRUE(until([&] { return turned; }));
   EXPECT_TRUE(ended_.empty());
-  EXPECT_GT(marked(), 0);
+  // Not at once: the environment of a process that is in the middle of its exec reads as empty.
+  EXPECT_TRUE(until([&] { return marked() > 0; }));
   adopt(plan(""));  // to end it
   task_->stop();
   ASSERT_TRUE(ended());
