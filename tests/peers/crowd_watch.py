@@ -6,6 +6,7 @@ import glob
 import hashlib
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -15,9 +16,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
 from cluster import Api  # noqa: E402
 from gate_lab import GateLab  # noqa: E402
-from shared_nodes import numbers_of, slurms_number  # noqa: E402
+from shared_nodes import numbers_of, slurms_number, until  # noqa: E402
 
 EVERY_S = 0.01
+TURN_S = int(os.environ.get("DOVE_TEST_LIMIT_S", "240"))  # a crowd of 150 operations takes one to four minutes
 ORPHAN_S = 5  # a reconcile of one second, and the calls of a busy machine
 CGROUPS = "/sys/fs/cgroup"
 HIERARCHIES = ("memory", "devices", "freezer", "pids")  # of version 1, which Slurm 22.05 needs without systemd
@@ -39,7 +41,20 @@ def has_cgroups():
 
 
 class CgroupLab(GateLab):
-    """Slurm confines its jobs to their devices and their memory, as sites have it."""
+    """Slurm confines its jobs to their devices and their memory, as sites have it. One at a time on a machine: nodes and jobs
+    of two labs have the same names, so the cgroups of one would be taken for the other's, and ended as such."""
+
+    def __enter__(self):
+        self.turn = socket.socket(socket.AF_UNIX)
+        until(self.is_our_turn, TURN_S, "the end of another lab with cgroups")
+        return super().__enter__()
+
+    def is_our_turn(self):
+        try:
+            self.turn.bind("\0dove-slurm-cgroups")
+        except OSError:
+            return False
+        return True
 
     def write_config(self):
         super().write_config()
@@ -75,6 +90,7 @@ class CgroupLab(GateLab):
                         os.rmdir(folder)
                     except OSError:
                         pass
+        self.turn.close()
 
 
 class Unrecorded:
