@@ -46,7 +46,7 @@ struct AsyncClient::State : std::enable_shared_from_this<AsyncClient::State> {
 
   Loop& loop;
   const Address to;
-  const AsyncClientOptions options;
+  AsyncClientOptions options;
   std::list<Call> calls;  // the front one is in progress when `busy`
   std::uint64_t last_id = 0;
   ConnectAttempt connecting;
@@ -245,6 +245,10 @@ void AsyncClient::call(Request request, std::function<void(Result<Response>)> do
 std::unique_ptr<InStream> AsyncClient::open_stream(Request request, StreamCallbacks callbacks) {
   if (line_ != nullptr) return line_->open_stream(std::move(request), std::move(callbacks));
   return open_in_stream(state_->loop, state_->to, request, std::move(callbacks), state_->options);
+}
+
+void AsyncClient::connect_within(std::chrono::microseconds timeout) {
+  state_->options.connect_timeout = timeout;
 }
 
 std::size_t AsyncClient::pending() const {

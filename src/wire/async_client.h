@@ -45,6 +45,9 @@ class AsyncClient {
   // Streams outlive the client if their owner wants.
   [[nodiscard]] std::unique_ptr<InStream> open_stream(Request request, StreamCallbacks callbacks);
 
+  // How long further connections, those of streams too, may take to stand.
+  void connect_within(std::chrono::microseconds timeout);
+
   // Calls not yet answered.
   std::size_t pending() const;
 

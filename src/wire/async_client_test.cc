@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "wire/server.h"
+#include "wire/test_peer.h"
 
 namespace dove::wire {
 namespace {
@@ -133,6 +134,16 @@ TEST_F(AsyncClientTest, a_call_that_times_out_does_not_hold_up_the_next) {
       10ms);
   client.call(get("/next"), [&](const Result<Response>& result) { order += result->body; });
   EXPECT_TRUE(until([&] { return order == "timeout /next"; })) << order;
+}
+
+TEST_F(AsyncClientTest, a_connection_may_take_as_long_as_was_said_last) {
+  const SilentPort silent;
+  AsyncClient client(loop, Address{"127.0.0.1", silent.port, nullptr}, {.connect_timeout = 1h});
+  client.connect_within(10ms);
+  std::string code;
+  client.call(get("/"), [&](const Result<Response>& result) { code = result.error().code; });
+  ASSERT_TRUE(until([&] { return !code.empty(); }));
+  EXPECT_EQ(code, "connect_timeout");
 }
 
 TEST_F(AsyncClientTest, streams_lines_while_calls_go_on) {

@@ -30,20 +30,38 @@ Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
     : loop_(loop), options_(std::move(options)) {
   for (const wire::ServerUrl& url : options_.urls) {
     const wire::Address address{url.host, url.port, nullptr};
-    places_.push_back({address, address, !url.secure, false,
-                       std::make_unique<wire::AsyncClient>(loop_, address),
-                       std::make_unique<wire::AsyncClient>(loop_, address)});
+    Place place;
+    place.people = place.agents = address;
+    place.is_known = !url.secure;
+    place.front = client(place, address);
+    place.line = client(place, address);
+    places_.push_back(std::move(place));
   }
+}
+
+std::unique_ptr<wire::AsyncClient> Uplink::client(const Place& place,
+                                                  const wire::Address& to) const {
+  return std::make_unique<wire::AsyncClient>(
+      loop_, to, wire::AsyncClientOptions{.connect_timeout = place.patience});
+}
+
+void Uplink::be_patient(Place& place, std::chrono::seconds patience) {
+  place.patience = patience;
+  place.front->connect_within(patience);
+  place.line->connect_within(patience);
 }
 
 void Uplink::forget_port() {
   if (secure() && has_several()) here().is_known = false;
 }
 
+void Uplink::timed_out() { be_patient(here(), std::min(2 * here().patience, kPatienceMost)); }
+
 void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
 
 // Failing to write costs a restarted agent its grace at worst, the safe direction.
 void Uplink::leads_here() {
+  be_patient(here(), kPatience);
   if (led_here()) return;
   led_by_ = here().people.text();
   (void)files::write_atomically(path("controller"), led_by_ + "\n", 0644);
@@ -83,7 +101,7 @@ Result<void> Uplink::trust() {
   options.time = tls_time(options_.ca_file.empty() && !options_.authority_digest.empty());
   for (Place& place : places_) {
     TRY_ASSIGN(place.people.tls, wire::Tls::for_client(options));
-    place.front = std::make_unique<wire::AsyncClient>(loop_, place.people);
+    place.front = client(place, place.people);
   }
   return {};
 }
@@ -156,7 +174,7 @@ Result<void> Uplink::take(const Json& answer) {
   from_s_ = now_s();
   until_s_ = facts.not_after_s;
   // Until the next renewal it would hold a connection of people's port for nothing.
-  place.front = std::make_unique<wire::AsyncClient>(loop_, place.people);
+  place.front = client(place, place.people);
   return {};
 }
 
@@ -236,7 +254,7 @@ Result<void> Uplink::keep(const std::string& authority_pem) {
 // Its calls are over, as the session was.
 void Uplink::begin_anew() {
   Place& place = here();
-  if (place.is_stale) place.line = std::make_unique<wire::AsyncClient>(loop_, place.agents);
+  if (place.is_stale) place.line = client(place, place.agents);
   place.is_stale = false;
 }
 

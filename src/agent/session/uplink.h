@@ -72,6 +72,10 @@ class Uplink {
   bool secure() const { return options_.urls.front().secure; }
   bool has_several() const { return places_.size() > 1; }
   void turn();
+  // Nobody answered here in time. The next attempt at this place may take twice as long, at most
+  // 20 s: when a whole cluster calls at once, a server that cannot take all of them in a few
+  // seconds would otherwise spend itself on those that have given up.
+  void timed_out();
   // Nobody listens where agents called here: a controller that leads anew may have another port for
   // them, and is asked for it before the next call. Only where there are several, as each asks for
   // a certificate then.
@@ -115,11 +119,14 @@ class Uplink {
   std::string authority_path() const;
 
  private:
+  static constexpr std::chrono::seconds kPatience{5};
+  static constexpr std::chrono::seconds kPatienceMost{20};
   struct Place {
     wire::Address people;
     wire::Address agents;
-    bool is_known = false;  // which port agents call
-    bool is_stale = false;  // line is of a former address
+    bool is_known = false;                      // which port agents call
+    bool is_stale = false;                      // line is of a former address
+    std::chrono::seconds patience = kPatience;  // until a connection stands
     std::unique_ptr<wire::AsyncClient> front;
     std::unique_ptr<wire::AsyncClient> line;
   };
@@ -131,6 +138,9 @@ class Uplink {
   std::int64_t now_s() const { return tls_time(false).now_s(); }
   wire::TlsTime tls_time(bool may_begin_later) const;
   void compare_clocks(const wire::CertificateFacts& facts) const;
+  // A client of that place's, to its people or its agents.
+  std::unique_ptr<wire::AsyncClient> client(const Place& place, const wire::Address& to) const;
+  void be_patient(Place& place, std::chrono::seconds patience);
   Place& here() { return places_[at_]; }
   const Place& here() const { return places_[at_]; }
   std::string path(const char* name) const { return options_.data_dir + '/' + name; }

@@ -314,7 +314,11 @@ void Session::receive(std::function<void(int)> then) {
                       if (!std::exchange(self->greeted_, true) && self->spoke_plainly(bytes)) {
                         return self->answer_plainly();
                       }
-                      if (self->ssl_ == nullptr) self->open();
+                      if (self->ssl_ == nullptr) {
+                        // Keys and signatures are dear, and nobody waits for these any more.
+                        if (self->plain_->is_abandoned()) return then(Stream::kEnded);
+                        self->open();
+                      }
                       BIO_write(self->in_, bytes.data(), static_cast<int>(bytes.size()));
                       self->incoming_.came(n);
                       then(0);

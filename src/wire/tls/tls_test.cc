@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "wire/client.h"
 #include "wire/test_peer.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/tls_stream.h"
 
 namespace dove::wire {
 namespace {
@@ -259,6 +261,42 @@ TEST(Tls, ends_a_handshake_that_goes_nowhere) {
   RawPeer peer(at.port);
   EXPECT_EQ(peer.read_all(), "");
   EXPECT_FALSE(peer.timed_out);
+}
+
+// A peer that has said something, and may have gone since.
+class SaidSomething final : public Stream {
+ public:
+  explicit SaidSomething(Loop& loop, bool is_gone) : loop_(loop), is_gone_(is_gone) {}
+  void read_some(char* data, std::size_t size, Done done) override {
+    const std::size_t bytes = std::min(size, kSaid.size());
+    std::copy_n(kSaid.data(), bytes, data);
+    loop_.post([done = std::move(done), bytes] { done(0, bytes); });
+  }
+  void write_some(std::string_view data, Done done) override {
+    loop_.post([done = std::move(done), bytes = data.size()] { done(0, bytes); });
+  }
+  void end_writing() override {}
+  void close() override {}
+  bool is_abandoned() override { return is_gone_; }
+  std::string peer_address() const override { return "127.0.0.1:1"; }
+
+ private:
+  static constexpr std::string_view kSaid = "\x16 which is no hello";
+  Loop& loop_;
+  const bool is_gone_;
+};
+
+TEST(Tls, a_hello_whose_sender_has_gone_costs_no_handshake) {
+  const auto tls = good(Tls::for_server(server_options()));
+  for (const bool is_gone : {false, true}) {
+    Loop loop;
+    std::string code;
+    const Handshake shaking =
+        accept_tls(loop, std::make_unique<SaidSomething>(loop, is_gone), tls, 20s,
+                   [&](Result<std::unique_ptr<Stream>> stream) { code = stream.error().code; });
+    ASSERT_TRUE(loop.run_until([&] { return !code.empty(); }, 20s));
+    EXPECT_EQ(code, is_gone ? "connection_broken" : "not_tls");
+  }
 }
 
 // Whoever connects and says nothing keeps nobody out.
