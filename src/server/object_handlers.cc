@@ -15,6 +15,7 @@
 #include "core/queue/policy.h"
 #include "core/state/apply.h"
 #include "server/context.h"
+#include "server/declared/object_checks.h"
 #include "server/former_members.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -23,7 +24,6 @@
 #include "server/record_json.h"
 #include "server/sessions/declared_app.h"
 #include "server/settings/job_settings.h"
-#include "ssh/keys/public_key.h"
 
 namespace dove::server {
 namespace {
@@ -113,6 +113,10 @@ std::optional<Declared> find_object(const core::State& state, const Kind& kind,
   return found;
 }
 
+std::string object_name(const Kind& kind, const std::string& name) {
+  return fmt::format("{} {}", kind.path, name);
+}
+
 // What becomes of an object that is applied.
 struct Change {
   Declared object;
@@ -136,46 +140,6 @@ struct Change {
     return ObjectDeleted{std::string(kKinds[object.index()].path), name};
   }
 };
-
-// A writer who names a version must have seen what is there now. Applying what is there is fine.
-Result<void> check_version(const Json& version, const Kind& kind, const std::string& name,
-                           const Change& change) {
-  if (version.is_null() || change.same()) return {};
-  if (!version.is_string()) return invalid("bad_value", "version is a text", "version");
-  if (change.before.has_value() && version == Json(codec::version_of(*change.before))) return {};
-  return Error{ErrorKind::kConflict, "stale_version",
-               fmt::format("{} {} was {} since version {}: read it again and repeat the change, or "
-                           "leave out `version` to change it regardless",
-                           kind.path, name, change.before.has_value() ? "changed" : "deleted",
-                           version.get<std::string>().substr(0, 64)),
-               "version"};
-}
-
-// A key that nobody would be let in by is refused before it is kept.
-Result<void> check_ssh_keys(const Declared& object) {
-  const auto* user = std::get_if<UserDeclaration>(&object);
-  for (std::size_t i = 0; user != nullptr && i < user->ssh_keys.size(); ++i) {
-    Result<ssh::PublicKey> key = ssh::read_public_key(user->ssh_keys[i]);
-    if (key.ok()) continue;
-    Error error = key.error();
-    error.field = fmt::format("ssh_keys[{}]", i);
-    return error;
-  }
-  return {};
-}
-
-// A file with a secret in it would be one more place where it can be read.
-Result<void> check_no_secret(const Declared& object, const std::optional<Declared>& before) {
-  if (const auto* user = std::get_if<UserDeclaration>(&object); user != nullptr) {
-    const auto* former = before.has_value() ? std::get_if<UserDeclaration>(&*before) : nullptr;
-    if (user->password_hash == (former == nullptr ? "" : former->password_hash)) return {};
-    return invalid("not_declared",
-                   fmt::format("passwords are set with `dove passwd {}`: leave it out", user->name),
-                   "password_hash");
-  }
-  if (!std::holds_alternative<Secret>(object)) return {};
-  return invalid("not_declared", "secrets are not declared in files: leave it out", "kind");
-}
 
 // The fields of `body` over those that are declared.
 Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
@@ -211,7 +175,8 @@ Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
   if (const auto* settings = std::get_if<Settings>(&object)) TRY(check_settings(state, *settings));
   if (const auto* app = std::get_if<App>(&object)) TRY(check_app(state, *app));
   Change change{std::move(object), std::move(before)};
-  TRY(check_version(version, kind, name, change));
+  if (change.same()) return change;  // applying what is there is fine
+  TRY(check_version(version, object_name(kind, name), change.before, "change"));
   return change;
 }
 
@@ -488,6 +453,10 @@ void delete_object(Context& context, CallPtr call) {
   }
   const auto allowed = accounts::may_apply(context.state(), call->caller, &*object, nullptr);
   if (!allowed.ok()) return call->fail(allowed.error());
+  const std::string* version = call->request.find_query("version");
+  const auto seen = check_version(version == nullptr ? Json() : Json(*version),
+                                  object_name(*kind, call->parameters[1]), object, "delete");
+  if (!seen.ok()) return call->fail(seen.error());
   const Call& asked = *call;
   context.desk.submit(asked, ObjectDeleted{std::string(kind->path), call->parameters[1]},
                       [call](const Result<Committed>& committed) {

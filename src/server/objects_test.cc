@@ -62,6 +62,26 @@ TEST_F(Objects, AStaleWriteIsRefused) {
   EXPECT_EQ(put("queue/q", Json{{"version", 7}, {"weight", 6}}).status, 400);
 }
 
+TEST_F(Objects, WhatHasChangedIsNotDeletedByWhoeverSawItBefore) {
+  ASSERT_EQ(put("queue/q", Json{{"priority", 1}}).status, 200);
+  const std::string seen = get("queue/q").at("version").get<std::string>();
+  ASSERT_EQ(put("queue/q", Json{{"priority", 2}}).status, 200);
+  const Answer stale = live.call("DELETE", "/v1/objects/queue/q?version=" + seen);
+  EXPECT_EQ(stale.status, 409);
+  EXPECT_EQ(stale.code(), "stale_version");
+  EXPECT_EQ(stale.body.at("field"), "version");
+  const std::string detail = stale.body.at("detail").get<std::string>();
+  EXPECT_NE(detail.find("leave out `version` to delete it regardless"), std::string::npos)
+      << detail;
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/queue/q?version=").status, 409);
+  EXPECT_EQ(get("queue/q").at("priority"), 2);
+  const std::string now = get("queue/q").at("version").get<std::string>();
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/queue/q?version=" + now).status, 204);
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/queue/q?version=" + now).status, 404);
+  ASSERT_EQ(put("queue/q", Json{{"priority", 3}}).status, 200);
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/queue/q").status, 204);
+}
+
 TEST_F(Objects, WritesThatMeetBothHold) {
   int answered = 0;
   for (int i = 0; i < 8; ++i) {

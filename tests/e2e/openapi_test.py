@@ -224,7 +224,9 @@ class Tour(unittest.TestCase):
         self.api.call("GET", "/v1/events?audit=1")
         self.api.raw("POST", "/v1/sign-out")
         self.api.call("POST", "/v1/join-tokens", {"node": "spare", "ttl_s": 60})
-        self.api.raw("DELETE", "/v1/objects/reservation/later")
+        later = self.api.call("GET", "/v1/objects/reservation/later")
+        self.api.raw("DELETE", "/v1/objects/reservation/later?version=" + "0" * 16)
+        self.api.raw("DELETE", "/v1/objects/reservation/later?version=" + later["version"])
         self.api.raw("DELETE", "/v1/objects/pool/p")
 
     def test_the_log_and_the_cluster(self):
