@@ -128,6 +128,12 @@ bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& q
   if (job.submitted_at < query.submitted_from || job.submitted_at >= query.submitted_before) {
     return false;
   }
+  if (query.ended_from.has_value() || query.ended_before.has_value()) {
+    if (job.phase != JobPhase::kEnded || job.ended_at < query.ended_from.value_or(Instant{}) ||
+        job.ended_at >= query.ended_before.value_or(kNever)) {
+      return false;
+    }
+  }
   if (!query.pool.empty() && spec.pool != query.pool) {
     const auto pool = state.pools.find(query.pool);
     if (!spec.pool.empty() || pool == state.pools.end() || !pool->second.is_default) return false;

@@ -37,6 +37,8 @@ struct JobQuery {
   std::string text;        // in the name, the user or the label, in letters of any case
   Instant submitted_from;  // at that instant or later
   Instant submitted_before = kNever;
+  std::optional<Instant> ended_from;  // with one of these only what has ended
+  std::optional<Instant> ended_before;
   std::optional<std::vector<JobId>> ids;
 };
 bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& query);

@@ -138,9 +138,11 @@ class Contract:
             if name not in known:
                 problems.append(f"the parameter {name} has no schema")
                 continue
-            is_number = self.resolve(known[name]["schema"]).get("type") == "integer" and text.lstrip("-").isdigit()
-            value = int(text) if is_number else text
-            problems += [f"{name}={text}: {one}" for one in self.wrong(known[name]["schema"], value)]
+            schema = self.resolve(known[name]["schema"])
+            if schema.get("type") == "array":  # the parameter is given once for each of them
+                schema = schema["items"]
+            value = int(text) if schema.get("type") == "integer" and text.lstrip("-").isdigit() else text
+            problems += [f"{name}={text}: {one}" for one in self.wrong(schema, value)]
         content = operation.get("requestBody", {}).get("content", {})
         if body and "application/json" in content:
             problems += self.wrong(content["application/json"]["schema"], json.loads(body))

@@ -163,7 +163,7 @@ class Tour(unittest.TestCase):
         for target in (f"/v1/jobs/{job}", f"/v1/jobs/{later}/why", f"/v1/jobs/{greedy}/why", f"/v1/jobs/{shared}",
                        "/v1/jobs?full=1", "/v1/jobs?limit=2", f"/v1/jobs?ids={array}&state=ended,waiting&user=admin",
                        "/v1/jobs?queue=default&project=p&pool=default&name=job&label=t&submitted_from=0&submitted_before=1",
-                       f"/v1/jobs/{array}"):
+                       "/v1/jobs?ended_from=0&ended_before=1", "/v1/jobs?labels=comment%3Dtour&labels=a%3Db", f"/v1/jobs/{array}"):
             self.api.call("GET", target)
         self.api.raw("GET", f"/v1/jobs/{array}/logs?rank=0&stream=stdout&offset=0&tail=5&follow=0&attempt=1")
         self.api.call("POST", f"/v1/jobs/{job}/checkpoint")

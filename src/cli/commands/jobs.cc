@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/client/api.h"
 #include "cli/commands/job_list.h"
@@ -14,6 +15,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
+#include "codec/quantity.h"
 #include "telemetry/clock.h"
 #include "text/hostlist.h"
 
@@ -24,7 +26,23 @@ using nlohmann::json;
 
 constexpr std::size_t kNameColumns = 32;
 
-JobFilter filter_of(const Invocation& invocation) {
+// What --option says, if it is there: an instant, or how long ago.
+Result<std::optional<std::int64_t>> instant_us(const Invocation& invocation, const char* option) {
+  const std::string given = invocation.get(option);
+  if (!invocation.has(option)) return std::optional<std::int64_t>();
+  if (const auto ago_us = parse_span_us(given)) {
+    return std::optional(std::max<std::int64_t>(telemetry::now_us() - *ago_us, 0));
+  }
+  const Result<Instant> at = codec::parse_instant(given);
+  if (at.ok() && at->us >= 0) return std::optional(at->us);
+  return Error{ErrorKind::kInvalid, "bad_option",
+               fmt::format("--{}={} is neither a time ago, such as 12h, nor an instant, such as "
+                           "2026-01-02T03:04:05Z",
+                           option, given),
+               ""};
+}
+
+Result<JobFilter> filter_of(const Invocation& invocation) {
   JobFilter filter;
   filter.users = comma_list(invocation.get("user"));
   if (invocation.has("me")) filter.users = {local_user()};
@@ -32,7 +50,11 @@ JobFilter filter_of(const Invocation& invocation) {
   filter.queues = comma_list(invocation.get("queue"));
   filter.names = comma_list(invocation.get("name"));
   filter.states = comma_list(invocation.get("state"));
-  filter.with_ended = invocation.has("all") || !filter.states.empty();
+  filter.labels = invocation.all("labels");
+  TRY_ASSIGN(filter.ended_from_us, instant_us(invocation, "ended-from"));
+  TRY_ASSIGN(filter.ended_before_us, instant_us(invocation, "ended-before"));
+  filter.with_ended = invocation.has("all") || !filter.states.empty() || filter.ended_from_us ||
+                      filter.ended_before_us;
   return filter;
 }
 
@@ -143,8 +165,8 @@ void add_reasons(Api& api, std::vector<JobView>& jobs) {
 
 Result<int> run_ps(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(JobFilter filter, filter_of(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  JobFilter filter = filter_of(invocation);
   filter.limit = std::atoll(invocation.get("limit", "0").c_str());
   return redraw(invocation, api, jobs_target(filter, 1), [&]() -> Result<int> {
     TRY_ASSIGN(const std::vector<json> found, list_jobs(api, filter));
@@ -326,18 +348,22 @@ CommandSpec ps_spec() {
   spec.group = "Jobs";
   spec.description =
       "Lists waiting and running jobs, oldest first. With --state or -a it lists ended ones,\n"
-      "too.";
-  spec.options = {{"all", 'a', "", "also jobs that ended"},
-                  {"state", 's', "STATES",
-                   "waiting, held, preparing, running, stopping, completed, failed, ..."},
-                  {"user", 'u', "USERS", "of these users"},
-                  {"me", 0, "", "of mine only"},
-                  {"project", 0, "PROJECTS", "of these projects"},
-                  {"queue", 'q', "QUEUES", "in these queues"},
-                  {"name", 'n', "NAMES", "of these names"},
-                  {"limit", 0, "COUNT", "show at most this number"},
-                  output_option(),
-                  watch_option()};
+      "too. WHEN is how long ago (12h), or an instant (2026-01-02T03:04:05Z).";
+  spec.options = {
+      {"all", 'a', "", "also jobs that ended"},
+      {"state", 's', "STATES",
+       "waiting, held, preparing, running, stopping, completed, failed, ..."},
+      {"user", 'u', "USERS", "of these users"},
+      {"me", 0, "", "of mine only"},
+      {"project", 0, "PROJECTS", "of these projects"},
+      {"queue", 'q', "QUEUES", "in these queues"},
+      {"name", 'n', "NAMES", "of these names"},
+      {"labels", 0, "NAME=VALUE", "with this label; given again, with all of them", true},
+      {"ended-from", 0, "WHEN", "that ended then or later"},
+      {"ended-before", 0, "WHEN", "that ended before"},
+      {"limit", 0, "COUNT", "show at most this number"},
+      output_option(),
+      watch_option()};
   return spec;
 }
 

@@ -142,6 +142,81 @@ TEST_F(Lists, JobsAreFilteredByLabelAndTime) {
   EXPECT_EQ(live.call("GET", "/v1/jobs?submitted_from=soon").code(), "bad_parameter");
 }
 
+TEST_F(Lists, JobsAreFilteredByTheirLabels) {
+  const auto submit = [&](const char* name, const Json& labels) {
+    Json body = small_job_body(name);
+    body["labels"] = labels;
+    live.submit(body);
+  };
+  submit("first", {{"team", "vision"}, {"stage", "train"}});
+  submit("second", {{"team", "speech"}, {"stage", "train"}});
+  submit("third", {{"team", "vision"}, {"why", "a=\"b\""}});
+  live.submit(small_job_body("fourth"));
+  submit("fifth", {{"note", "\"team\":\"vision\""}});
+  EXPECT_EQ(pages("/v1/jobs?labels=team%3Dvision", "jobs"), (Pages{{"first", "third"}}));
+  EXPECT_EQ(pages("/v1/jobs?labels=team=vision&limit=1", "jobs"), (Pages{{"first"}, {"third"}}));
+  EXPECT_EQ(pages("/v1/jobs?labels=team=vision&order=newest&limit=1", "jobs"),
+            (Pages{{"third"}, {"first"}}));
+  EXPECT_EQ(pages("/v1/jobs?labels=stage=train&labels=team=vision", "jobs"), (Pages{{"first"}}));
+  EXPECT_EQ(pages("/v1/jobs?labels=team=vision&labels=team=speech", "jobs"), (Pages{{}}));
+  EXPECT_EQ(pages("/v1/jobs?labels=why=a=%22b%22", "jobs"), (Pages{{"third"}}));
+  EXPECT_EQ(pages("/v1/jobs?labels=team=", "jobs"), (Pages{{}}));
+  for (const char* wrong : {"vision", "", "=vision", "team=vision&labels=x"}) {
+    const Answer answer = live.call("GET", std::string("/v1/jobs?labels=") + wrong);
+    EXPECT_EQ(answer.status, 400) << wrong;
+    EXPECT_EQ(answer.code(), "bad_parameter");
+    EXPECT_EQ(answer.body.at("field"), "labels");
+  }
+  EXPECT_EQ(live.call("GET", "/v1/jobs?since=0&labels=x").code(), "bad_parameter");
+}
+
+TEST_F(Lists, APageReadsOneThousandProgramsAtMost) {
+  Json body = small_job_body("many");
+  body["labels"] = {{"team", "vision"}};
+  std::vector<int> indices(1100);
+  std::iota(indices.begin(), indices.end(), 0);
+  body["array"] = Json{{"indices", indices}};
+  const Answer submitted = live.call("POST", "/v1/jobs", body);
+  ASSERT_EQ(submitted.status, 201) << submitted.response.body;
+  const Json none = live.call("GET", "/v1/jobs?labels=team=speech").body;
+  EXPECT_TRUE(none.at("jobs").empty());
+  EXPECT_EQ(none.at("next"), 1000);
+  EXPECT_EQ(pages("/v1/jobs?labels=team=speech", "jobs"), (Pages{{}, {}}));
+  const Json all = live.call("GET", "/v1/jobs?limit=10000&labels=team=vision").body;
+  EXPECT_EQ(all.at("jobs").size(), 1000U);
+  EXPECT_EQ(all.at("next"), 1000);
+}
+
+TEST_F(Lists, LabelsOfOthersJobsFindNothing) {
+  Json body = small_job_body("first");
+  body["labels"] = {{"team", "vision"}};
+  live.submit(body);
+  const std::string ann = live.call("POST", "/v1/users/ann/token?create=1").body.at("token");
+  const Answer seen = live.call("GET", "/v1/jobs", nullptr, {}, &ann);
+  ASSERT_EQ(seen.body.at("jobs").size(), 1U);
+  const Answer found = live.call("GET", "/v1/jobs?labels=team=vision", nullptr, {}, &ann);
+  EXPECT_TRUE(found.body.at("jobs").empty()) << "they do not see its labels either";
+}
+
+TEST_F(Lists, JobsAreFilteredByWhenTheyEnded) {
+  live.submit(small_job_body("first"));
+  live.submit(small_job_body("second"));
+  live.submit(small_job_body("third"));
+  for (const char* id : {"1", "2"}) live.call("POST", std::string("/v1/jobs/") + id + "/cancel");
+  const auto ended = [&](const char* id) {
+    return live.call("GET", std::string("/v1/jobs/") + id).body.at("ended_at_us").dump();
+  };
+  EXPECT_EQ(pages("/v1/jobs?ended_from=0&limit=1", "jobs"), (Pages{{"first"}, {"second"}}));
+  EXPECT_EQ(pages("/v1/jobs?ended_from=" + ended("2"), "jobs"), (Pages{{"second"}}));
+  EXPECT_EQ(pages("/v1/jobs?ended_before=" + ended("2"), "jobs"), (Pages{{"first"}}));
+  EXPECT_EQ(pages("/v1/jobs?ended_from=0&state=waiting", "jobs"), (Pages{{}}));
+  for (const char* name : {"ended_from", "ended_before"}) {
+    const Answer wrong = live.call("GET", fmt::format("/v1/jobs?{}=soon", name));
+    EXPECT_EQ(wrong.status, 400);
+    EXPECT_EQ(wrong.body.at("field"), name);
+  }
+}
+
 TEST_F(Lists, JobsAreListedFromTheNewestAndFoundByText) {
   for (const char* name : {"train-llm", "eval", "Train-vision"}) {
     Json body = small_job_body();
@@ -188,6 +263,13 @@ TEST_F(WatchedLists, AListOfJobsIsAnsweredWhenOneComesOrChanges) {
   const Json held = once_changed("/v1/jobs?state=held",
                                  [&] { live.call("POST", "/v1/jobs/1/release", Json::object()); });
   EXPECT_TRUE(held.at("jobs").empty()) << "it left the list";
+}
+
+TEST_F(WatchedLists, AJobThatEndsComesOntoTheListOfThoseThatEnded) {
+  live.submit(small_job_body("first"));
+  const Json ended = once_changed("/v1/jobs?ended_from=1",
+                                  [&] { live.call("POST", "/v1/jobs/1/cancel", Json::object()); });
+  EXPECT_EQ(ended.at("jobs").at(0).at("name"), "first");
 }
 
 TEST_F(WatchedLists, WhatIsNotOnTheListWakesNobody) {

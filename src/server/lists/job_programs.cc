@@ -1,0 +1,92 @@
+#include "server/lists/job_programs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accounts/access.h"
+#include "codec/json.h"
+#include "model/exec_fields.h"
+#include "server/sessions/session_app.h"
+#include "views/framework.h"
+
+namespace dove::server {
+
+using Json = nlohmann::json;
+
+Json exec_json(Context& context, const core::Job& job) {
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  if (!blob.ok()) return nullptr;
+  Json exec = Json::parse(**blob, nullptr, /*allow_exceptions=*/false);
+  return exec.is_discarded() ? Json(nullptr) : exec;
+}
+
+bool is_unread(Context& context, const core::Job& job) {
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  return !blob.ok() && blob.error().kind == ErrorKind::kUnavailable;
+}
+
+bool is_way_in(Context& context, const Call& call, const core::Job& job) {
+  if (!accounts::may_enter(context.state(), call.caller, job)) return false;
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  // Most jobs serve none: their programs are not worth reading.
+  return blob.ok() && (*blob)->find("\"app\":") != std::string::npos &&
+         !app_of(context, job).name.empty();
+}
+
+void show_session(Context& context, const Call& call, const core::Job& job, Json& body) {
+  if (!is_way_in(context, call, job)) return;
+  const core::State& state = context.state();
+  const Json exec = exec_json(context, job);
+  body["app"] = exec.at("app");
+  const auto container = exec.find("container");
+  body["image"] = container == exec.end() ? "" : container->value("image", "");
+  const auto shared = state.shared.find(job.id);
+  body["shared_with"] = shared == state.shared.end() ? Json::array() : Json(shared->second);
+  const std::string url = session_url(context, job, app_of(context, job));
+  if (!url.empty()) body["session_url"] = url;
+}
+
+void show_framework(Context& context, const core::Job& job, Json& body) {
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  body["framework"] = blob.ok() ? views::framework_of_text(**blob) : "";
+}
+
+Result<WantedLabels> read_wanted_labels(const Call& call) {
+  WantedLabels wanted;
+  for (const auto& [name, text] : call.request.query) {
+    if (name != "labels") continue;
+    const std::size_t joint = text.find('=');
+    if (joint == 0 || joint == std::string::npos || wanted.size() == kExecLabelsMax) {
+      return invalid("bad_parameter",
+                     fmt::format("labels is NAME=VALUE, one of the job's `labels`; for several "
+                                 "give it again, {} times at most",
+                                 kExecLabelsMax),
+                     "labels");
+    }
+    wanted.emplace_back(text.substr(0, joint), text.substr(joint + 1));
+  }
+  return wanted;
+}
+
+bool has_labels(Context& context, const Call& call, const core::Job& job,
+                const WantedLabels& wanted) {
+  if (!accounts::may_act(context.state(), call.caller, job)) return false;
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  // Few jobs have them: the other programs are not worth parsing.
+  const bool may_have = blob.ok() && std::ranges::all_of(wanted, [&](const auto& label) {
+                          const std::string text = codec::dump_json(Json(label.first)) + ":" +
+                                                   codec::dump_json(Json(label.second));
+                          return (*blob)->find(text) != std::string::npos;
+                        });
+  if (!may_have) return false;
+  const Json exec = exec_json(context, job);
+  const auto labels = exec.find("labels");
+  return labels != exec.end() && std::ranges::all_of(wanted, [&](const auto& label) {
+           const auto own = labels->find(label.first);
+           return own != labels->end() && *own == label.second;
+         });
+}
+
+}  // namespace dove::server

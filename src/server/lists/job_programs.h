@@ -1,0 +1,38 @@
+// JobPrograms: what is read of the programs of jobs for those who look at them.
+//
+// A program lies in the store by its digest; here it is found as far as it is in memory, or the
+// store is beside. Loop thread only. Include only from .cc files of this part: it brings
+// nlohmann/json_fwd.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/context.h"
+
+namespace dove::server {
+
+// The job's ExecSpec; null when it is not there.
+nlohmann::json exec_json(Context& context, const core::Job& job);
+// Whether it must be read from the store first, which this begins.
+bool is_unread(Context& context, const core::Job& job);
+
+// Whether it serves an app that the caller may enter.
+bool is_way_in(Context& context, const Call& call, const core::Job& job);
+// How whoever may enter its app gets there, what it runs in, and who else may.
+void show_session(Context& context, const Call& call, const core::Job& job, nlohmann::json& body);
+// As far as what it runs is in memory; else that is read for the next time.
+void show_framework(Context& context, const core::Job& job, nlohmann::json& body);
+
+// Names and values of `labels` that a job must have, each.
+using WantedLabels = std::vector<std::pair<std::string, std::string>>;
+// `labels=NAME=VALUE` of the query, as often as it is there. Error: kInvalid bad_parameter.
+Result<WantedLabels> read_wanted_labels(const Call& call);
+// Whether it has all of them, and the caller may know: labels are the job's own business, as its
+// environment is.
+bool has_labels(Context& context, const Call& call, const core::Job& job,
+                const WantedLabels& wanted);
+
+}  // namespace dove::server
