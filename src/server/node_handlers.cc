@@ -1,4 +1,7 @@
 // Nodes: what there is, and taking them in and out of service.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -85,7 +88,16 @@ Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
     }
     query.pool = pool->second;
   }
-  for (std::string& word : split_list(call.query_text("state"))) query.states.insert(word);
+  for (std::string& word : split_list(call.query_text("state"))) {
+    const auto states = views::node_states();
+    if (std::ranges::find(states, word) == states.end()) {
+      return invalid("bad_parameter",
+                     fmt::format("there is no node state {}; states are {}", word.substr(0, 64),
+                                 fmt::join(states, ", ")),
+                     "state");
+    }
+    query.states.insert(std::move(word));
+  }
   for (std::string& word : split_list(call.query_text("name"))) query.names.insert(word);
   query.features = split_list(call.query_text("feature"));
   query.removed = call.query_flag("removed");

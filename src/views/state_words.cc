@@ -26,6 +26,10 @@ constexpr std::array<std::string_view, 13> kJobStates{"waiting",
                                                       "deadline_missed",
                                                       "stopped_idle"};
 
+constexpr std::array<std::string_view, 12> kNodeStates{"ready",  "drained", "draining", "onboard",
+                                                       "test",   "suspect", "repair",   "broken",
+                                                       "silent", "lost",    "expelled", "removed"};
+
 std::string_view active_word(const core::Job& job) {
   if (job.attempts.empty()) return "preparing";
   switch (job.attempts.back().stage) {
@@ -85,5 +89,7 @@ std::string_view stage_word(core::PlacementStage stage) {
 }
 
 std::span<const std::string_view> job_states() { return kJobStates; }
+
+std::span<const std::string_view> node_states() { return kNodeStates; }
 
 }  // namespace dove::views

@@ -20,5 +20,7 @@ std::string_view stage_word(core::PlacementStage stage);
 
 // All that state_word(Job) can give.
 std::span<const std::string_view> job_states();
+// All that state_word(Node) can give.
+std::span<const std::string_view> node_states();
 
 }  // namespace dove::views

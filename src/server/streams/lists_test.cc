@@ -127,6 +127,10 @@ TEST_F(Lists, NodesHavePagesAndFilters) {
   EXPECT_EQ(pages("/v1/nodes?state=drained,lost", "nodes"), (Pages{{"x1"}}));
   EXPECT_EQ(pages("/v1/nodes?name=x1,n1", "nodes"), (Pages{{"n1", "x1"}}));
   EXPECT_EQ(live.call("GET", "/v1/nodes?pool=none").code(), "no_such_pool");
+  const Answer wrong = live.call("GET", "/v1/nodes?state=drained,gone");
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(wrong.body.at("field"), "state");
+  EXPECT_NE(wrong.body.at("detail").get<std::string>().find("ready, drained"), std::string::npos);
 }
 
 TEST_F(Lists, JobsAreFilteredByLabelAndTime) {
