@@ -152,12 +152,9 @@ class Contract:
 
     def check_answer(self, operation, status, kind, answer):
         responses = operation["responses"]
-        if status >= 400:
-            response = self.resolve(responses.get(str(status), responses["default"]))
-        elif str(status) in responses:
-            response = self.resolve(responses[str(status)])
-        else:
+        if str(status) not in responses:
             return ["the document has no such status"]
+        response = self.resolve(responses[str(status)])
         content = response.get("content", {})
         if not content:
             return ["it has a body, and the document names none"] if answer else []

@@ -36,6 +36,7 @@ class OpenApi(unittest.TestCase):
         with open(os.path.join(ROOT, "api/openapi.yaml")) as file:
             cls.text = file.read()
         cls.operations = list(operations(cls.text))
+        cls.contract = Contract.load()
         cls.job = cls.cluster.submit({"name": "kept", "command": ["true"], "hold": True})
 
     @classmethod
@@ -60,6 +61,9 @@ class OpenApi(unittest.TestCase):
         kind = (answer.getheader("Content-Type") or "").split(";")[0]
         text = answer.read() if answer.getheader("Content-Length") else b""
         connection.close()
+        operation, _ = self.contract.operation(method, path.partition("?")[0])
+        if operation:
+            self.assertIn(str(answer.status), operation["responses"], f"{method} {path}")
         return answer.status, kind, text
 
     def problem(self, answer):
@@ -75,6 +79,23 @@ class OpenApi(unittest.TestCase):
     def test_the_document_is_served(self):
         self.assertEqual(self.ask("GET", "/openapi.yaml")[2].decode(), self.text)
         self.assertGreater(len(self.operations), 35)
+
+    def test_every_operation_names_the_errors_that_it_answers(self):
+        with open(os.path.join(ROOT, "api/authz.yaml")) as file:
+            open_to_all = set(re.findall(r"^(\w+): \{who: anyone\b", file.read(), re.MULTILINE))
+        self.assertIn("signIn", open_to_all)
+        for method, pattern in self.operations:
+            operation = self.contract.document["paths"][pattern][method.lower()]
+            name, answers = operation["operationId"], operation["responses"]
+            with self.subTest(name):
+                self.assertNotIn("default", answers)
+                wanted = {"400", "413", "429", "500", "503"}
+                wanted |= set() if name in open_to_all else {"401", "403"}
+                wanted |= {"404"} if "{" in pattern else set()
+                self.assertEqual(wanted - set(answers), set())
+                for status in answers:
+                    if int(status) >= 400:
+                        self.assertIn("application/problem+json", self.contract.resolve(answers[status])["content"])
 
     def test_every_operation_is_there(self):
         admin = self.cluster.api.headers["Authorization"].split()[1]
