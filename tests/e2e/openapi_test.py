@@ -261,7 +261,7 @@ class Tour(unittest.TestCase):
             self.api.raw("GET", target)
 
     def test_an_agent(self):
-        """What agents send is sent once by hand: a join, a sync with its ticket, a heartbeat."""
+        """What agents send is sent once by hand: a join, a sync with its ticket, a report."""
         token = self.api.call("POST", "/v1/join-tokens", {"node": "byhand"})["token"]
         known = next(one["data"]["inventory"] for one in self.api.call("GET", "/v1/events?kind=NodeRegistered")["events"])
         hello = {"protocol": 1, "name": "byhand", "boot_id": "b", "address": "127.0.0.1", "version": "test", "epoch_seen": 0,
@@ -273,7 +273,9 @@ class Tour(unittest.TestCase):
         session = agent.call("POST", "/v1/agents/byhand/sync", hello)
         agent.call("POST", "/v1/agents/byhand/report", {
             "session": session["session"], "report": 1, "applied": 0, "epoch_seen": session["epoch"],
-            "log_head_seen": session["log_head"], "placements_hash": "0" * 16, "events": []})
+            "log_head_seen": session["log_head"], "placements_hash": "0" * 16,
+            "events": [{"kind": "finding", "check": "fan", "severity": "warning", "remedy": "none", "device": -1,
+                        "evidence": "slow"}]})
 
 
 if __name__ == "__main__":
