@@ -43,6 +43,12 @@ Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
                         {"psk", {{"identity", psk.identity}, {"key", wire::base64(psk.key)}}}};
 }
 
+std::optional<std::string> NodeAuthority::node_of(std::string_view uri) const {
+  const std::string before = uri_of("");
+  if (!uri.starts_with(before)) return std::nullopt;
+  return std::string(uri.substr(before.size()));
+}
+
 void NodeAuthority::follow(wire::Authority shown, std::optional<wire::Authority> next,
                            std::function<void(const std::string& node)> certified) {
   authority_ = std::move(shown);

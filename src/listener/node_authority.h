@@ -14,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "wire/tls/authority.h"
@@ -40,6 +41,8 @@ class NodeAuthority {
   std::string uri_of(const std::string& node) const {
     return "dove://" + cluster_id_ + "/node/" + node;
   }
+  // The node whose URI that is; none: no node's of this cluster.
+  std::optional<std::string> node_of(std::string_view uri) const;
   // Whose certificates the server shows, and who signs those of nodes in its place, if anybody.
   // `certified` is called for each node that gets one of the next's.
   void follow(wire::Authority shown, std::optional<wire::Authority> next,

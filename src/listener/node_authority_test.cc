@@ -40,5 +40,11 @@ TEST_F(NodeAuthorityTest, ATokenThatNamesNoKeyIsGoodWithAny) {
   EXPECT_FALSE(wire::key_digest("no key").ok());
 }
 
+TEST_F(NodeAuthorityTest, KnowsItsNodesByTheirUris) {
+  EXPECT_EQ(authority.node_of(authority.uri_of("n1")), "n1");
+  EXPECT_EQ(authority.node_of("dove://another/node/n1"), std::nullopt);
+  EXPECT_EQ(authority.node_of(""), std::nullopt);
+}
+
 }  // namespace
 }  // namespace dove::listener

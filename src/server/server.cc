@@ -120,7 +120,23 @@ struct ApiServer::Impl {
       context.lists.published(recent);
       context.syncs.published();
       office.committed(recent.committed->batch);
+      for (const StampedEvent& event : recent.committed->batch.events) cut_off(event.event);
     });
+  }
+
+  // An expelled node's connections end at once, and it gets no further one (may_enter).
+  void cut_off(const Event& event) {
+    const auto* asked = std::get_if<NodeActionRequested>(&event);
+    if (asked == nullptr || agents_http == nullptr) return;
+    const core::Node* node = desk.state().find_node(asked->node);
+    if (node != nullptr && core::is_expelled(*node)) agents_http->drop(nodes->uri_of(node->name));
+  }
+  // Whether the node of that URI may connect to the port of agents: its certificate, and its
+  // pre-shared key, outlive its removal.
+  bool may_enter(const std::string& uri) const {
+    const auto name = nodes->node_of(uri);
+    const core::Node* node = name ? desk.state().find_node(*name) : nullptr;
+    return node != nullptr && listener::may_speak(*node).ok();
   }
 
   // Calls that need a node's certificate are answered where one is asked for, and nowhere else.
@@ -235,6 +251,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   }
   if (tls.has_value()) {
     self.agents_http = self.serve(self.agent_routes);
+    tls->agents->let_in([&self](const std::string& uri) { return self.may_enter(uri); });
     TRY(self.agents_http->listen(self.options.host, tls->agents_port, tls->agents));
     self.nodes->listens_at(self.agents_http->port());
   }
@@ -249,6 +266,7 @@ void ApiServer::retire() {
   if (std::exchange(impl_->is_retired, true)) return;
   impl_->desk.stop();
   impl_->desk.cut();
+  if (impl_->options.tls) impl_->options.tls->agents->let_in([](const auto&) { return false; });
   impl_->agents_http.reset();
   impl_->http.reset();
   impl_->backend.close();

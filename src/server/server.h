@@ -41,7 +41,7 @@ struct ApiTls {
   std::shared_ptr<const wire::Tls> people;
   bool is_own = false;  // what people are shown is from `authority`
   wire::Credentials authority;
-  std::shared_ptr<const wire::Tls> agents;
+  std::shared_ptr<wire::Tls> agents;
   std::uint16_t agents_port = 0;          // 0: a free one
   std::int64_t node_valid_s = 24 * 3600;  // a node's certificate
 };

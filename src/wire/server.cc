@@ -223,6 +223,14 @@ std::uint16_t Server::port() const {
 
 std::size_t Server::connections() const { return state_->connections.size(); }
 
+void Server::drop(const std::string& peer_identity) {
+  std::vector<std::shared_ptr<Connection>> of_peer;
+  for (const auto& connection : state_->connections) {
+    if (connection->party() == peer_identity) of_peer.push_back(connection);
+  }
+  for (const auto& connection : of_peer) connection->drop();
+}
+
 void Server::shutdown(std::chrono::microseconds grace, std::function<void()> on_done) {
   ServerState& state = *state_;
   if (state.shutting_down) return;

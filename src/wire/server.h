@@ -42,6 +42,8 @@ class Server {
   // The port of the first listen().
   std::uint16_t port() const;
   std::size_t connections() const;
+  // Ends all connections of a peer (Request::peer_identity) at once, whatever is in progress there.
+  void drop(const std::string& peer_identity);
 
   // Stops accepting, closes idle connections and streams, lets requests in progress be answered for
   // at most `grace`, then drops what is left and calls `on_done` (if any), once.

@@ -120,6 +120,13 @@ TEST_F(PskTest, EndsByTheTimeThatBothAreGiven) {
   EXPECT_EQ(call(), "");
 }
 
+TEST_F(PskTest, LetsNobodyInWhoMayNotComeInAnyMore) {
+  client->show_psk(issuer.issue(kUri, now_s() + 60));
+  EXPECT_EQ(call(), kUri);
+  server->let_in([](const std::string& uri) { return uri != kUri; });
+  EXPECT_EQ(call(), "");
+}
+
 TEST_F(PskTest, WithAWrongKeyItIsShownOnce) {
   has_certificate(true);
   Psk psk = issuer.issue(kUri, now_s() + 60);

@@ -67,8 +67,24 @@ const Tls::State& state_of(const SSL* ssl) {
   return *static_cast<const Tls::State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
 }
 
+// A client that is believed and may not come in. Its certificate is the last that is looked at.
+bool is_kept_out(X509_STORE_CTX* chain) {
+  const auto* ssl = static_cast<const SSL*>(
+      X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const X509* leaf = X509_STORE_CTX_get0_cert(chain);
+  const Tls::State& state = state_of(ssl);
+  if (!state.may_enter || leaf == nullptr || X509_STORE_CTX_get_error_depth(chain) != 0) {
+    return false;
+  }
+  return state.keeps_out(facts_of(*leaf).uri);
+}
+
 // Keeps what the certificate says that is refused, for the message.
 int note_refused(int good, X509_STORE_CTX* chain) {
+  if (good == 1 && is_kept_out(chain)) {
+    X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REVOKED);
+    good = 0;
+  }
   const X509* refused = X509_STORE_CTX_get0_cert(chain);
   if (good == 1 || refused == nullptr) return good;
   const auto* ssl = static_cast<const SSL*>(
@@ -106,7 +122,7 @@ int find_psk(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESS
   const std::string_view shown(reinterpret_cast<const char*>(identity), size);
   for (const PskIssuer& issuer : state.issuers) {
     auto found = issuer.find(shown, state.now_s());
-    if (!found) continue;
+    if (!found || state.keeps_out(found->uri)) continue;
     *session = session_of(ssl, found->key);
     shaking->psk_uri = std::move(found->uri);
     break;
@@ -229,6 +245,10 @@ Result<std::shared_ptr<Tls>> Tls::for_client(const TlsClientOptions& options) {
 Result<void> Tls::show(const Credentials& own) { return show_in(state_->context.get(), own); }
 
 void Tls::take_psks_of(std::vector<PskIssuer> issuers) { state_->issuers = std::move(issuers); }
+
+void Tls::let_in(std::function<bool(const std::string& uri)> may_enter) {
+  state_->may_enter = std::move(may_enter);
+}
 
 void Tls::show_psk(Psk psk) {
   CHECK(state_->client.server_uri.empty(), "a PSK proves no URI of the server");

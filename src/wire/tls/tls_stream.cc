@@ -242,6 +242,11 @@ void Session::succeed() {
           ""});
     }
   }
+  // What it showed was taken at the handshake's beginning, which may be seconds ago.
+  if (tls_->state().keeps_out(peer_)) {
+    return fail(Error{ErrorKind::kUnavailable, "certificate_refused",
+                      fmt::format("{}: '{}' may not come in any more", where_, peer_), ""});
+  }
   timer_.cancel();
   const auto done = std::exchange(shaken_, nullptr);
   done(std::unique_ptr<Stream>(new TlsStream(shared_from_this())));
@@ -276,6 +281,8 @@ Error Session::why_failed() {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
       return error("certificate_refused",
                    "it wants a client's certificate: this is the port of the agents");
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+      return error("certificate_refused", "it takes our certificate no more");
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:

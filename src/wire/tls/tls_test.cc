@@ -9,6 +9,7 @@
 #include <fstream>
 #include <future>
 #include <optional>
+#include <vector>
 
 #include "wire/async_client.h"
 #include "wire/client.h"
@@ -160,6 +161,74 @@ TEST(Tls, lets_no_client_in_without_a_certificate_of_its_authority) {
   TlsClientOptions ended = client_options();
   ended.own = granted(authority(), {.uri = "dove://c/node/n1", .now_s = now_s() - 9, .valid_s = 8});
   EXPECT_NE(code_of(call(offers, ended)), "answered");
+}
+
+TEST(Tls, refuses_a_client_that_may_not_come_in_any_more) {
+  TlsServerOptions offers = server_options();
+  offers.client_authorities_pem = authority().credentials().chain_pem;
+  const auto tls = good(Tls::for_server(offers));
+  tls->let_in([](const std::string& uri) { return uri != "dove://c/node/n1"; });
+  int asked = 0;
+  const auto count = [&](const Request& request, const std::shared_ptr<Responder>& responder) {
+    ++asked;
+    echo(request, responder);
+  };
+  const auto call_as = [&](const std::string& uri) {
+    TestServer at(count, {}, tls);
+    TlsClientOptions wants = client_options();
+    wants.own = granted(authority(), {.uri = uri});
+    Loop loop;
+    AsyncClient client(loop, Address{"127.0.0.1", at.port, good(Tls::for_client(wants))});
+    std::optional<Result<Response>> answer;
+    Request request;
+    request.method = "GET";
+    request.target = "/";
+    client.call(std::move(request), [&](Result<Response> got) { answer = std::move(got); });
+    EXPECT_TRUE(loop.run_until([&] { return answer.has_value(); }, 20s));
+    return code_of(*answer);
+  };
+  EXPECT_NE(call_as("dove://c/node/n1"), "answered");
+  EXPECT_EQ(call_as("dove://c/node/n2"), "answered");
+  EXPECT_EQ(asked, 1) << "it ended in the handshake";
+}
+
+// As when a node is expelled: what is open of it ends, and nobody else's.
+TEST(Tls, drops_the_connections_of_one_peer) {
+  TlsServerOptions offers = server_options();
+  offers.client_authorities_pem = authority().credentials().chain_pem;
+  std::vector<std::shared_ptr<Outflow>> streams;
+  const auto begins = [&](const Request&, const std::shared_ptr<Responder>& responder) {
+    streams.push_back(responder->stream(200, {}));
+    streams.back()->write("hello\n");
+  };
+  TestServer at(begins, {}, good(Tls::for_server(offers)));
+  Loop loop;
+  struct Caller {
+    std::unique_ptr<AsyncClient> client;
+    std::unique_ptr<InStream> stream;
+    bool heard = false;
+    bool closed = false;
+  };
+  Caller callers[2];
+  const auto open = [&](Caller& caller, const char* uri) {
+    TlsClientOptions wants = client_options();
+    wants.own = granted(authority(), {.uri = uri});
+    caller.client = std::make_unique<AsyncClient>(
+        loop, Address{"127.0.0.1", at.port, good(Tls::for_client(wants))});
+    Request request;
+    request.method = "GET";
+    request.target = "/";
+    StreamCallbacks callbacks;
+    callbacks.on_line = [&caller](std::string_view) { caller.heard = true; };
+    callbacks.on_closed = [&caller](const Error&) { caller.closed = true; };
+    caller.stream = caller.client->open_stream(std::move(request), std::move(callbacks));
+  };
+  open(callers[0], "dove://c/node/n1");
+  open(callers[1], "dove://c/node/n2");
+  ASSERT_TRUE(loop.run_until([&] { return callers[0].heard && callers[1].heard; }, 20s));
+  at.loop.post([&] { at.server.drop("dove://c/node/n1"); });
+  EXPECT_TRUE(loop.run_until([&] { return callers[0].closed; }, 20s));
+  EXPECT_FALSE(callers[1].closed);
 }
 
 TEST(Tls, trusts_an_authority_by_its_digest) {
