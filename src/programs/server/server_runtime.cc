@@ -24,6 +24,7 @@
 #include "policies/standard.h"
 #include "programs/commands.h"
 #include "programs/follow/copy_mark.h"
+#include "programs/server/shared_authorities.h"
 #include "programs/server/shared_log.h"
 #include "programs/server/standby_page.h"
 #include "programs/server/term.h"
@@ -52,7 +53,8 @@ struct ServerRuntime::Impl {
   std::unique_ptr<ServerTls> tls;
   std::unique_ptr<server::ApiServer> api;
   std::unique_ptr<LogCheck> check;
-  std::unique_ptr<Term> term;  // where controllers share a log
+  std::unique_ptr<SharedAuthorities> authorities;  // where controllers share a log, with TLS
+  std::unique_ptr<Term> term;                      // where controllers share a log
   std::unique_ptr<StandbyPage> standby;
   std::string url;
   ServerRuntime::OnTurn on_turn;
@@ -221,6 +223,10 @@ Result<void> ServerRuntime::Impl::prepare() {
     log = shared.get(), keeper = shared.get(), auditor = shared.get();
     options.free_bytes = {};
     options.holder = name_of_this(settings);
+    if (settings.tls.on) {
+      authorities =
+          std::make_unique<SharedAuthorities>(shared_authorities(*shared), settings.data_dir);
+    }
   }
   controller = std::make_unique<controller::Controller>(*log, *keeper, backend, std::move(options));
   return {};
@@ -331,13 +337,19 @@ Result<void> ServerRuntime::Impl::begin_standing() {
   controller->on_following(reads_of_standby());
   Term::Calls calls;
   calls.over = gives_up();
-  calls.leads = [this] { loop.post([this] { take_turn(); }); };
+  const auto look = [this](bool leads) {
+    if (authorities != nullptr) authorities->look(leads);
+  };
+  calls.leads = [this, look] {
+    look(/*leads=*/true);  // the former leader's last ones
+    loop.post([this] { take_turn(); });
+  };
   calls.rests = [this] { rests = true; };
   calls.handed = [this] {
     check.reset();  // here, as it may have to wait for the database
     loop.post([this] { hand_on(); });
   };
-  term = std::make_unique<Term>(*shared, *controller, std::move(calls));
+  term = std::make_unique<Term>(*shared, *controller, std::move(calls), look);
   return {};
 }
 

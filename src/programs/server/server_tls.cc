@@ -173,6 +173,7 @@ void ServerTls::take_psks() {
 }
 
 void ServerTls::tell_authorities() {
+  if (!on_authorities_) return;  // a standby's: it certifies nobody
   server::ApiAuthorities all;
   all.shown = authorities_.shown.credentials();
   if (authorities_.next) {
@@ -214,7 +215,7 @@ void ServerTls::look_at_authorities() {
 
 void ServerTls::keep_fresh() {
   timer_ = loop_.after(kLook, [this] { keep_fresh(); });
-  if (on_authorities_) look_at_authorities();
+  look_at_authorities();
   if (const std::int64_t age_s = now_s_() - made_s_; age_s >= kOwnValid_s / 3 || age_s < 0) {
     show_own();
   }

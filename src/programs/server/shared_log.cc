@@ -105,6 +105,12 @@ notices::Place shared_notices(store::PostgresStore& store, const std::string& da
           }};
 }
 
+SharedAuthorities::Place shared_authorities(store::PostgresStore& store) {
+  static constexpr char kAuthorities[] = "authorities";
+  return {[&store] { return store.kept_text(kAuthorities); },
+          [&store](const std::string& text) { return store.keep_text(kAuthorities, text); }};
+}
+
 bool agrees_on_keys(store::PostgresStore& store, const std::string& data_dir) {
   const Result<std::string> keys = store.agreed_keys("");
   return keys.ok() && !keys->empty() && *keys == keys_digest(data_dir);

@@ -10,6 +10,7 @@
 
 #include "notices/place.h"
 #include "programs/server/server_settings.h"
+#include "programs/server/shared_authorities.h"
 #include "store/postgres/postgres_store.h"
 
 namespace dove::programs {
@@ -24,6 +25,8 @@ bool agrees_on_keys(store::PostgresStore& store, const std::string& data_dir);
 // What the log's controllers keep in it of the notices that they send; one that led before they did
 // has its file in the directory. `store` outlives it.
 notices::Place shared_notices(store::PostgresStore& store, const std::string& data_dir);
+// Where the leader keeps the cluster's authorities, sealed, for the other controllers. Likewise.
+SharedAuthorities::Place shared_authorities(store::PostgresStore& store);
 // "gpu-head:7717", for people.
 std::string name_of_this(const ServerSettings& settings);
 // Where the API is when it listens on `port`.

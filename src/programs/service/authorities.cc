@@ -61,6 +61,14 @@ Result<std::optional<wire::Authority>> open_next(const std::string& data_dir) {
   return std::optional<wire::Authority>(std::move(opened).value());
 }
 
+// The certificate goes first and comes last: without it there is no next one.
+Result<void> replace_next(const std::string& data_dir, const std::optional<wire::Authority>& next) {
+  ::unlink(pem_of(data_dir, true).c_str());
+  if (next) return write(data_dir, true, *next);
+  ::unlink(key_of(data_dir, true).c_str());
+  return {};
+}
+
 // Of a rotation that ended between its two renames.
 void finish_renaming(const std::string& data_dir) {
   const Result<std::string> certificate = files::read_text(pem_of(data_dir, true), kFileBytesMax);
@@ -137,6 +145,24 @@ Result<void> finish_rotation(const std::string& data_dir) {
   TRY(rename(pem_of(data_dir, true), pem_of(data_dir, false)));
   ::unlink((data_dir + "/ca.followed").c_str());
   return {};
+}
+
+Result<void> take_authorities(const std::string& data_dir, const wire::Authority& shown,
+                              const std::optional<wire::Authority>& next) {
+  const auto is_next = [&](const std::optional<wire::Authority>& there, const auto& wanted) {
+    return there.has_value() && there->digest() == wanted.digest();
+  };
+  TRY_ASSIGN(Authorities here, open_authorities(data_dir, "dove"));
+  if (here.shown.digest() != shown.digest()) {
+    if (!is_next(here.next, shown)) {
+      TRY_ASSIGN(wire::Authority same, wire::Authority::open(shown.credentials()));
+      TRY(replace_next(data_dir, std::move(same)));
+    }
+    TRY(finish_rotation(data_dir));
+    here.next.reset();
+  }
+  if (next ? is_next(here.next, *next) : !here.next.has_value()) return {};
+  return replace_next(data_dir, next);
 }
 
 std::set<std::string> followers(const std::string& data_dir, const std::string& digest) {

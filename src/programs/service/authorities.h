@@ -2,7 +2,8 @@
 //
 // DATA/ca.pem and DATA/ca.key (0600) are the authority, ca.next.pem and ca.next.key the next one,
 // from `dove ca rotate` to its --finish; ca.followed names the nodes that have a certificate of the
-// next one by now. Each change leaves, at every instant, files that a server can start with.
+// next one by now. Where controllers share a log, ca.shared is of server/shared_authorities.h. Each
+// change leaves, at every instant, files that a server can start with.
 #pragma once
 
 #include <optional>
@@ -30,6 +31,10 @@ Result<wire::Authority> begin_rotation(const std::string& data_dir, const std::s
                                        std::int64_t now_s);
 // The next one takes the place of the present one. Error kNotFound: there is none.
 Result<void> finish_rotation(const std::string& data_dir);
+
+// Another controller's take the place of those that are there. REQUIRES: some are.
+Result<void> take_authorities(const std::string& data_dir, const wire::Authority& shown,
+                              const std::optional<wire::Authority>& next);
 
 // Nodes with a certificate of the authority with that digest.
 std::set<std::string> followers(const std::string& data_dir, const std::string& digest);
