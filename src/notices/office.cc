@@ -8,7 +8,6 @@
 #include <variant>
 
 #include "codec/json.h"
-#include "codec/json_parts.h"
 #include "codec/words.h"
 #include "notices/job_mail.h"
 #include "notices/target.h"
@@ -272,7 +271,7 @@ void Office::look_at_coming() {
 
 // Gives to threads what may be tried now.
 void Office::pump() {
-  if (stopped_) return;
+  if (stopped_ || rests_) return;
   for (const bool by_mail : {true, false}) {
     std::size_t& under_way = by_mail ? mails_under_way_ : posts_under_way_;
     while (under_way < (by_mail ? kMailThreads : kPostThreads)) {
@@ -333,6 +332,7 @@ void Office::arrived(const Letter& letter, const Attempted& result) {
   is_changed_ = true;
   changed();
   pump();
+  rest_if_idle();
 }
 
 std::optional<NoticeTarget> Office::find_target(const std::string& user,
@@ -349,7 +349,7 @@ std::optional<NoticeTarget> Office::find_target(const std::string& user,
 
 // Positions alone are written now and then: what is read again makes the same notices again.
 void Office::changed() {
-  if (stopped_ || !keeps_) return;
+  if (stopped_ || rests_ || !keeps_) return;
   if (is_changed_ && !write_timer_.pending()) {
     write_timer_ = loop_.after(kWriteSoon, [this] { write(); });
   }
@@ -377,8 +377,35 @@ void Office::write() {
   threads_->disk.queue([place = options_.place, text = kept()] { keep(place, text); });
 }
 
+void Office::rest(std::chrono::microseconds at_most, std::function<void()> done) {
+  rests_ = true;
+  rested_ = std::move(done);
+  write_timer_.cancel();
+  late_timer_.cancel();
+  rest_timer_ = loop_.after(at_most, [this] { keep_last(); });
+  rest_if_idle();
+}
+
+void Office::rest_if_idle() {
+  if (rests_ && mails_under_way_ + posts_under_way_ == 0) keep_last();
+}
+
+// What comes back after it may come twice, with one id: the next controller takes it as waiting.
+void Office::keep_last() {
+  if (!rested_) return;
+  rest_timer_.cancel();
+  const auto done = std::exchange(rested_, nullptr);
+  const bool begun = keeps_ && threads_->disk.queue([place = options_.place, text = kept(), done] {
+    keep(place, text);
+    done();
+  });
+  if (!begun) done();
+}
+
 void Office::stop() {
   if (std::exchange(stopped_, true)) return;
+  const auto rested = std::exchange(rested_, nullptr);
+  rest_timer_.cancel();
   pump_timer_.cancel();
   coming_timer_.cancel();
   write_timer_.cancel();
@@ -390,38 +417,12 @@ void Office::stop() {
   threads_->posts.stop();
   threads_->disk.stop();
   // What was under way is kept as waiting: it may come twice, with one id.
-  write_now();
+  if (!rests_ || rested) write_now();
+  if (rested) rested();
 }
 
 void Office::write_now() const {
   if (keeps_) keep(options_.place, kept());
-}
-
-Json Office::targets_json(const std::string& user) const {
-  Json out = Json::array();
-  const auto found = state_.users.find(user);
-  if (found == state_.users.end()) return out;
-  for (const NoticeTarget& target : found->second.notices) {
-    const std::string id = target_id(user, target);
-    Json about = Json::array();
-    for (const NoticeAbout each : target.about) about.push_back(codec::word(each));
-    Json one{{"by", codec::word(target.by)},
-             {"to", shown(target)},
-             {"about", std::move(about)},
-             {"waiting", outbox_.waiting_for(id)}};
-    const TargetStanding standing =
-        outbox_.standing(id) == nullptr ? TargetStanding{} : *outbox_.standing(id);
-    one["delivered"] = standing.delivered;
-    one["suppressed"] = standing.suppressed;
-    if (standing.delivered_at.us != 0)
-      codec::put_instant(one, "delivered_at", standing.delivered_at);
-    if (!standing.error.empty()) {
-      one["error"] = standing.error;
-      codec::put_instant(one, "error_at", standing.error_at);
-    }
-    out.push_back(std::move(one));
-  }
-  return out;
 }
 
 void Office::test(const std::string& user, std::size_t index,
@@ -477,15 +478,6 @@ void Office::test(const std::string& user, std::size_t index,
                            ""});
   }
   ++tests_under_way_;
-}
-
-void Office::measure() const {
-  telemetry::Metrics& metrics = telemetry::metrics();
-  metrics.gauge("dove_notices_waiting", "Notices that are not delivered yet.")
-      .set(static_cast<std::int64_t>(outbox_.waiting()));
-  const Instant oldest = outbox_.oldest();
-  metrics.gauge("dove_notices_oldest_seconds", "The age of the oldest of them.")
-      .set(oldest == kNever ? 0 : (now() - oldest).us / 1'000'000);
 }
 
 }  // namespace dove::notices

@@ -52,7 +52,12 @@ class Office {
   void start(std::string url);
   // The batch was folded into the state.
   void committed(const store::Batch& batch);
-  // Writes the file and waits for what is under way, a second or two. Once.
+  // Another controller goes on from what is kept: nothing more is begun, and once what is under way
+  // has come back, after `at_most` at the latest, what is known is written for the last time and
+  // `done` is called, in any thread. Once; stop() follows.
+  void rest(std::chrono::microseconds at_most, std::function<void()> done);
+  // Writes the file, but for one that rests, and waits for what is under way, a second or two.
+  // Once.
   void stop();
 
   // Targets of a user as people see them, with how they do: NoticeTargets of api/openapi.yaml.
@@ -75,6 +80,8 @@ class Office {
   void pump();
   void send(Letter letter);
   void arrived(const Letter& letter, const Attempted& result);
+  void rest_if_idle();
+  void keep_last();
   void changed();
   void write();
   void write_now() const;  // blocks: not while the loop serves
@@ -95,6 +102,9 @@ class Office {
   bool catching_up_ = false;
   Seq caught_up_at_;
   bool stopped_ = false;
+  bool rests_ = false;
+  std::function<void()> rested_;  // until the last writing
+  wire::Timer rest_timer_;
   Instant kept_at_;  // what was due before was made by a former life
   std::map<std::pair<JobId, NoticeAbout>, Coming> coming_;
   std::set<Coming> coming_by_time_;

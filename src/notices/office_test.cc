@@ -183,6 +183,35 @@ TEST_F(OfficeTest, ACrashBetweenSendingAndWritingTellsAgainWithTheSameId) {
   EXPECT_EQ(received()[0], received()[1]);
 }
 
+// As at a hand-over: the next controller's office begins while this one is still there.
+TEST_F(OfficeTest, OneThatRestsHasWrittenWhatItSentAndSendsNothingMore) {
+  open();
+  choose({kHook});
+  run_job();
+  ASSERT_TRUE(until([&] { return waiting() == 0; }));
+  std::atomic<bool> rests = false;
+  office->rest(std::chrono::seconds(10), [&] { rests = true; });
+  ASSERT_TRUE(until([&] { return rests.load(); }));
+  run_job();
+  office->stop();
+  EXPECT_EQ(received().size(), 1u) << "the second is the next one's to tell";
+  open();
+  ASSERT_TRUE(until([&] { return received().size() == 2 && waiting() == 0; }));
+  EXPECT_NE(received()[0], received()[1]);
+}
+
+TEST_F(OfficeTest, OneThatRestsWaitsForWhatIsUnderWayAsLongAsItMay) {
+  open();
+  choose({{NoticeBy::kWebhook, "https://slow.example/x", {NoticeAbout::kJobEnded}}});
+  run_job();
+  std::atomic<bool> rests = false;
+  office->rest(std::chrono::milliseconds(20), [&] { rests = true; });
+  EXPECT_TRUE(until([&] { return rests.load(); })) << "it does not wait for a receiver that hangs";
+  EXPECT_NE(files::text_or_empty(path(), 1 << 20).find("job.1.1.ended"), std::string::npos)
+      << "the next controller sends it, with the same id";
+  hang_.set_value();
+}
+
 TEST_F(OfficeTest, WhatWaitsIsWrittenWithinASecondAndSurvivesAKill) {
   open();
   choose({kHook});

@@ -313,6 +313,10 @@ void ApiServer::issue_join_token(const std::string& node, Span valid_for,
   });
 }
 
+void ApiServer::rest_notices(std::chrono::microseconds at_most, std::function<void()> done) {
+  impl_->office.rest(at_most, std::move(done));
+}
+
 void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->desk.refusals->flush();
   impl_->desk.stop();

@@ -14,6 +14,7 @@
 //   controller.stop();   // before the ApiServer and the loop are destroyed
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -115,6 +116,8 @@ class ApiServer {
                         std::function<void(Result<std::string>)> done);
   // Stops accepting, ends streams, answers what is in progress for at most a few seconds.
   void shutdown(std::function<void()> on_done);
+  // Another controller is to lead: notices are its to send, once `done` was called, in any thread.
+  void rest_notices(std::chrono::microseconds at_most, std::function<void()> done);
   // It answers nobody any more, and the controller and the backend are free for another one. What
   // was asked of others may still come back to it, so it is destroyed a while later. REQUIRES: the
   // controller has stopped.

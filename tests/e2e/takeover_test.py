@@ -62,6 +62,22 @@ class Takeover(unittest.TestCase):
         jobs.append(self.run_job(ann))
         self.assertEqual(self.told(), {job: 1 for job in jobs})
 
+    def test_what_was_told_just_before_a_hand_over_is_not_told_again(self):
+        first, second = self.cluster.controllers
+        target = {"by": "webhook", "to": f"http://127.0.0.1:{self.web.port}/ann", "about": ["job_ended"]}
+        token = self.cluster.api.call("POST", "/v1/users/ann/token?create=1")["token"]
+        ann = AnyApi([first.url, second.url], token)
+        ann.call("PUT", "/v1/users/ann/notices", {"targets": [target]})
+        jobs = [self.run_job(ann)]
+        until(lambda: len(self.cluster.api.call("GET", "/v1/controllers")["controllers"]) == 2, 20, "the standby to be known")
+        jobs.append(ann.call("POST", "/v1/jobs", {"command": ["true"]})["id"])
+        until(lambda: self.told()[jobs[1]] > 0, 60, "its end to be told")
+        # That was told is written within a second; the hand-over does not wait so long.
+        self.cluster.api.call("POST", "/v1/controllers/hand-over", {})
+        self.assertIs(self.cluster.wait_leader(but=0), second)
+        jobs.append(self.run_job(ann))
+        self.assertEqual(self.told(), {job: 1 for job in jobs})
+
     def set_secret(self, controller, name):
         """(status, answer), as that controller says it."""
         api = Api(controller.url, self.cluster.token)

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <future>
 
 #include "backends/native/native_backend.h"
 #include "controller/controller.h"
@@ -82,6 +83,7 @@ struct ServerRuntime::Impl {
   Result<void> lead();
   Result<void> begin_standing();
   void take_turn();
+  void rest_notices();
   void hand_on();
   void stand_by_again();
   controller::Controller::Following reads_of_standby();
@@ -92,6 +94,7 @@ namespace {
 
 // What a server had asked others before it handed over has come back by then.
 constexpr std::chrono::seconds kRetired{60};
+constexpr std::chrono::milliseconds kNoticesUnderWay{150};
 
 Result<void> make_data_dir(const std::string& path) {
   const Result<void> made = files::make_own_directory(path);
@@ -344,7 +347,10 @@ Result<void> ServerRuntime::Impl::begin_standing() {
     look(/*leads=*/true);  // the former leader's last ones
     loop.post([this] { take_turn(); });
   };
-  calls.rests = [this] { rests = true; };
+  calls.rests = [this] {
+    rest_notices();
+    rests = true;
+  };
   calls.handed = [this] {
     check.reset();  // here, as it may have to wait for the database
     loop.post([this] { hand_on(); });
@@ -386,6 +392,18 @@ void ServerRuntime::Impl::take_turn() {
   const Result<void> led = lead();
   if (!led.ok()) return give_up(led.error());
   on_turn(/*leads=*/true);
+}
+
+// The next leader goes on from what this one has kept of notices, and it may write only while it
+// leads. On the term's thread, which renews the lease: it waits for a part of that alone.
+void ServerRuntime::Impl::rest_notices() {
+  const auto kept = std::make_shared<std::promise<void>>();
+  std::future<void> done = kept->get_future();
+  loop.post([this, kept] {
+    if (stopping || api == nullptr) return kept->set_value();
+    api->rest_notices(kNoticesUnderWay, [kept] { kept->set_value(); });
+  });
+  done.wait_for(2 * kNoticesUnderWay);
 }
 
 // Another controller leads or is about to: agents are told so, and what is in progress is answered.
