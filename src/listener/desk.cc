@@ -73,13 +73,14 @@ void Desk::observe(Event event) {
   submit(std::move(input), [](const Result<controller::Committed>&) {});
 }
 
-// What a standby refuses cannot be written into a log that it may not write.
+// What a standby refuses cannot be written into a log that it may not write: its own has the same
+// fields (codec/json_records.cc).
 void Desk::note_refusal(Event event) {
   if (leads_) return observe(std::move(event));
   const auto* refused = std::get_if<CallsRefused>(&event);
   if (refused == nullptr) return;
   telemetry::log(telemetry::Level::kWarning, "access_refused",
-                 {{"user", refused->who},
+                 {{"who", refused->who},
                   {"address", refused->address},
                   {"operation", refused->operation},
                   {"code", refused->code},

@@ -149,6 +149,17 @@ class StandbyReadsTest(unittest.TestCase):
         self.assertEqual(connection.getresponse().status, 401)
         connection.close()
 
+    def test_what_it_refuses_is_in_its_own_log_as_the_audit_has_it(self):
+        self.assertEqual(Api(self.second.url, self.tokens["bob"]).raw("GET", "/v1/events?audit=1")[0], 403)
+
+        def refused():
+            with open(os.path.join(self.cluster.folder, "processes.log")) as file:
+                lines = [json.loads(line) for line in file if '"event":"access_refused"' in line]
+            return [line for line in lines if line["who"] == "bob" and line["operation"] == "getEvents"]
+        line = until(refused, 20, "the standby to log it")[0]
+        self.assertEqual({"address", "code", "times"} - line.keys(), set(), line)
+        self.assertEqual((line["address"], line["times"] >= 1), ("127.0.0.1", True))
+
     def refusal(self, api, path, method="GET", body=None):
         status, headers, text = api.raw(method, path, body)
         self.assertEqual(status, 503, (path, text))
