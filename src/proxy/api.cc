@@ -116,9 +116,13 @@ void Api::trade(const std::string& code, const std::string& nonce, const std::st
         --trading_;
         const Result<json> said = object_of(answer);
         if (!said.ok()) return done(said.error());
+        // By the time of the cluster; servers of a former version do not tell it.
+        const std::int64_t told_us = number_of(*said, "now_us");
+        const std::int64_t lasts_us =
+            number_of(*said, "expires_at_us") - (told_us == 0 ? loop_.wall_us() : told_us);
         done(Entry{static_cast<std::uint64_t>(number_of(*said, "job")), text_of(*said, "token"),
-                   text_of(*said, "user"), text_of(*said, "path"),
-                   number_of(*said, "expires_at_us"), flag_of(*said, "app_tells_use")});
+                   text_of(*said, "user"), text_of(*said, "path"), loop_.monotonic_us() + lasts_us,
+                   flag_of(*said, "app_tells_use")});
       },
       kAnswers);
 }

@@ -23,7 +23,7 @@ struct Entry {
   std::string token;
   std::string user;
   std::string path;
-  std::int64_t ends_us = 0;  // since 1970
+  std::int64_t ends_us = 0;  // by the steady clock
   // Whether the app itself says when it was used: what its page sends on WebSockets does not.
   bool app_tells = false;
 };

@@ -34,10 +34,10 @@ void drop_idle(BrowserSession& session) {
 
 }  // namespace
 
-std::string BrowserSessions::add(Entry entry, std::uint16_t port, std::int64_t wall_us) {
+std::string BrowserSessions::add(Entry entry, std::uint16_t port, std::int64_t now_us) {
   if (sessions_.size() >= kMost) {
     std::erase_if(sessions_, [&](const auto& each) {
-      return each.second->over || each.second->entry.ends_us <= wall_us;
+      return each.second->over || each.second->entry.ends_us <= now_us;
     });
     if (sessions_.size() >= kMost) return "";
   }
@@ -50,11 +50,11 @@ std::string BrowserSessions::add(Entry entry, std::uint16_t port, std::int64_t w
 }
 
 BrowserSessionPtr BrowserSessions::find(const std::vector<std::string_view>& secrets,
-                                        std::uint64_t job, std::int64_t wall_us) {
+                                        std::uint64_t job, std::int64_t now_us) {
   for (const std::string_view secret : secrets) {
     const auto found = sessions_.find(wire::sha256_hex(secret));
     if (found == sessions_.end() || found->second->entry.job != job) continue;
-    if (!found->second->over && found->second->entry.ends_us > wall_us) return found->second;
+    if (!found->second->over && found->second->entry.ends_us > now_us) return found->second;
   }
   return nullptr;
 }
@@ -78,10 +78,10 @@ void BrowserSessions::saw_input(BrowserSession& session, Api& api, std::int64_t 
   tell(session, api, now_us);
 }
 
-void BrowserSessions::sweep(Api& api, std::int64_t now_us, std::int64_t wall_us) {
+void BrowserSessions::sweep(Api& api, std::int64_t now_us) {
   std::erase_if(sessions_, [&](const auto& each) {
     BrowserSession& session = *each.second;
-    const bool over = session.over || session.entry.ends_us <= wall_us;
+    const bool over = session.over || session.entry.ends_us <= now_us;
     if (over) end(session);
     drop_idle(session);
     const bool is_news = session.last_input_us > session.told_input_us;

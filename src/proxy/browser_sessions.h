@@ -2,7 +2,8 @@
 // speaks for it. The browser has a secret of ours in a cookie, and never the token.
 //
 // In memory only: after a restart browsers go through the console again, which asks nobody anything
-// who is signed in there. Loop thread only.
+// who is signed in there. Instants are of the steady clock, as a wrong one of this machine ends
+// nobody's session. Loop thread only.
 #pragma once
 
 #include <cstddef>
@@ -39,16 +40,16 @@ class BrowserSessions {
   static constexpr std::size_t kIdleLinksKept = 16;  // though nobody has needed them for a while
 
   // The secret for the cookie; "": there are too many.
-  std::string add(Entry entry, std::uint16_t port, std::int64_t wall_us);
+  std::string add(Entry entry, std::uint16_t port, std::int64_t now_us);
   // The session of the job, by any of the secrets that a browser sent; nullptr: none of them.
   BrowserSessionPtr find(const std::vector<std::string_view>& secrets, std::uint64_t job,
-                         std::int64_t wall_us);
+                         std::int64_t now_us);
   // The server takes its token no more.
   void drop(const BrowserSessionPtr& session);
   // Another job has this port now.
   void drop_others(std::uint16_t port, std::uint64_t job);
   // Ends what is too old, and tells the server who was used since it was told last.
-  void sweep(Api& api, std::int64_t now_us, std::int64_t wall_us);
+  void sweep(Api& api, std::int64_t now_us);
   static void saw_input(BrowserSession& session, Api& api, std::int64_t now_us);
   std::size_t size() const { return sessions_.size(); }
 

@@ -187,8 +187,9 @@ Verdict judge(Edge& edge, const Head& request, std::uint16_t port) {
     return refuse(403, "cross_origin", own.error().message, ErrorKind::kDenied);
   }
   Verdict verdict;
-  verdict.session = edge.sessions.find(
-      cookies_of(request, session_cookie(job, edge.origins.secure())), job, edge.loop.wall_us());
+  verdict.session =
+      edge.sessions.find(cookies_of(request, session_cookie(job, edge.origins.secure())), job,
+                         edge.loop.monotonic_us());
   return verdict.session != nullptr ? verdict : send_to_console(edge, request, job);
 }
 
@@ -213,7 +214,7 @@ Verdict let_in(Edge& edge, const Trade& trade, Entry entry, std::uint16_t port) 
                   ErrorKind::kInvalid);
   }
   const bool secure = edge.origins.secure();
-  const std::int64_t now_us = edge.loop.wall_us();
+  const std::int64_t now_us = edge.loop.monotonic_us();
   const std::int64_t lasts_s = std::max<std::int64_t>((entry.ends_us - now_us) / 1'000'000, 0);
   std::string path = trade.path.empty() ? entry.path : trade.path;
   if (!is_own_path(path)) path = "/";

@@ -35,7 +35,7 @@ struct Proxy::Impl : std::enable_shared_from_this<Proxy::Impl> {
     const std::int64_t now_us = edge.loop.monotonic_us();
     const auto all = fronts;
     for (const auto& front : all) front->tick(now_us);
-    edge.sessions.sweep(edge.api, now_us, edge.loop.wall_us());
+    edge.sessions.sweep(edge.api, now_us);
   }
 
   const ProxyOptions options;

@@ -4,7 +4,6 @@
 
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
-#include "wire/address.h"
 #include "wire/connection.h"
 #include "wire/server_state.h"
 #include "wire/unix/unix_socket.h"
@@ -15,11 +14,11 @@ ServerState::ServerState(Loop& of, ServerLimits given, Handler fn)
     : loop(of),
       limits(std::move(given)),
       handler(std::move(fn)),
+      handshakes(of, {limits.handshakes_max, limits.handshakes_peer_max, limits.hello_time,
+                      limits.header_timeout}),
       open_(telemetry::metrics().gauge("dove_http_connections", "Open connections.")),
       took_(telemetry::metrics().histogram("dove_http_request_seconds",
-                                           "From a request's last byte to its answer.")),
-      failed_(telemetry::metrics().counter("dove_tls_handshakes_failed_total",
-                                           "Connections that ended before TLS stood.")) {
+                                           "From a request's last byte to its answer.")) {
   for (const char* hundreds : {"1xx", "2xx", "3xx", "4xx", "5xx"}) {
     answers_.push_back(&telemetry::metrics().counter(
         "dove_http_requests_total", "Answers given, by status.", {{"status", hundreds}}));
@@ -28,32 +27,11 @@ ServerState::ServerState(Loop& of, ServerLimits given, Handler fn)
 
 namespace {
 
-// Whose connection it is, as limits count: a certificate's, a user's of the Unix socket, or a
-// network's; "" is this machine's.
-std::string party_of(const Stream& stream) {
-  std::string party = stream.peer_identity();
-  if (party.empty()) party = network_of(stream.peer_address());
-  return party.starts_with("127.") || party == "::1" ? "" : party;
-}
-
 bool is_local(const std::string& party) { return party.starts_with("unix:"); }
 
 constexpr std::size_t kRefusedMax = 64;  // beyond it they are closed without a word
 
 }  // namespace
-
-bool Shares::enter(const std::string& party, std::size_t most) {
-  if (party.empty()) return true;
-  std::size_t& count = counts_[party];
-  if (count >= most) return false;
-  ++count;
-  return true;
-}
-
-void Shares::leave(const std::string& party) {
-  const auto found = counts_.find(party);
-  if (found != counts_.end() && --found->second == 0) counts_.erase(found);
-}
 
 void ServerState::accept(std::unique_ptr<Stream> stream) {
   const std::string party = party_of(*stream);
@@ -85,44 +63,12 @@ void ServerState::accept(std::unique_ptr<Stream> stream) {
   }
 }
 
-// Whoever does not finish the handshake never becomes a connection.
 void ServerState::shake_hands(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls) {
   if (shutting_down) return;
-  const std::string party = party_of(*plain);
-  if (!handshakes_of_.enter(party, limits.handshakes_peer_max)) return;
-  if (shaking.size() >= limits.handshakes_max && !drop_silent()) {
-    return handshakes_of_.leave(party);
-  }
-  const std::uint64_t id = ++last_handshake_;
-  silent_[id] = telemetry::monotonic_us();
-  const auto on_done = [weak = weak_from_this(), id](Result<std::unique_ptr<Stream>> stream) {
-    const auto state = weak.lock();
-    if (state == nullptr) return;
-    state->end_handshake(id);
-    if (stream.ok() && !state->shutting_down) return state->accept(std::move(stream).value());
-    state->failed_.add();
-  };
-  const auto on_hello = [weak = weak_from_this(), id] {
-    if (const auto state = weak.lock()) state->silent_.erase(id);
-  };
-  shaking[id] = {party, accept_tls(loop, std::move(plain), std::move(tls), limits.header_timeout,
-                                   on_done, on_hello)};
-}
-
-void ServerState::end_handshake(std::uint64_t id) {
-  silent_.erase(id);
-  const auto ended = shaking.extract(id);
-  if (!ended.empty()) handshakes_of_.leave(ended.mapped().party);
-}
-
-// Makes room for a newcomer, who speaks first: a hello comes with the connection.
-bool ServerState::drop_silent() {
-  if (silent_.empty()) return false;
-  const auto [id, since_us] = *silent_.begin();
-  if (telemetry::monotonic_us() - since_us < limits.hello_time.count()) return false;
-  end_handshake(id);
-  failed_.add();
-  return true;
+  handshakes.begin(std::move(plain), std::move(tls),
+                   [weak = weak_from_this()](std::unique_ptr<Stream> stream) {
+                     if (const auto state = weak.lock()) state->accept(std::move(stream));
+                   });
 }
 
 void ServerState::remove(const std::shared_ptr<Connection>& connection) {
@@ -182,7 +128,7 @@ Server::~Server() {
   state_->listeners.clear();
   state_->unix_listener.reset();
   state_->elsewhere.reset();
-  state_->shaking.clear();
+  state_->handshakes.abandon();
   state_->drop_all();
 }
 
@@ -239,7 +185,7 @@ void Server::shutdown(std::chrono::microseconds grace, std::function<void()> on_
   state.listeners.clear();
   state.unix_listener.reset();
   state.elsewhere.reset();
-  state.shaking.clear();
+  state.handshakes.abandon();
   const auto all = state.connections;
   for (const auto& connection : all) connection->wind_down();
   if (state.connections.empty()) {

@@ -155,6 +155,7 @@ void trade_entry(Context& context, CallPtr call) {
                 {"path", app.path.empty() ? "/" : app.path},
                 {"app_tells_use", app.activity.starts_with('/')}};
     codec::put_instant(answer, "expires_at", entry->ends);
+    answer["now_us"] = context.desk.now().us;
     call->reply(201, answer, {{"Cache-Control", "no-store"}});
   });
 }

@@ -63,6 +63,7 @@ TEST_F(SessionsTest, ACodeLeadsToATokenOnce) {
   EXPECT_EQ(traded.body.at("job"), 1);
   EXPECT_EQ(traded.body.at("user"), "ada");
   EXPECT_EQ(traded.body.at("path"), "/lab");
+  EXPECT_GT(traded.body.at("expires_at_us"), traded.body.at("now_us"));
   EXPECT_EQ(trade(code).code(), "entry_code_invalid");
   EXPECT_EQ(trade(issue("ada").body.at("code"), "another").code(), "entry_code_invalid");
   EXPECT_EQ(trade(issue("ada").body.at("code"), kNonce, "https://j2.apps.example.org").code(),

@@ -1,21 +1,19 @@
 // StreamListener: connections as bytes, over TCP or TLS, for what speaks HTTP in a way of its own:
 // the proxy, which passes bodies on as they come.
 //
-// Loop thread only. A peer that does not finish its handshake is never a connection.
+// Loop thread only. Handshakes are limited as at a Server's port (handshakes.h).
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "wire/loop.h"
 #include "wire/stream.h"
+#include "wire/streams/handshakes.h"
 
 namespace dove::wire {
 
@@ -25,10 +23,8 @@ class Tls;
 class StreamListener {
  public:
   using OnStream = std::function<void(std::unique_ptr<Stream>, std::uint16_t port)>;
-  static constexpr std::size_t kHandshakesMax = 2000;  // in progress; more are closed
-  static constexpr std::chrono::seconds kHandshakeTimeout{10};
 
-  StreamListener(Loop& loop, OnStream on_stream);
+  StreamListener(Loop& loop, OnStream on_stream, HandshakeLimits limits = {});
   ~StreamListener();
   StreamListener(const StreamListener&) = delete;
   StreamListener& operator=(const StreamListener&) = delete;
