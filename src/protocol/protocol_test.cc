@@ -172,7 +172,17 @@ TEST(Protocol, ASyncsAnswerIsATicketOrASession) {
   answer.ticket = "t";
   EXPECT_EQ(sync_answer_text(answer), R"({"ticket":"t","epoch":0})");
   EXPECT_EQ(value_of(read_sync_answer(Json::parse(sync_answer_text(answer)))).ticket, "t");
-  answer.ticket.clear();
+  EXPECT_FALSE(value_of(read_sync_answer(Json{{"ticket", "t"}})).waits_us.has_value());
+  answer.waits_us = 5'000'000;
+  answer.sync_after_us = 200'000;
+  EXPECT_EQ(sync_answer_text(answer),
+            R"({"ticket":"t","epoch":0,"waits_us":5000000,"sync_after_us":200000})");
+  const SyncAnswer spread = value_of(read_sync_answer(Json::parse(sync_answer_text(answer))));
+  EXPECT_EQ(spread.waits_us, 5'000'000);
+  EXPECT_EQ(spread.sync_after_us, 200'000);
+  const Json long_wait{{"ticket", "t"}, {"sync_after_us", std::int64_t{1} << 50}};
+  EXPECT_EQ(value_of(read_sync_answer(long_wait)).sync_after_us, 60'000'000);
+  answer = {};
   answer.session = "s";
   answer.orders = {R"({"order":"start","job":7,"attempt":1})", R"({"order":"test"})"};
   answer.forget = {{JobId(3), 1}};

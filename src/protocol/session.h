@@ -89,9 +89,11 @@ struct Sync {
 };
 
 struct SyncAnswer {
-  std::string ticket;  // not "": sync again with it; no other field but `epoch` is set
+  std::string ticket;  // not "": sync again with it; no other fields are set but the next three
   std::string session;
   std::uint64_t epoch = 0;
+  std::optional<std::int64_t> waits_us;  // with a ticket: see api/agent-protocol.md
+  std::int64_t sync_after_us = 0;        // likewise
   std::uint64_t log_head = 0;
   std::string proof;
   std::uint64_t after = 0;  // the record that `orders` goes up to

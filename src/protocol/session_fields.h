@@ -1,6 +1,7 @@
 // The fields of what begins a session and keeps it going. Include only from .cc files.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "protocol/archive.h"
@@ -14,6 +15,7 @@ inline constexpr std::size_t kImages_max = 256;
 inline constexpr std::size_t kName_bytes = 256;
 inline constexpr std::size_t kVersion_bytes = 64;
 inline constexpr std::size_t kDigest_bytes = 64;  // of SHA-256, in hexadecimal
+inline constexpr std::int64_t kSyncAfterMax_us = 60'000'000;
 inline constexpr std::array<std::string_view, 3> kStages{"prepared", "started", "ended"};
 
 inline std::span<const std::string_view> words_of(HeldStage) { return kStages; }
@@ -107,10 +109,20 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<SyncAnswer>& v) {
   if (!Ar::kReads && !v.ticket.empty()) {
     ar.must("ticket", v.ticket);
-    return ar.must("epoch", v.epoch);
+    ar.must("epoch", v.epoch);
+    ar.may("waits_us", v.waits_us);
+    if (v.sync_after_us > 0) ar.may("sync_after_us", v.sync_after_us);
+    return;
   }
   ar.may("ticket", v.ticket);
-  if (!v.ticket.empty()) return ar.may("epoch", v.epoch);
+  if (!v.ticket.empty()) {
+    ar.may("epoch", v.epoch);
+    ar.may("waits_us", v.waits_us);
+    if constexpr (Ar::kReads) {
+      if (v.waits_us) v.waits_us = std::clamp<std::int64_t>(*v.waits_us, 0, kYear_us);
+    }
+    return ar.clamped("sync_after_us", v.sync_after_us, 0, kSyncAfterMax_us);
+  }
   ar.must("session", v.session);
   ar.must("epoch", v.epoch);
   ar.may("log_head", v.log_head);

@@ -199,6 +199,7 @@ TEST(AgentSchemas, AreHowSessionsBeginAndGoOn) {
   protocol::SyncAnswer answer;
   expect_described("AgentSession", names_of(answer));
   answer.ticket = "t";
+  answer.sync_after_us = 1;
   expect_described("AgentTicket", names_of<false>(answer));
   expect_described("AgentReport", names_of(protocol::ReportMessage()));
   expect_described("AgentReported", names_of(protocol::ReportAnswer()));

@@ -1,5 +1,6 @@
 #include "agent/session/lease_keeper.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dove::agent {
@@ -38,7 +39,7 @@ void LeaseKeeper::session_lost(bool in_silence) {
 
 void LeaseKeeper::silence_broken() {
   broken_ = true;
-  counted_on_ = false;
+  counted_on_ = contact_.knows_outage();
 }
 
 void LeaseKeeper::refused() { counted_on_ = false; }
@@ -50,6 +51,11 @@ void LeaseKeeper::controller_down(std::int64_t at_us) {
   counted_on_ = true;
   contact_.outage(at_us);
   renew();
+}
+
+// As if the outage had begun so long before that moment that its grace ends with it.
+void LeaseKeeper::awaited(std::int64_t until_us) {
+  controller_down(std::min(until_us - contact_.outage_grace_us(), loop_.monotonic_us()));
 }
 
 // One that cannot be reached after the connection was closed from outside may count on the fence;

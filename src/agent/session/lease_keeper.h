@@ -45,6 +45,8 @@ class LeaseKeeper {
   void refused();
   // Its process was not there at that instant.
   void controller_down(std::int64_t at_us);
+  // One that has begun to lead waits for this node until that instant, whatever has broken before.
+  void awaited(std::int64_t until_us);
   // It cannot be reached, and why is not known.
   void unreachable();
   // It answered what was sent then, and can write nothing.

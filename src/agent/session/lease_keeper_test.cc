@@ -64,6 +64,22 @@ TEST_F(LeaseKeeperTest, OutlivesSilenceButNotABreak) {
   EXPECT_FALSE(renews());
 }
 
+// Also after a break: the next controller counts from its own beginning.
+TEST_F(LeaseKeeperTest, IsRenewedForAsLongAsANewControllerWaits) {
+  keeper_->begin();
+  keeper_->session_began({/*fence_us=*/8'000, /*disconnect_grace_us=*/1,
+                          /*outage_grace_us=*/60'000'000, /*heartbeat_us=*/1},
+                         loop_.monotonic_us());
+  keeper_->session_lost(/*in_silence=*/false);
+  EXPECT_FALSE(renews());
+  keeper_->awaited(loop_.monotonic_us() + 60'000'000);
+  EXPECT_TRUE(renews());
+  keeper_->silence_broken();
+  EXPECT_TRUE(renews()) << "of a former controller";
+  keeper_->awaited(loop_.monotonic_us());
+  EXPECT_FALSE(renews());
+}
+
 TEST_F(LeaseKeeperTest, SilenceThatIsBrokenLaterIsABreak) {
   begin_session();
   keeper_->session_lost(/*in_silence=*/true);

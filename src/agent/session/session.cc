@@ -148,15 +148,20 @@ void Session::certify() {
 
 // In two steps, as a sync says what is held and takes time to arrive. With the first one the node
 // asks for a ticket; the controller takes a second one only with the ticket that it gave last, so a
-// sync that was delayed in the network cannot undo a later one.
+// sync that was delayed in the network cannot undo a later one. The first one is to be small: when
+// another controller begins to lead, all nodes send theirs together.
 void Session::sync() {
   protocol::Sync sync;
   sync.ticket = ticket_;
-  sync.agent_pid = getpid();
   sync.machine = machine();
-  node_.describe(sync);
-  host_.held(sync, brings_ends_ && !ticket_.empty());
-  version_synced_ = node_.version();
+  if (ticket_.empty() && knows_tickets_) {
+    sync.machine.inventory = {};
+  } else {
+    sync.agent_pid = getpid();
+    node_.describe(sync);
+    host_.held(sync, brings_ends_ && !ticket_.empty());
+    version_synced_ = node_.version();
+  }
   const std::int64_t sent_us = loop_.monotonic_us();
   // The controller may take it, and its answer be lost: then it counts on us, and we must know.
   if (!ticket_.empty()) contact_->may_be_heard(sent_us);
@@ -179,7 +184,7 @@ void Session::sync_answered(const Result<wire::Response>& answer, std::int64_t s
   const bool had_ticket = !ticket_.empty();
   ticket_ = read->ticket;
   brings_ends_ = is_former_incarnation(Epoch(contact_->epoch()), Epoch(read->epoch));
-  if (!ticket_.empty() && !had_ticket) return sync();
+  if (!ticket_.empty() && !had_ticket) return take_ticket(*read, sent_us);
   // Ours was given to somebody since; it came too late.
   if (!ticket_.empty()) return connect_later();
   // A controller that was replaced and does not know it: what it orders is void.
@@ -188,6 +193,16 @@ void Session::sync_answered(const Result<wire::Response>& answer, std::int64_t s
                                 "this controller was replaced by a newer one", ""});
   }
   synced(*read, sent_us);
+}
+
+// Whether the controller counts on this node is known at once, and what is held is said in turn.
+void Session::take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
+  knows_tickets_ = true;
+  if (!answer.waits_us || answer.epoch < contact_->epoch()) return sync();
+  lease_->awaited(sent_us + *answer.waits_us);
+  if (answer.sync_after_us == 0) return sync();
+  reconnect_timer_ =
+      loop_.after(std::chrono::microseconds(answer.sync_after_us), [this] { sync(); });
 }
 
 void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {

@@ -90,6 +90,7 @@ class Session {
   void joined(const Result<wire::Response>& answer);
   void certify();
   void sync();
+  void take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_us);
   void sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us);
   void synced(const protocol::SyncAnswer& answer, std::int64_t sent_us);
   void open_orders();
@@ -118,11 +119,12 @@ class Session {
   std::optional<Contact> contact_;
   std::optional<LeaseKeeper> lease_;  // from open() on
   ClockCheck clock_;
-  std::string id_;             // empty: not connected
-  std::uint64_t number_ = 0;   // answers that are for a former one are not heard
-  std::string ticket_;         // what the next sync is to show; empty: it asks for one
-  bool brings_ends_ = false;   // the next sync; the cluster's log was restored
-  std::uint64_t applied_ = 0;  // the last order's record
+  std::string id_;              // empty: not connected
+  std::uint64_t number_ = 0;    // answers that are for a former one are not heard
+  std::string ticket_;          // what the next sync is to show; empty: it asks for one
+  bool knows_tickets_ = false;  // a controller of this life has given one
+  bool brings_ends_ = false;    // the next sync; the cluster's log was restored
+  std::uint64_t applied_ = 0;   // the last order's record
   std::unique_ptr<wire::InStream> orders_;
   // The stream of the previous session, which fell silent: open until there is another.
   std::unique_ptr<wire::InStream> silent_orders_;

@@ -78,15 +78,6 @@ TEST_F(SessionTest, TellsOnceThatDevicesChanged) {
   EXPECT_EQ(controller_.syncs[1]["inventory"]["devices"][0]["kind"], "lost");
 }
 
-TEST_F(SessionTest, AsksForATicketAndSyncsWithIt) {
-  controller_.gives_tickets = true;
-  connect_agent();
-  ASSERT_EQ(controller_.syncs.size(), 2u);
-  EXPECT_EQ(controller_.syncs[0]["ticket"], "");
-  EXPECT_EQ(controller_.syncs[1]["ticket"], "ticket-1");
-  EXPECT_TRUE(agent_->connected());
-}
-
 // A closed stream is a break, after which the controller waits for the fence alone.
 TEST_F(SessionTest, DoesNotCloseTheStreamOfASilentController) {
   options_.stream_silence_us = 100'000;

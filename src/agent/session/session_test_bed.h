@@ -79,6 +79,7 @@ class ScriptedController {
   std::string unanswered_event;  // a report that has one of this kind is not answered
   bool resync = false;
   bool gives_tickets = false;
+  std::string ticket_answer = R"({"ticket":"ticket-1"})";
   bool holds_sync = false;
   bool mute = false;  // answers no sync at all
   bool holds_chunks = false;
@@ -123,7 +124,7 @@ class ScriptedController {
         return;
       }
       if (gives_tickets && syncs.back()["ticket"] != "ticket-1") {
-        return responder->send(wire::Response{200, {}, R"({"ticket":"ticket-1"})"});
+        return responder->send(wire::Response{200, {}, ticket_answer});
       }
       if (sync_status != 200) {
         return responder->send(wire::Response{

@@ -1,6 +1,7 @@
 // The controller's side of api/agent-protocol.md.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -282,10 +283,19 @@ void refuse_claim(Agents& agents, const Call& call, const std::string& address, 
   not_admitted(agents, *agents.state().find_node(call.caller.node), address, why);
 }
 
-void give_ticket(Agents& agents, const Call& call) {
+// Nothing is written for it. A node that is awaited counts on the time that it has, so that all of
+// them need not sync at once.
+void give_ticket(Agents& agents, const Call& call, const protocol::Machine& machine) {
   protocol::SyncAnswer answer;
   answer.ticket = agents.sync_tickets[call.caller.node] = wire::random_token(12);
   answer.epoch = agents.state().epoch.value;
+  const core::Node& node = *agents.state().find_node(call.caller.node);
+  const Span waits = waits_for(agents.state(), node, machine, agents.desk.now());
+  if (waits.us > 0) {
+    answer.waits_us = waits.us;
+    const std::int64_t turn_us = agents.sync_pace.next_us(agents.desk.loop.monotonic_us());
+    answer.sync_after_us = std::min(turn_us, waits.us / 4);
+  }
   reply_text(call, 200, protocol::sync_answer_text(answer));
 }
 
@@ -320,7 +330,7 @@ void sync_agent(Agents& agents, CallPtr call) {
     return check_chain(agents, node.name, machine,
                        [&agents, call, message](const std::optional<Error>& lost) {
                          if (agents.desk.stopping()) return;
-                         if (!lost) return give_ticket(agents, *call);
+                         if (!lost) return give_ticket(agents, *call, message->machine);
                          refuse_claim(agents, *call, message->machine.address, *lost);
                        });
   }

@@ -29,6 +29,7 @@
 #include "backends/native/order_lines.h"
 #include "backends/native/relays.h"
 #include "backends/native/steps/steps.h"
+#include "backends/native/sync_pace.h"
 #include "listener/desk.h"
 #include "listener/log_thread.h"
 #include "listener/route.h"
@@ -55,6 +56,7 @@ struct Agents {
   Execs execs;
   Forwards forwards;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
+  SyncPace sync_pace;
   std::set<std::string> joining;   // digests of join tokens whose use is not yet durable
   listener::LogThread log_thread;  // for claims
   // The log's chain at a record; none where the record is no longer kept.

@@ -5,6 +5,7 @@
 
 #include "backends/native/restored_work.h"
 #include "base/digest.h"
+#include "core/nodes/contact.h"
 #include "core/state/restored/restored.h"
 
 namespace dove::backends {
@@ -166,6 +167,16 @@ std::vector<Event> sync_events(const core::State& state, const core::Node& node,
   }
   events.push_back(NodeConnected{node.id, machine.boot_id, {}, message.preflight_port});
   return events;
+}
+
+Span waits_for(const core::State& state, const core::Node& node, const protocol::Machine& machine,
+               Instant now) {
+  const bool is_awaited = node.awaited && node.contact == Contact::kSilent && !node.removed &&
+                          !core::is_expelled(node) && machine.boot_id == node.boot_id;
+  if (!is_awaited) return {};
+  const Span fence = node.agreed.fence.us > 0 ? node.agreed.fence : state.settings.fence;
+  const Span left = core::lost_at(state, node) - now;
+  return Span{std::max<std::int64_t>(left.us - fence.us - core::kFence_margin.us, 0)};
 }
 
 Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync& message) {

@@ -29,6 +29,12 @@ void add_inventory(const core::State& state, const core::Node& node, const Inven
 std::vector<Event> sync_events(const core::State& state, const core::Node& node,
                                const protocol::Sync& message, bool proven);
 
+// How long from now the controller counts on the node's tasks though it does not hear of them, as
+// it has just started and awaits that very boot of it; the fence comes after that. 0: it does not
+// say.
+Span waits_for(const core::State& state, const core::Node& node, const protocol::Machine& machine,
+               Instant now);
+
 // What the agent holds and the ledger does not want: once the events are folded.
 struct Leftovers {
   std::vector<AttemptKey> stop;

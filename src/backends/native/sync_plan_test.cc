@@ -32,5 +32,42 @@ TEST(AsKept, WhatTheLogCannotHoldAtItsLevelIsNoNews) {
   EXPECT_EQ(*std::get<NodeRegistered>(events[0]).inventory, with_threads());
 }
 
+class WaitsFor : public testing::Test {
+ protected:
+  WaitsFor() {
+    node.boot_id = machine.boot_id = "boot";
+    node.contact = Contact::kSilent;
+    node.contact_since = Instant{1'000'000'000};
+    node.awaited = true;
+    node.agreed = {seconds(5), seconds(300), seconds(3600)};
+  }
+  Span after(Span span) const { return waits_for(state, node, machine, node.contact_since + span); }
+
+  core::State state;
+  core::Node node;
+  protocol::Machine machine;
+};
+
+// From the controller's start on, as long as the agent was told that an outage may last.
+TEST_F(WaitsFor, AnAwaitedNodeIsCountedOnForWhatIsLeftOfItsGrace) {
+  EXPECT_EQ(after({}), seconds(3600));
+  EXPECT_EQ(after(seconds(600)), seconds(3000));
+  EXPECT_EQ(after(seconds(4000)), Span());
+}
+
+TEST_F(WaitsFor, NobodyElseIsToldThat) {
+  node.contact = Contact::kBroken;
+  EXPECT_EQ(after({}), Span());
+  node.contact = Contact::kSilent;
+  node.awaited = false;
+  EXPECT_EQ(after({}), Span());
+  node.awaited = true;
+  machine.boot_id = "another";
+  EXPECT_EQ(after({}), Span()) << "what it ran has ended";
+  machine.boot_id = "boot";
+  node.request.action = NodeAction::kExpel;
+  EXPECT_EQ(after({}), Span());
+}
+
 }  // namespace
 }  // namespace dove::backends
