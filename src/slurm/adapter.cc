@@ -280,7 +280,8 @@ bool Adapter::carry_out(const WorkPlan& plan) {
   for (const WantedWork* work : plan.begin) changed = begin(*work) || changed;
   for (const StepSignal& one : plan.signals) {
     const Result<void> sent =
-        steps_->signal(one.step, one.signal, one.number, clock_() / 1'000'000);
+        one.number == 0 ? steps_->warn(one.step, one.warning)
+                        : steps_->signal(one.step, one.signal, one.number, clock_() / 1'000'000);
     telemetry::log(telemetry::Level::kInfo, "work_signalled",
                    {{"job", one.step.key.job},
                     {"node", one.step.key.node},

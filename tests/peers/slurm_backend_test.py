@@ -159,6 +159,13 @@ class Backend(SharedNodes):
     def test_the_time_limit_ends_it(self):
         self.ended(self.sh("sleep 300", time_limit="3s"), "timed_out")
 
+    def test_it_is_warned_before_its_time_is_over(self):
+        job = self.sh("trap 'echo warned; exit 6' USR1; echo begun; while :; do sleep 0.1; done", time_limit="30s",
+                      warn_signal=10, warn_before_s=27)
+        found = self.ended(job, "failed")
+        self.assertEqual(found["exit_code"], 6)
+        self.assertIn("warned", self.output(job)[1])
+
     def test_the_adapter_is_killed_and_its_jobs_go_on(self):
         gate = f"{self.homes[PEOPLE[0]]}/gate"
         job = self.sh(f"echo begun; while [ ! -e {gate} ]; do sleep 0.1; done; exit 7")

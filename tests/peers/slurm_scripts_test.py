@@ -171,6 +171,20 @@ class Scripts(SharedNodes):
                     del files["two_nodes.out"]
                 self.assertEqual(place.files(), files)
 
+    def test_steps_hear_before_the_time_of_their_script_is_over(self):
+        step = ("import os, signal, time; signal.signal(signal.SIGUSR1, lambda *_: (print('warned', flush=True), os._exit(0))); "
+                "time.sleep(50)")
+        script = BASH + f"#SBATCH -o warned.out --time=1 --signal=USR1@50\nsrun python3 -c \"{step}\"\necho the script goes on\n"
+        SCRIPTS["warned"] = script, [], []
+        self.addCleanup(SCRIPTS.pop, "warned")
+        # Slurm itself tells steps up to a minute earlier, and none where none has started yet.
+        jobs = [(place, place.submit("warned")) for place in (self.own, self.moved)]
+        for place, job in jobs:
+            with self.subTest(place.options[1]):
+                self.assertEqual(place.ended(job), [("", "COMPLETED", "0:0")])
+                self.assertEqual(place.files()["warned.out"], "warned\nthe script goes on\n")
+                os.unlink(f"{place.folder}/warned.out")
+
     def test_a_script_on_several_nodes_is_refused_where_slurm_would_run_it(self):
         with self.assertRaisesRegex(AssertionError, "executor slurm runs a script on one node"):
             self.moved.submit("two_nodes")

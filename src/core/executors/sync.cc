@@ -425,7 +425,7 @@ void add_work(const State& state, const Node& node, JobId id, const std::string&
   if (it.attempt->stage < Stage::kStarting) return;
   works.push_back({it.job, it.attempt->number, &node, &*it.record->placement,
                    it.record->stage == PlacementStage::kStarted,
-                   it.attempt->stage == Stage::kStopping});
+                   it.attempt->stage == Stage::kStopping, limit_stop_at(state, *it.job)});
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ struct WantedWork {
   const Placement* placement = nullptr;
   bool has_started = false;
   bool stops = false;
+  Instant stops_by = kNever;  // for its time, its deadline or the end of its reservation
 };
 
 // The devices that the placement names, each once.

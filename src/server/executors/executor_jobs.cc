@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codec/json.h"
+#include "codec/quantity.h"
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/linux_user.h"
 #include "model/rendezvous.h"
@@ -142,6 +143,17 @@ Json exec_of(const core::State& state, const core::WantedWork& work, const ExecS
           {"umask", exec.umask}};
 }
 
+// The signal before its time is over; null: it gets none, or not yet known when.
+Json warning_of(const core::WantedWork& work, const ExecSpec& exec) {
+  if (exec.warn_signal == 0 || !work.has_started || work.stops) return {};
+  if (work.stops_by == kNever) return {};
+  const Instant at{std::max<std::int64_t>(work.stops_by.us - seconds(exec.warn_before_s).us, 0)};
+  return {{"signal", exec.warn_signal},
+          {"at", codec::rfc3339(at)},
+          // A script without a trap would end.
+          {"steps_first", work.job->spec->launch == LaunchMode::kBatch}};
+}
+
 // Whether the job waits again once its stopped attempt has ended.
 bool waits_again(const core::Job& job) {
   if (job.cancel_requested) return false;
@@ -197,7 +209,6 @@ std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& 
     warnings.push_back(
         fmt::format("{} has no effect where executor {} runs the job", what, spec.executor));
   };
-  if (exec.warn_signal != 0) no_effect("the signal before the time limit");
   if (exec.output.rotate_bytes > 0) no_effect("rotate_bytes");
   for (const auto& [name, value] : exec.environment) {
     if (text::is_sruns_own(name)) no_effect(name.c_str());
@@ -263,6 +274,9 @@ Json work_json(const core::State& state, const listener::Blobs::Found& blobs,
   const Result<ExecSpec> exec = codec::decode_exec(parsed);
   if (!exec.ok()) return object;
   object["stop_signal"] = exec->stop_signal;
+  if (Json warning = warning_of(work, *exec); !warning.is_null()) {
+    object["warning"] = std::move(warning);
+  }
   if (!work.has_started && !work.stops) object["exec"] = exec_of(state, work, *exec);
   return object;
 }

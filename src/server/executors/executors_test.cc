@@ -1,4 +1,5 @@
 // What an executor's adapter may say, and when it is answered.
+#include "codec/quantity.h"
 #include "server/executors/executors_fixture.h"
 
 namespace dove::server {
@@ -317,6 +318,30 @@ TEST_F(ExecutorJobsTest, ItsAdapterRunsAJobAndOurAgentHearsNothing) {
       live.until([&] { return live.call("GET", "/v1/jobs/1").body.at("state") == "failed"; }));
   EXPECT_EQ(live.call("GET", "/v1/jobs/1").body.at("exit_code"), 3);
   for (const Json& line : agent.lines) EXPECT_NE(line.value("order", ""), "launch");
+}
+
+// sbatch --signal=USR1@60
+TEST_F(ExecutorJobsTest, ItsAdapterHearsWhenToWarnItOnceItRuns) {
+  const Json submitted =
+      live.call("POST", "/v1/jobs",
+                body_of({{"time_limit", "10m"}, {"warn_signal", 10}, {"warn_before_s", 60}}))
+          .body;
+  EXPECT_EQ(submitted.dump().find("no effect"), std::string::npos) << submitted;
+  const std::uint64_t job = submitted.at("id");
+  Answer answer = sync(said(holding(job, "confirmed")));
+  ASSERT_TRUE(live.until([&] {
+    answer = sync(said(holding(job, "confirmed")));
+    return !answer.body.at("works").empty();
+  }));
+  EXPECT_FALSE(answer.body.at("works").at(0).contains("warning")) << "its time does not run yet";
+  answer = sync(said(works(job, "running")));
+  const Json warning = answer.body.at("works").at(0).at("warning");
+  EXPECT_EQ(warning.at("signal"), 10);
+  EXPECT_EQ(warning.at("steps_first"), false);
+  const auto instant = [](const Json& text) {
+    return codec::parse_instant(text.get<std::string>());
+  };
+  EXPECT_EQ(*instant(warning.at("at")), *instant(attempt_of(job).at("started_at")) + seconds(540));
 }
 
 TEST_F(ExecutorJobsTest, WhatItCannotGiveIsRefused) {

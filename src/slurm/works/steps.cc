@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -26,10 +27,13 @@ namespace dove::slurm {
 namespace {
 
 constexpr std::size_t kNumberBytesMax = 64;
+constexpr std::size_t kStepsMax = 1000;  // in one command
 constexpr std::size_t kPasswdBytesMax = 64 << 10;
 constexpr std::size_t kLoginDefsBytesMax = 64 << 10;
-constexpr std::array<const char*, 7> kFiles{"lock", "job",     "said",       "end",
-                                            "stop", "end.new", kGivenUp_file};
+constexpr const char kWarned_file[] = "warned";
+constexpr std::array<const char*, 8> kFiles{"lock", "job",     "said",        "end",
+                                            "stop", "end.new", kGivenUp_file, kWarned_file};
+constexpr std::size_t kStepsBytesMax = 64 << 10;
 
 struct LinuxUser {
   uid_t uid = 0;
@@ -131,7 +135,11 @@ StepSeen look_at(const std::string& directory, const PlaceholderKey& key) {
   const auto [since, signals] = read_numbers<2>(directory + "/stop");
   seen.stop_since_s = since;
   seen.signals = static_cast<int>(signals);
-  seen.is_given_up = ::access((directory + "/" + kGivenUp_file).c_str(), F_OK) == 0;
+  const auto has = [&](const char* name) {
+    return ::access((directory + "/" + name).c_str(), F_OK) == 0;
+  };
+  seen.is_given_up = has(kGivenUp_file);
+  seen.is_warned = has(kWarned_file);
   const files::Descriptor said(::open((directory + "/said").c_str(), O_RDONLY | O_CLOEXEC));
   if (!said.is_open()) return seen;
   seen.said.resize(kSaidMax);
@@ -156,6 +164,23 @@ std::optional<PlaceholderKey> read_step_name(const std::string& name) {
   key.node.assign(attempt.ptr + 1, end);
   if (key.node.empty() || step_name(key) != name) return std::nullopt;
   return key;
+}
+
+std::vector<std::string> inner_steps(std::string_view lines, std::int64_t slurm_job) {
+  const std::string begin = fmt::format("{}.", slurm_job);
+  std::vector<std::string> inner;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    // The first is what we began; "12.extern" and "12.batch" are Slurm's own.
+    int step = 0;
+    if (!line.starts_with(begin)) continue;
+    const std::string_view number = line.substr(begin.size());
+    const auto read = std::from_chars(number.data(), number.data() + number.size(), step);
+    const bool is_number = read.ec == std::errc() && read.ptr == number.data() + number.size();
+    if (is_number && step > 0 && inner.size() < kStepsMax) inner.emplace_back(line);
+  }
+  return inner;
 }
 
 StepDirectory::StepDirectory(std::string path, Run run)
@@ -224,11 +249,36 @@ Result<void> StepDirectory::signal(const StepSeen& step, int signal, int number,
   const std::int64_t since_s = step.stop_since_s > 0 ? step.stop_since_s : at_s;
   TRY(files::write_atomically(path_ + "/" + step_name(step.key) + "/stop",
                               fmt::format("{} {}\n", since_s, number), 0600));
-  TRY_ASSIGN(const CommandEnd end, run_({.words = {"scancel", fmt::format("--signal={}", signal),
-                                                   std::to_string(step.slurm_job)}}));
+  return cancel(signal, {std::to_string(step.slurm_job)});
+}
+
+Result<void> StepDirectory::cancel(int signal, std::vector<std::string> targets) const {
+  targets.insert(targets.begin(), {"scancel", fmt::format("--signal={}", signal)});
+  TRY_ASSIGN(const CommandEnd end, run_({.words = std::move(targets)}));
   if (end.code == 0 || end.said.find("Invalid job id") != std::string::npos) return {};
   return Error{ErrorKind::kUnavailable, "slurm_command",
                fmt::format("scancel exits with {}: {}", end.code, end.said), ""};
+}
+
+Result<std::vector<std::string>> StepDirectory::warned_of(const StepSeen& step,
+                                                          bool steps_first) const {
+  const std::string job = std::to_string(step.slurm_job);
+  if (!steps_first) return std::vector{job};
+  TRY_ASSIGN(const CommandEnd end,
+             run_({.words = {"squeue", "--steps", "--noheader", "--format=%i", "--jobs=" + job},
+                   .output_max = kStepsBytesMax}));
+  if (end.code != 0) {
+    return Error{ErrorKind::kUnavailable, "slurm_command",
+                 fmt::format("squeue exits with {}: {}", end.code, end.said), ""};
+  }
+  std::vector<std::string> inner = inner_steps(end.output, step.slurm_job);
+  return inner.empty() ? std::vector{job} : std::move(inner);
+}
+
+Result<void> StepDirectory::warn(const StepSeen& step, const Warning& warning) {
+  TRY_ASSIGN(std::vector<std::string> targets, warned_of(step, warning.steps_first));
+  TRY(cancel(warning.signal, std::move(targets)));
+  return files::write_atomically(path_ + "/" + step_name(step.key) + "/" + kWarned_file, "", 0600);
 }
 
 Result<void> StepDirectory::give_up(const PlaceholderKey& key) {

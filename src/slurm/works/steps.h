@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -26,6 +27,7 @@ struct StepSeen {
   std::int64_t stop_since_s = 0;  // since 1970 UTC: when it was first signalled to stop; 0: never
   int signals = 0;                // of those that were sent to stop it
   bool is_given_up = false;
+  bool is_warned = false;
 };
 
 class Steps {
@@ -38,6 +40,8 @@ class Steps {
   virtual Result<void> begin(const StepWanted& step) = 0;
   // Sends it a signal, and keeps that it was the `number`th, from `at_s` on.
   virtual Result<void> signal(const StepSeen& step, int signal, int number, std::int64_t at_s) = 0;
+  // Sends it the signal, and keeps that it got it.
+  virtual Result<void> warn(const StepSeen& step, const Warning& warning) = 0;
   // Its allocation has ended, and srun may not have noticed: it is killed unless it ends within
   // kGiveUp_s.
   virtual Result<void> give_up(const PlaceholderKey& key) = 0;
@@ -54,10 +58,15 @@ class StepDirectory : public Steps {
   Result<std::vector<StepSeen>> all() override;
   Result<void> begin(const StepWanted& step) override;
   Result<void> signal(const StepSeen& step, int signal, int number, std::int64_t at_s) override;
+  Result<void> warn(const StepSeen& step, const Warning& warning) override;
   Result<void> give_up(const PlaceholderKey& key) override;
   void forget(const PlaceholderKey& key) override;
 
  private:
+  // What `scancel --signal` is to name.
+  Result<std::vector<std::string>> warned_of(const StepSeen& step, bool steps_first) const;
+  Result<void> cancel(int signal, std::vector<std::string> targets) const;
+
   std::string path_;
   Run run_;
 };
@@ -65,5 +74,8 @@ class StepDirectory : public Steps {
 // "17.2.gpu-001", and back.
 std::string step_name(const PlaceholderKey& key);
 std::optional<PlaceholderKey> read_step_name(const std::string& name);
+// The steps that were started from inside the first one, "12.1": of the lines of
+// `squeue --steps --format=%i`.
+std::vector<std::string> inner_steps(std::string_view lines, std::int64_t slurm_job);
 
 }  // namespace dove::slurm

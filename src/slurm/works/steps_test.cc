@@ -76,9 +76,12 @@ class StepsTest : public testing::Test {
   const std::string folder = new_folder();
   const std::string path = std::getenv("PATH");
   std::vector<std::vector<std::string>> commands;
+  std::string steps_there;  // as squeue prints them
   StepDirectory steps{folder + "/state/dove", [this](const CommandWanted& wanted) {
                         commands.push_back(wanted.words);
-                        return Result<CommandEnd>(CommandEnd{});
+                        CommandEnd end;
+                        if (wanted.words[0] == "squeue") end.output = steps_there;
+                        return Result<CommandEnd>(end);
                       }};
 };
 
@@ -177,6 +180,27 @@ TEST_F(StepsTest, NobodyElseAndNotRoot) {
   const char* const expected = ::geteuid() == 0 ? "system_account" : "adapter_not_root";
   EXPECT_EQ(steps.begin(step("daemon")).error().code, expected);
   EXPECT_TRUE(steps.all()->empty());
+}
+
+TEST_F(StepsTest, AWarningIsKeptAndGoesToTheStepsOfAScript) {
+  const std::string gate = folder + "/gate";
+  srun("while [ ! -e " + gate + " ]; do sleep 0.02; done\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  EXPECT_FALSE(seen().is_warned);
+  ASSERT_TRUE(steps.warn(seen(), {10, 0, false}).ok());
+  EXPECT_TRUE(seen().is_warned);
+  EXPECT_EQ(seen().signals, 0) << "nothing stops it";
+  steps_there = "12.0\n";
+  ASSERT_TRUE(steps.warn(seen(), {10, 0, true}).ok());
+  steps_there = "12.extern\n12.0\n12.1\n12.12\n120.1\n";
+  ASSERT_TRUE(steps.warn(seen(), {10, 0, true}).ok());
+  const std::vector<std::string> whole{"scancel", "--signal=10", "12"};
+  ASSERT_EQ(commands.size(), 5u);
+  EXPECT_EQ(commands[0], whole);
+  EXPECT_EQ(commands[2], whole) << "it has started none";
+  EXPECT_EQ(commands[4], (std::vector<std::string>{"scancel", "--signal=10", "12.1", "12.12"}));
+  std::ofstream(gate) << "open";
+  EXPECT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
 }
 
 TEST_F(StepsTest, SignalsAreCountedFromTheFirst) {

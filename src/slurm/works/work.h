@@ -33,6 +33,13 @@ struct Program {
   std::string umask = "0022";
 };
 
+// A signal before its time is over.
+struct Warning {
+  int signal = 0;            // 0: none
+  std::int64_t at_s = 0;     // since 1970 UTC
+  bool steps_first = false;  // where it has started steps, only they get it
+};
+
 struct WantedWork {
   PlaceholderKey key;
   int node_rank = 0;
@@ -45,6 +52,7 @@ struct WantedWork {
   std::int64_t grace_s = 30;  // from that signal to SIGKILL
   int checkpoint_signal = 0;  // comes first; 0: none
   std::int64_t checkpoint_grace_s = 0;
+  Warning warning = {};
   std::vector<int> ranks;
   int cores = 1;
   std::string user;  // a Linux user

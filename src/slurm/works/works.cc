@@ -52,8 +52,8 @@ class Planner {
       case StepSeen::State::kRunning:
         report(work, false, ends_said(step->said, work.ranks));
         if (is_over(*step)) return give_up(*step);
-        if (work.stop) stop(work, *step);
-        return;
+        if (work.stop) return stop(work, *step);
+        return warn(work, *step);
       case StepSeen::State::kEnded:
         return ended(work, *step);
       case StepSeen::State::kLost:
@@ -112,6 +112,12 @@ class Planner {
       return;
     }
     report(work, true, all_lost(work));
+  }
+
+  void warn(const WantedWork& work, const StepSeen& step) {
+    const bool is_due = work.warning.signal > 0 && now_s_ >= work.warning.at_s;
+    if (!is_due || step.is_warned) return;
+    plan_.signals.push_back({step, work.warning.signal, 0, work.warning});
   }
 
   void stop(const WantedWork& work, const StepSeen& step) {

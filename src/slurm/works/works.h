@@ -18,7 +18,8 @@ namespace dove::slurm {
 struct StepSignal {
   StepSeen step;
   int signal = 0;
-  int number = 0;  // the first is 1
+  int number = 0;  // of those that stop it, the first is 1; 0: it is `warning`
+  Warning warning = {};
 };
 
 struct WorkPlan {

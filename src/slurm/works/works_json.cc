@@ -36,6 +36,15 @@ void read_task(codec::JsonFields& fields, TaskFiles& task) {
   }
 }
 
+void read_warning(codec::JsonFields& fields, Warning& warning) {
+  fields.allow_unknown();
+  Instant at;
+  fields.integer("signal", warning.signal, 0, kSignalMax);
+  fields.instant("at", at);
+  warning.at_s = at.us / 1'000'000;
+  fields.boolean("steps_first", warning.steps_first);
+}
+
 void read_program(codec::JsonFields& fields, Program& program) {
   fields.allow_unknown();
   fields.text("script", program.script, kAnyText);
@@ -94,6 +103,9 @@ void read_work(codec::JsonFields& fields, WantedWork& work) {
   fields.integer("grace_s", work.grace_s, 0, kSecondsMax);
   fields.integer("checkpoint_signal", work.checkpoint_signal, 0, kSignalMax);
   fields.integer("checkpoint_grace_s", work.checkpoint_grace_s, 0, kSecondsMax);
+  if (fields.has("warning")) {
+    fields.object("warning", [&](codec::JsonFields& inner) { read_warning(inner, work.warning); });
+  }
   fields.integers("tasks", work.ranks, 0, kRanksMax, static_cast<std::size_t>(kRanksMax));
   fields.integer("cores", work.cores, 0, kRanksMax);
   fields.text("user", work.user);

@@ -174,6 +174,23 @@ TEST_F(WorksTest, ACheckpointComesFirst) {
                                {1000, SIGUSR1}, {1005, SIGINT}, {1015, SIGKILL}}));
 }
 
+TEST_F(WorksTest, ItIsWarnedOnceBeforeItsTimeIsOver) {
+  StepSeen& one = step(StepSeen::State::kRunning);
+  wanted[0].warning = {SIGUSR1, 1005, /*steps_first=*/true};
+  EXPECT_TRUE(plan().signals.empty());
+  now_s = 1007;  // the adapter was away when it was due
+  ASSERT_EQ(plan().signals.size(), 1u);
+  EXPECT_EQ(plan().signals[0].number, 0) << "it does not begin to stop it";
+  EXPECT_EQ(plan().signals[0].warning.signal, SIGUSR1);
+  EXPECT_TRUE(plan().signals[0].warning.steps_first);
+  one.is_warned = true;
+  EXPECT_TRUE(plan().signals.empty());
+  one.is_warned = false;
+  wanted[0].stop = true;
+  ASSERT_EQ(plan().signals.size(), 1u);
+  EXPECT_EQ(plan().signals[0].signal, SIGTERM) << "it is too late";
+}
+
 TEST_F(WorksTest, OneThatIsStoppedBeforeItBeganHasEnded) {
   wanted[0].stop = true;
   EXPECT_TRUE(plan().begin.empty());
