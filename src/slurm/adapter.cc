@@ -118,10 +118,11 @@ void Adapter::check_reservation(GateSeen& gate) const {
   const auto one = std::find_if(known.begin(), known.end(), [&](const ReservationSeen& each) {
     return each.name == gate.reservation;
   });
-  if (one != known.end()) {
+  if (one != known.end() && !one->floats) {
     gate.begins_s = std::max(gate.begins_s, one->starts_s);
   } else if (gate.cannot.empty()) {
-    gate.cannot = "a reservation other than one of whole nodes (a new one is known in seconds)";
+    gate.cannot =
+        "a reservation other than one of whole nodes that begins (a new one is known in seconds)";
   }
 }
 
@@ -143,6 +144,7 @@ SyncRequest Adapter::request() {
     request.nodes.push_back(std::move(node));
   }
   request.reservations = observed_.reservations;
+  request.kept_cores = kept_cores(observed_);
   request.placeholders = reports_;
   for (const JobSeen& job : observed_.jobs) {
     if (holds(job) && !is_ours(job)) request.foreign.push_back(job);

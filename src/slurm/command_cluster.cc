@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -94,7 +95,7 @@ Result<Observed> CommandCluster::observe() {
   TRY_ASSIGN(seen.nodes, read_nodes(nodes.output));
   if (reservations_.is_due(seen.nodes)) {
     TRY_ASSIGN(std::vector<ReservationSeen> all, read_reservations());
-    reservations_.keep(std::move(all), seen.nodes);
+    reservations_.keep(std::move(all), seen.nodes, std::time(nullptr));
   }
   reservations_.add_to(seen);
   TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));

@@ -24,6 +24,7 @@ struct NodeSeen {
   bool registered = true;
   std::string reason;                     // why it is drained or down, in Slurm's words
   bool is_in_reservation = false;         // now, all of it or a part
+  bool is_in_maintenance = false;         // that has flags=maint
   std::string reserved;                   // by what all of it is, for people; "": it is not
   std::vector<std::string> device_types;  // GRES type by index of the device; "": untyped
   bool devices_bound =
@@ -101,6 +102,7 @@ struct JobSeen {
   std::int64_t started_s = 0;  // since 1970 UTC; 0: it has not
   std::int64_t ends_s = 0;     // when its time limit ends it; 0: it has none
   std::string mark;            // the administrator's comment, which users cannot set
+  std::string reservation;     // that it runs in; "": in none
   bool wants_devices = false;
   bool devices_known = true;     // false: Slurm no longer says which devices it has
   std::vector<HeldOnNode> held;  // one that has ended: where it was, a hostlist
@@ -110,7 +112,8 @@ struct JobSeen {
   bool is_suspended() const { return state == "SUSPENDED"; }
 };
 
-// Nodes, kept for some of Slurm's users or for nobody. It may be still to come.
+// Nodes or some of their cores, kept for some of Slurm's users or for nobody. It may be still to
+// come.
 struct ReservationSeen {
   std::string name;
   std::string nodes;          // a hostlist
@@ -119,12 +122,15 @@ struct ReservationSeen {
   bool is_active = false;
   std::int64_t cores = 0;               // of all its nodes
   std::vector<std::string> names = {};  // of its nodes, of a look that knows them
+  bool floats = false;                  // its begin stays ahead of now, and never comes
+  std::map<std::string, std::vector<int>> cores_of = {};  // by node; Slurm does not always say it
   bool operator==(const ReservationSeen&) const = default;
 };
 
 struct Observed {
   std::vector<NodeSeen> nodes;
   std::vector<ReservationSeen> reservations;  // of whole nodes
+  std::vector<ReservationSeen> in_part = {};  // of some cores, that have begun
   std::vector<JobSeen> jobs;
 
   const NodeSeen* find_node(const std::string& name) const {

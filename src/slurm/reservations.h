@@ -1,9 +1,11 @@
-// Slurm's reservations of whole nodes, now and to come.
+// Slurm's reservations: of whole nodes, now and to come, and of some cores, once they have begun.
 //
-// Where a node is reserved in part, Slurm gives the rest of it to placeholders, or refuses them.
+// Before one of some cores begins, Slurm refuses placeholders that would be in its way.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,14 +25,21 @@ std::vector<ReservationSeen> read_reservation_lines(std::string_view text);
 class Reservations {
  public:
   bool is_due(const std::vector<NodeSeen>& nodes) const;
-  // Those of whole nodes that are known. `nodes`: as they were seen just before.
-  void keep(std::vector<ReservationSeen> all, std::vector<NodeSeen>& nodes);
-  // Adds them to what is seen, and says of its nodes which are reserved now.
+  // Those on nodes that are known. `nodes`: as they were seen just before. One that floats keeps
+  // the begin that it had, which is a little earlier, until it is too early: the ledger is to hear
+  // of another one seldom. `now_s`: since 1970 UTC.
+  void keep(std::vector<ReservationSeen> all, std::vector<NodeSeen>& nodes, std::int64_t now_s);
+  // Adds them to what is seen, and says of its nodes which are reserved now. A node under
+  // maintenance, of whose reservation nothing is known, counts as drained.
   void add_to(Observed& seen) const;
 
  private:
-  std::vector<ReservationSeen> all_;
-  std::set<std::string> inside_;  // the nodes that were in one
+  void settle_begin(ReservationSeen& one, std::int64_t now_s);
+
+  std::vector<ReservationSeen> all_;              // of whole nodes
+  std::vector<ReservationSeen> in_part_;          // of some cores
+  std::map<std::string, std::int64_t> begins_s_;  // as last told, of those that float
+  std::set<std::string> inside_;                  // the nodes that were in one
   std::optional<std::chrono::steady_clock::time_point> read_at_;
 };
 

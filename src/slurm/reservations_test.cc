@@ -12,11 +12,24 @@ constexpr const char kPart[] =
     "Flags=SPEC_NODES  NodeName=n1 CoreIDs=0-1 TRES=cpu=2 Users=root Groups=(null) "
     "Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a "
     "MaxStartDelay=(null) \n";
+constexpr std::int64_t kNow_s = 1'795'832'764;
 constexpr const char kWhole[] =
     "ReservationName=course StartTime=1795832764 EndTime=1795836364 "
     "Duration=01:00:00 Nodes=n[2-3] NodeCnt=2 CoreCnt=16 Features=(null) PartitionName=(null) "
     "Flags=SPEC_NODES TRES=cpu=16 Users=root Groups=(null) Accounts=(null) Licenses=(null) "
     "State=ACTIVE BurstBuffer=(null) Watts=n/a MaxStartDelay=(null) \n";
+
+constexpr const char kTwoNodes[] =
+    "ReservationName=parts StartTime=1795832764 EndTime=1795836364 Duration=01:00:00 Nodes=n[2-3] "
+    "NodeCnt=2 CoreCnt=4 Features=(null) PartitionName=main Flags=SPEC_NODES TRES=cpu=4 Users=root "
+    "Groups=(null) Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a "
+    "MaxStartDelay=(null) \n";
+// `starttime=now+60minutes flags=TIME_FLOAT`, made and read at kNow_s.
+constexpr const char kFloats[] =
+    "ReservationName=float StartTime=1795836364 EndTime=1795843564 Duration=02:00:00 Nodes=n3 "
+    "NodeCnt=1 CoreCnt=8 Features=(null) PartitionName=(null) Flags=SPEC_NODES,TIME_FLOAT "
+    "TRES=cpu=8 Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE "
+    "BurstBuffer=(null) Watts=n/a MaxStartDelay=(null) \n";
 
 std::vector<NodeSeen> three_nodes() {
   std::vector<NodeSeen> nodes;
@@ -31,7 +44,7 @@ std::vector<NodeSeen> three_nodes() {
 std::vector<NodeSeen> seen_with(const std::vector<ReservationSeen>& all,
                                 std::vector<NodeSeen> nodes) {
   Reservations reservations;
-  reservations.keep(all, nodes);
+  reservations.keep(all, nodes, kNow_s);
   Observed seen;
   seen.nodes = std::move(nodes);
   reservations.add_to(seen);
@@ -45,7 +58,7 @@ TEST(SlurmReservations, TheyAreReadAgainWhenANodeEntersOne) {
   Reservations reservations;
   auto nodes = three_nodes();
   EXPECT_TRUE(reservations.is_due(nodes)) << "they were never read";
-  reservations.keep({}, nodes);
+  reservations.keep({}, nodes, kNow_s);
   EXPECT_FALSE(reservations.is_due(nodes));
   nodes[0].is_in_reservation = false;
   EXPECT_TRUE(reservations.is_due(nodes));
@@ -77,16 +90,103 @@ TEST(SlurmReservations, OnlyKnownNodesMakeOne) {
   auto nodes = three_nodes();
   nodes.resize(1);
   Reservations reservations;
-  reservations.keep(read_reservation_lines(kWhole), nodes);
+  reservations.keep(read_reservation_lines(kWhole), nodes, kNow_s);
   Observed seen;
   reservations.add_to(seen);
   EXPECT_TRUE(seen.reservations.empty());
 }
 
-TEST(SlurmReservations, OneThatFloatsKeepsNobodyOff) {
-  std::string floats = kWhole;
-  floats.replace(floats.find("Flags=SPEC_NODES"), 16, "Flags=SPEC_NODES,TIME_FLOAT");
-  EXPECT_TRUE(read_reservation_lines(floats).empty());
+TEST(SlurmReservations, OfThoseOfSomeCoresSlurmSaysSomeCores) {
+  auto all = read_reservation_lines(std::string(kPart) + kTwoNodes);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].cores_of, (std::map<std::string, std::vector<int>>{{"n1", {0, 1}}}));
+  EXPECT_TRUE(all[1].cores_of.empty());
+  auto nodes = three_nodes();
+  Reservations reservations;
+  reservations.keep(all, nodes, kNow_s);
+  Observed seen;
+  seen.nodes = nodes;
+  reservations.add_to(seen);
+  EXPECT_TRUE(seen.reservations.empty());
+  ASSERT_EQ(seen.in_part.size(), 2u);
+  EXPECT_EQ(seen.in_part[1].cores, 4);
+  EXPECT_EQ(seen.in_part[1].names, (std::vector<std::string>{"n2", "n3"}));
+  EXPECT_EQ(seen.nodes[0].reserved, "") << "the rest of it is open";
+  all[0].is_active = false;
+  reservations.keep(all, nodes, kNow_s);
+  reservations.add_to(seen);
+  EXPECT_EQ(seen.in_part.size(), 1u) << "the other is still to come";
+}
+
+TEST(SlurmReservations, ListsOfCores) {
+  std::string more = kPart;
+  more.replace(more.find("NodeName=n1 CoreIDs=0-1"), 23,
+               "NodeName=n1 CoreIDs=0,2-3 NodeName=n2 CoreIDs=7");
+  EXPECT_EQ(read_reservation_lines(more)[0].cores_of,
+            (std::map<std::string, std::vector<int>>{{"n1", {0, 2, 3}}, {"n2", {7}}}));
+  for (const char* bad : {"0-", "x", "-1", "0-99999999", "1,,2", ""}) {
+    std::string other = kPart;
+    other.replace(other.find("0-1 TRES"), 3, bad);
+    EXPECT_TRUE(read_reservation_lines(other)[0].cores_of.empty()) << bad;
+  }
+}
+
+// Slurm starts no job there that would last longer than the hour until it begins.
+TEST(SlurmReservations, OneThatFloatsBeginsALittleEarlierThanItWouldAndIsToldSeldom) {
+  auto nodes = three_nodes();
+  Reservations reservations;
+  std::set<std::int64_t> told;
+  for (std::int64_t after_s = 0; after_s < 3600; after_s += 10) {
+    auto all = read_reservation_lines(kFloats);
+    ASSERT_EQ(all.size(), 1u);
+    all[0].starts_s += after_s;
+    all[0].ends_s += after_s;
+    reservations.keep(all, nodes, kNow_s + after_s);
+    Observed seen;
+    seen.nodes = nodes;
+    reservations.add_to(seen);
+    ASSERT_EQ(seen.reservations.size(), 1u);
+    const ReservationSeen& one = seen.reservations[0];
+    EXPECT_LE(one.starts_s, kNow_s + after_s + 3600);
+    EXPECT_GT(one.starts_s, kNow_s + after_s + 3600 - 3600 / 8);
+    EXPECT_EQ(one.ends_s - one.starts_s, 7200);
+    EXPECT_EQ(seen.nodes[2].reserved, "");
+    told.insert(one.starts_s);
+  }
+  EXPECT_EQ(told.size(), 8u);
+}
+
+TEST(SlurmReservations, OneThatFloatsOverSomeCoresIsSlurmsToMind) {
+  std::string some = kFloats;
+  some.replace(some.find("CoreCnt=8"), 9, "CoreCnt=2");
+  auto nodes = three_nodes();
+  Reservations reservations;
+  reservations.keep(read_reservation_lines(some), nodes, kNow_s);
+  Observed seen;
+  seen.nodes = nodes;
+  reservations.add_to(seen);
+  EXPECT_TRUE(seen.reservations.empty());
+  EXPECT_TRUE(seen.in_part.empty());
+}
+
+// Slurm lets those in for whom it is, and everybody on cores that are not reserved.
+TEST(SlurmReservations, MaintenanceIsAReservationLikeOthers) {
+  auto nodes = three_nodes();
+  for (NodeSeen& node : nodes) node.is_in_maintenance = true;
+  const auto states = [&](const std::string& lines) {
+    Reservations reservations;
+    reservations.keep(read_reservation_lines(lines), nodes, kNow_s);
+    Observed seen;
+    seen.nodes = nodes;
+    reservations.add_to(seen);
+    std::vector<bool> up;
+    for (const NodeSeen& node : seen.nodes) up.push_back(node.state == NodeSeen::State::kUp);
+    return up;
+  };
+  EXPECT_EQ(states(std::string(kPart) + kWhole), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(states(kPart), (std::vector<bool>{true, false, false})) << "nothing explains it";
+  nodes[1].state = NodeSeen::State::kDown;
+  EXPECT_EQ(states(std::string(kPart) + kWhole), (std::vector<bool>{true, false, true}));
 }
 
 TEST(SlurmReservations, WhatSaysNothingIsPassedOver) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
 #include <utility>
 
 #include "slurm/slurm_json.h"
@@ -61,7 +62,7 @@ Result<Observed> RestCluster::observe() {
   if (reservations_.is_due(seen.nodes)) {
     TRY_ASSIGN(const std::string reservations, get("reservations"));
     TRY_ASSIGN(std::vector<ReservationSeen> all, read_reservations(reservations));
-    reservations_.keep(std::move(all), seen.nodes);
+    reservations_.keep(std::move(all), seen.nodes, std::time(nullptr));
   }
   reservations_.add_to(seen);
   TRY_ASSIGN(seen.jobs, observe_jobs(seen.nodes));

@@ -93,8 +93,7 @@ NodeSeen::State node_state(const std::vector<std::string>& words) {
   constexpr std::array<std::string_view, 9> kDown{"DOWN",          "ERROR",          "UNKNOWN",
                                                   "FUTURE",        "NOT_RESPONDING", "POWERED_DOWN",
                                                   "POWERING_DOWN", "REBOOT_ISSUED",  "INVALID_REG"};
-  constexpr std::array<std::string_view, 5> kDrained{"DRAIN", "FAIL", "MAINTENANCE", "PLANNED_DOWN",
-                                                     "POWER_DOWN"};
+  constexpr std::array<std::string_view, 4> kDrained{"DRAIN", "FAIL", "PLANNED_DOWN", "POWER_DOWN"};
   for (const std::string_view word : kDown) {
     if (has_word(words, word)) return NodeSeen::State::kDown;
   }
@@ -141,6 +140,7 @@ Result<NodeSeen> read_node(const json& object) {
       !has_word(words, "DOWN") && (has_word(words, "UNKNOWN") || has_word(words, "NOT_RESPONDING"));
   node.registered = number_of(object, "slurmd_start_time") != 0;
   node.is_in_reservation = has_word(words, "RESERVED");
+  node.is_in_maintenance = has_word(words, "MAINTENANCE");
   if (node.state != NodeSeen::State::kUp) {
     node.reason = text_of(object, "reason");
     if (node.reason.empty()) node.reason = fmt::format("{}", fmt::join(words, " "));
@@ -277,6 +277,7 @@ Result<JobSeen> read_job(const json& object, const NodesByName& nodes) {
     if (!nodes_then.empty()) job.held.push_back({nodes_then, {}, {}, 0});
     return job;
   }
+  job.reservation = text_of(object, "resv_name");
   job.wants_devices = asks_for_devices(object);
   const auto resources = object.find("job_resources");
   if (resources == object.end() || !resources->is_object()) {
@@ -314,9 +315,9 @@ Result<std::vector<ReservationSeen>> read_reservations(std::string_view text) {
     one.ends_s = number_of(object, "end_time").value_or(0);
     one.is_active = one.starts_s <= std::time(nullptr);
     one.cores = number_of(object, "core_count").value_or(0);
-    const bool floats = has_word(words_of(object, "flags"), "TIME_FLOAT");
+    one.floats = has_word(words_of(object, "flags"), "TIME_FLOAT");
     const bool has_all = !one.name.empty() && !one.nodes.empty() && one.ends_s > one.starts_s;
-    if (has_all && !floats) all.push_back(std::move(one));
+    if (has_all) all.push_back(std::move(one));
   }
   return all;
 }

@@ -142,6 +142,9 @@ TEST(SlurmJson, StatesOfNodes) {
   EXPECT_EQ(state("down", "\"DRAIN\""), NodeSeen::State::kDown);
   EXPECT_EQ(state("unknown", ""), NodeSeen::State::kDown);
   EXPECT_EQ(state("mixed", "\"DRAIN\""), NodeSeen::State::kDrained);
+  EXPECT_EQ(state("mixed", "\"DRAIN\", \"MAINTENANCE\""), NodeSeen::State::kDrained);
+  EXPECT_EQ(state("mixed", "\"MAINTENANCE\", \"RESERVED\""), NodeSeen::State::kUp)
+      << "its reservation says who may have what";
   const auto nodes = read_nodes(R"({"nodes": [{"name": "a", "cores": 1, "state": "unknown"},
       {"name": "b", "cores": 1, "state": "down", "state_flags": ["NOT_RESPONDING"]}]})");
   EXPECT_TRUE(nodes->at(0).settles);

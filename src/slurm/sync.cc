@@ -27,6 +27,7 @@ constexpr std::int64_t kCoresMax = 65'536;
 constexpr std::size_t kLineBytesMax = 256;
 constexpr std::int64_t kMinute_s = 60;
 constexpr std::size_t kReservationsMax = 10'000;
+constexpr TextRule kIdRule{128, TextRule::Kind::kName};
 // Of a node's features, as the controller takes them.
 constexpr std::size_t kFeaturesMax = 64;
 constexpr TextRule kFeatureRule{64, TextRule::Kind::kFeature};
@@ -54,6 +55,19 @@ const char* node_word(NodeSeen::State state) {
       return "down";
   }
   return "";
+}
+
+// Nobody has them, and nobody may be given them: for the ledger that is an allocation.
+void add_kept(const KeptCores& kept, json& list) {
+  const std::string id = "reservation:" + kept.reservation;
+  if (codec::check_text(id, kIdRule).has_value()) return;
+  list.push_back({{"id", id},
+                  {"node", kept.node},
+                  {"cores", kept.cores},
+                  {"devices", json::array()},
+                  {"memory_bytes", 0},
+                  {"name", kept.reservation},
+                  {"ends_by", time_json(kept.ends_s)}});
 }
 
 void add_allocations(const JobSeen& job, json& list) {
@@ -146,6 +160,7 @@ std::string write_request(const SyncRequest& request) {
   }
   json allocations = json::array();
   for (const JobSeen& job : request.foreign) add_allocations(job, allocations);
+  for (const KeptCores& one : request.kept_cores) add_kept(one, allocations);
   json reservations = json::array();
   for (const ReservationSeen& one : request.reservations) {
     if (reservations.size() == kReservationsMax) break;

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "slurm/drains.h"
+#include "slurm/kept_cores.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
 #include "slurm/standing_fences.h"
@@ -25,6 +26,7 @@ struct SyncRequest {
   bool complete = true;     // false: Slurm did not answer; nothing is taken to have ended
   std::vector<NodeSeen> nodes;
   std::vector<ReservationSeen> reservations;
+  std::vector<KeptCores> kept_cores;   // by reservations of some cores
   std::vector<std::string> agentless;  // hostlists of those where no agent of ours runs
   std::vector<JobSeen> foreign;        // those that hold something
   std::vector<PlaceholderReport> placeholders;

@@ -51,6 +51,16 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
     "works": []})"));
 }
 
+TEST(Sync, CoresThatReservationsKeepAreAllocations) {
+  SyncRequest request;
+  request.kept_cores = {{"part", "n1", {0, 1}, 1'763'920'800},
+                        {std::string(200, 'x'), "n1", {2}, 1'763'920'800}};
+  EXPECT_EQ(json::parse(write_request(request)).at("allocations"), json::parse(R"([
+    {"id": "reservation:part", "node": "n1", "cores": [0, 1], "devices": [], "memory_bytes": 0,
+     "name": "part", "ends_by": "2025-11-23T18:00:00.000000Z"}])"))
+      << "the controller would take none with an id as long as the other's";
+}
+
 TEST(Sync, AReservationBeginsAMinuteEarlierForTheLedger) {
   SyncRequest request;
   request.reservations = {

@@ -135,7 +135,13 @@ class Agentless(SharedNodes):
         until(lambda: not self.reserved(), 30, "the reservation to be gone here")
 
     def test_a_job_that_would_run_into_a_reservation_of_slurms_is_not_placed_there(self):
-        self.reserve("now+20minutes")
+        self.runs_into("")
+
+    def test_one_that_floats_is_always_so_far_ahead(self):
+        self.runs_into("flags=TIME_FLOAT")
+
+    def runs_into(self, options):
+        self.reserve("now+20minutes", options)
         try:
             until(self.reserved, 30, "the reservation to be known")
             long = self.run_there("true", gpus=1, time_limit="1h")
@@ -148,8 +154,22 @@ class Agentless(SharedNodes):
             self.lab.run("scontrol delete ReservationName=course")
         self.assertEqual(self.cluster.wait(long, 60)["state"], "completed")
 
-    def reserve(self, starts):
-        self.lab.run(f"scontrol create reservation ReservationName=course starttime={starts} duration=60 users=root nodes=n1")
+    def test_reserved_cores_are_nobodys_until_that_is_over(self):
+        self.reserve("now", "corecnt=6")
+        try:
+            until(lambda: "reservation:course" in self.foreign("n1"), 30, "the reservation to be known")
+            self.assertEqual(len(self.foreign("n1")["reservation:course"]["cores"]), 6)
+            large, small = (self.run_there("true", cores=cores) for cores in (3, 2))
+            self.assertEqual(self.cluster.wait(small, 60)["state"], "completed")
+            found = self.cluster.job(large)
+            self.assertEqual((found["state"], found["attempts"]), ("waiting", []), "it was not tried in vain")
+        finally:
+            self.lab.run("scontrol delete ReservationName=course")
+        self.assertEqual(self.cluster.wait(large, 60)["state"], "completed")
+
+    def reserve(self, starts, options=""):
+        self.lab.run(f"scontrol create reservation ReservationName=course starttime={starts} duration=60 users=root nodes=n1 "
+                     + options)
 
     def reserved(self):
         return any(one["name"] == "slurm:course" for one in self.cluster.api.call("GET", "/v1/objects?kind=reservation")["objects"])

@@ -145,6 +145,21 @@ class Gate(SharedNodes):
             self.lab.run("scontrol delete ReservationName=course")
         self.started(ours)
 
+    def test_a_job_runs_in_the_maintenance_that_it_names(self):
+        self.lab.run("scontrol create reservation ReservationName=repair starttime=now duration=60 users=nobody,root nodes=n1 "
+                     "flags=maint")
+        try:
+            until(lambda: self.cluster.api.call("GET", "/v1/objects?kind=reservation")["objects"], 30, "it to be known")
+            job = self.gated("--reservation=repair", "--time=600", "--gres=gpu:1")
+            self.assertEqual({node for node, _ in self.in_its_place(job)}, {"n1"})
+            ours = self.submit(1, node="n1")
+            self.assertIn("no nodes were reserved for others", self.cluster.run("why", str(ours)).stdout)
+        finally:
+            self.lab.run(f"scancel {job}")
+            until(lambda: not self.lab.run("squeue -h -w n1").strip(), 20, "n1 to be empty")
+            self.lab.run("scontrol delete ReservationName=repair")
+        self.started(ours)
+
     def test_a_job_that_is_over_before_anybody_looks(self):
         job = self.gated("--gres=gpu:1", script="true")
         found = self.cluster.wait(self.known_as(job), 40)

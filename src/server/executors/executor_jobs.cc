@@ -145,8 +145,8 @@ Json exec_of(const core::State& state, const core::WantedWork& work, const ExecS
 
 // The signal before its time is over; null: it gets none, or not yet known when.
 Json warning_of(const core::WantedWork& work, const ExecSpec& exec) {
-  if (exec.warn_signal == 0 || !work.has_started || work.stops) return {};
-  if (work.stops_by == kNever) return {};
+  const bool may_come = work.has_started && !work.stops && work.stops_by != kNever;
+  if (exec.warn_signal == 0 || !may_come) return nullptr;
   const Instant at{std::max<std::int64_t>(work.stops_by.us - seconds(exec.warn_before_s).us, 0)};
   return {{"signal", exec.warn_signal},
           {"at", codec::rfc3339(at)},
