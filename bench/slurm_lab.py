@@ -2,6 +2,7 @@
 settings, no cgroups; with accounting also a slurmdbd over a MariaDB that listens on a Unix socket alone. Needs root
 and `tools/setup peers`; ended by the recorded pids."""
 import os
+import re
 import shutil
 import signal
 import socket
@@ -135,6 +136,15 @@ class SlurmLab:
             if os.path.getmtime(f"{self.folder}/state/{what}") > began:
                 return
             time.sleep(0.2)
+
+    def forget_soon(self, after_s=2):
+        """slurmctld keeps the record of a job for so long after its end; it looks as often as that, but for once a minute."""
+        path = self.folder + "/slurm.conf"
+        with open(path) as file:
+            lines = re.sub(r"^MinJobAge=.*", f"MinJobAge={after_s}", file.read(), flags=re.M)
+        with open(path, "w") as file:
+            file.write(lines)
+        self.run(["scontrol", "reconfigure"])
 
     def start_munge(self):
         """Its own, so that labs can be beside one another."""

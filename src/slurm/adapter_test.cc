@@ -71,6 +71,27 @@ TEST_F(AdapterTest, APlaceholderIsHeldConfirmedAndReleased) {
   EXPECT_EQ(slurm_.asked, 1);
 }
 
+TEST_F(AdapterTest, WhatEndedAndWasForgottenWhileItWasAwayIsToldAndAskedForAgain) {
+  want({2});
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  const std::int64_t held = last().placeholders[0].id;
+  answer_.wanted[0].held_by = held;
+  (void)slurm_.release(held);  // FakeSlurm keeps no record
+  restart();
+  adapter_->cycle();
+  EXPECT_TRUE(last().placeholders.empty()) << "it does not know yet what is wanted";
+  adapter_->cycle();
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kEnded);
+  EXPECT_EQ(last().placeholders[0].id, held);
+  EXPECT_EQ(slurm_.asked, 1) << "the ledger hears of it first";
+  answer_.wanted[0].held_by = 0;
+  ++answer_.version;
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+  EXPECT_NE(last().placeholders[0].id, held);
+  EXPECT_EQ(slurm_.asked, 2);
+}
+
 // Work of ours starts on what is not lent without anything for Slurm's users to take meanwhile.
 TEST_F(AdapterTest, WhatIsNotLentIsHeldAtAllTimes) {
   answer_.lent = {{"n1"}, {{{"n1"}, {0, 1, 2}}}};

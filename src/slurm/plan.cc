@@ -175,10 +175,21 @@ class Planner {
       return report(wanted, found.ended->id, PlaceholderState::kEnded,
                     fmt::format("Slurm job {} is {}", found.ended->id, found.ended->state));
     }
+    if (is_forgotten(wanted.held_by)) {
+      return report(wanted, wanted.held_by, PlaceholderState::kEnded,
+                    fmt::format("Slurm has no job {} any more: it ended while nobody looked",
+                                wanted.held_by));
+    }
     ask(wanted);
   }
 
  private:
+  // Its record is gone, MinJobAge after its end.
+  bool is_forgotten(std::int64_t id) const {
+    return id != 0 && std::none_of(observed_.jobs.begin(), observed_.jobs.end(),
+                                   [id](const JobSeen& job) { return job.id == id; });
+  }
+
   void report(const Wanted& wanted, std::int64_t id, PlaceholderState state, std::string why,
               std::vector<int> devices = {}, std::vector<int> cores = {}) {
     plan_.reports.push_back(

@@ -36,8 +36,9 @@ struct Wanted {
   std::int64_t until_s = 0;  // since 1970 UTC; 0: no end
   std::string user;
   std::string name;
-  bool runs = false;        // Slurm runs the job: `user` is whose Slurm job it has to be
-  std::string foreign_job;  // a job of Slurm's users, which holds by itself; "": none
+  bool runs = false;         // Slurm runs the job: `user` is whose Slurm job it has to be
+  std::string foreign_job;   // a job of Slurm's users, which holds by itself; "": none
+  std::int64_t held_by = 0;  // the Slurm job that the ledger last heard to hold it; 0: none
 };
 
 enum class PlaceholderState { kAsked, kConfirmed, kRefused, kEnded };

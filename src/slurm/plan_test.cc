@@ -200,6 +200,24 @@ TEST_F(PlanTest, OneThatEndedIsReportedAndThenAskedForAgain) {
   EXPECT_EQ(make({wanted(17, "n1", {2})}).submit.size(), 1u);
 }
 
+// Its record is gone: the adapter was away for longer than Slurm keeps it.
+TEST_F(PlanTest, OneThatSlurmHasForgottenIsReportedBeforeItIsAskedForAgain) {
+  Wanted one = wanted(17, "n1", {2});
+  one.held_by = 1300;
+  job(1200, "train", "n1", {1});
+  const Plan first = make({one});
+  EXPECT_TRUE(first.submit.empty());
+  ASSERT_EQ(first.reports.size(), 1u);
+  EXPECT_EQ(first.reports[0].id, 1300);
+  EXPECT_EQ(first.reports[0].state, PlaceholderState::kEnded);
+  EXPECT_NE(first.reports[0].why.find("no job 1300"), std::string::npos);
+  one.held_by = 0;  // the ledger has heard of it
+  EXPECT_EQ(make({one}).submit.size(), 1u);
+  one.held_by = 1300;
+  placeholder(1301, 17, "n1", {2});
+  EXPECT_EQ(make({one}).reports[0].state, PlaceholderState::kConfirmed) << "there is another one";
+}
+
 TEST_F(PlanTest, TheEndOnOneNodeIsNotTheEndOnAnother) {
   placeholder(1300, 17, "n1", {}).phase = JobPhase::kEnded;
   placeholder(1301, 17, "n2", {0});

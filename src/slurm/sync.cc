@@ -1,6 +1,7 @@
 #include "slurm/sync.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
@@ -138,6 +139,9 @@ void read_wanted(codec::JsonFields& fields, Wanted& wanted) {
   fields.text("name", wanted.name);
   fields.boolean("runs", wanted.runs);
   fields.text("foreign_job", wanted.foreign_job);
+  std::string id;
+  fields.text("id", id);
+  std::from_chars(id.data(), id.data() + id.size(), wanted.held_by);
 }
 
 void read_lent(codec::JsonFields& fields, Lent& lent) {

@@ -334,6 +334,22 @@ class Adapter(Bed):
         until(lambda: named() == [self.placed(32, "n2")["id"]], 30, "one that runs, and its report")
         self.assertEqual(self.indices(named()[0]), [1])
 
+    def test_slurm_forgets_a_placeholder_while_the_adapter_is_away(self):
+        self.controller.want(wanted(37, "n2", [1]))
+        held = self.placed(37, "n2")["id"]
+        self.end_adapter(signal.SIGKILL)
+        self.lab.forget_soon()
+        self.addCleanup(self.lab.forget_soon, 300)
+        self.lab.run(["scancel", held])
+        self.lab.until(f"squeue --json -j {held} 2>&1", lambda out: "Invalid job id" in out)
+        self.controller.want({**wanted(37, "n2", [1]), "id": held})
+        self.start_adapter()
+        back = time.time()
+        self.assertIn(f"no job {held}", self.placed(37, "n2", "ended")["why"])
+        self.controller.want(wanted(37, "n2", [1]))
+        self.assertEqual(self.indices(self.placed(37, "n2")["id"]), [1])
+        self.assertLess(time.time() - back, 10)
+
     def test_the_adapter_killed_and_back(self):
         self.controller.want(wanted(26, "n0", [1]), wanted(27, "n1", [2]))
         held = {job: self.placed(job, node)["id"] for job, node in ((26, "n0"), (27, "n1"))}

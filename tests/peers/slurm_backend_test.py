@@ -205,6 +205,25 @@ class Backend(SharedNodes):
         found = self.cluster.wait(job, 60)
         self.assertIn(found["state"], ("failed", "node_lost"))
 
+    def test_what_slurm_ended_and_forgot_while_the_adapter_was_away(self):
+        ours = self.submit(1, node="n0")
+        devices = self.started(ours)
+        theirs = self.sh("echo begun; sleep 300", requeue=False, nodes_wanted=["n1"])
+        self.written(theirs, "begun")
+        self.started(theirs)
+        self.end_adapter(signal.SIGKILL)
+        self.lab.forget_soon()
+        self.addCleanup(self.lab.forget_soon, 300)
+        self.lab.run(f"scancel -n dove-{ours}.1@dove; scancel -n dove-{theirs}.1@dove")
+        self.lab.until("squeue --json", lambda out: "@dove" not in out)
+        self.start_adapter()
+        until(lambda: self.placeholder(ours) == devices, 10, "another placeholder for what runs")
+        self.assertEqual((self.cluster.job(ours)["state"], len(self.cluster.job(ours)["attempts"])), ("running", 1))
+        self.assertIn("ended while nobody looked", json.dumps(self.cluster.api.call("GET", f"/v1/events?job={ours}")))
+        found = self.cluster.wait(theirs, 10)
+        self.assertIn(found["state"], ("failed", "node_lost"))
+        self.assertEqual(len(found["attempts"]), 1)
+
     def test_three_users_are_accounted_as_themselves(self):
         jobs = {name: self.sh("echo begun; sleep 2", user=name) for name in PEOPLE}
         for name, job in jobs.items():

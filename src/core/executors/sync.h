@@ -89,6 +89,7 @@ struct WantedPlaceholder {
   const Node* node = nullptr;
   const Placement* placement = nullptr;
   Instant until = kNever;  // its placement has ended by then; kNever: nobody knows
+  std::string id = {};     // by which the executor was last heard to hold it; "": it was not
 };
 
 // A placement of a job that the executor runs: from the decision to start or stop it until it has

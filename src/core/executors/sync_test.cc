@@ -189,9 +189,12 @@ TEST_F(Sync, OneThatIsReleasedIsForgottenOnceItIsGone) {
 
 TEST_F(Sync, OneThatIsLostIsWantedAgain) {
   const JobId job = cluster.submit_and_start();
+  const auto id = [&] { return wanted(cluster.state, "slurm").placeholders.at(0).id; };
   tell(holding(job, PlaceholderStage::kConfirmed));
+  EXPECT_EQ(id(), "1300") << "by that the executor was last heard to hold it";
   tell({});
   EXPECT_EQ(stage(job), PlaceholderStage::kWanted);
+  EXPECT_EQ(id(), "");
   EXPECT_EQ(wanted_now(), 1u);
 }
 
@@ -357,6 +360,13 @@ TEST_F(RunBy, WithoutAWordItIsLost) {
   EXPECT_EQ(placement(), PlacementStage::kEnded);
   ASSERT_EQ(attempt().exits.size(), 1u);
   EXPECT_EQ(attempt().exits[0].cause, "executor_lost");
+}
+
+TEST_F(RunBy, WhatMayHaveBegunInAnAllocationThatIsGoneIsNotBegunAgain) {
+  begin();
+  tell(holding(job, PlaceholderStage::kGone));
+  EXPECT_EQ(placement(), PlacementStage::kEnded);
+  EXPECT_TRUE(works_now().empty());
 }
 
 TEST_F(RunBy, AnAllocationThatIsLostBeforeTheStartIsAskedForAgain) {

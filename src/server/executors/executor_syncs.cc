@@ -38,6 +38,7 @@ Json wanted_json(const core::State& state, const std::string& executor,
               {"memory_bytes", one.placement->memory_bytes},
               {"user", runs ? core::linux_user_of(state, spec.user, RunAs::kSubmitter) : spec.user},
               {"name", spec.name},
+              {"id", one.id},
               {"runs", runs},
               {"foreign_job", runs ? spec.foreign_job : ""}};
   object["until"] = one.until == kNever ? Json(nullptr) : Json(codec::rfc3339(one.until));

@@ -173,12 +173,13 @@ TEST_F(ExecutorsTest, NothingStartsBeforeItsPlaceholderIsConfirmed) {
   EXPECT_EQ(wanted.at("job"), job);
   EXPECT_EQ(wanted.at("node"), "n1");
   EXPECT_EQ(wanted.at("cores").size(), 1u);
+  EXPECT_EQ(wanted.at("id"), "");
   sync(said(holding(job, "asked")));
   EXPECT_EQ(live.call("GET", "/v1/jobs/1/why").body.at("text"),
             "starts when every executor has confirmed: slurm is to hold its place on n1 (asked as "
             "1300)");
   EXPECT_EQ(attempt_of(job).at("stage"), "placeholder");
-  sync(said(holding(job, "confirmed")));
+  EXPECT_EQ(sync(said(holding(job, "confirmed"))).body.at("wanted").at(0).at("id"), "1300");
   agent.wait_line("start");
   const Json attempt = attempt_of(job);
   EXPECT_EQ(attempt.at("stage"), "starting");
