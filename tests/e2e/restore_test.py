@@ -181,7 +181,8 @@ class Restore(unittest.TestCase):
         self.assertIn("name a record, or a time", refused("--at", "yesterday"))
         self.assertIn("--moved", refused("--at", "5", "--moved"))
         self.assertIn("it takes no backup", refused("--in-place"))
-        self.assertIn("it goes with --in-place", refused("--store", "postgres://dove@/dove"))
+        self.assertIn("it takes nothing else", refused("--in-place", "--store", "postgres://dove@/dove"))
+        self.assertIn("no URL of PostgreSQL", refused("--store", "dove"))
         later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
         done = self.cluster.run("restore", backup, "--data", self.folder + "/whole", "--at", later)
         with open(backup + "/manifest.json") as file:

@@ -15,6 +15,7 @@
 
 #include "files/descriptor.h"
 #include "files/text_file.h"
+#include "programs/backup/shared_restore.h"
 #include "programs/commands.h"
 #include "programs/follow/copy_mark.h"
 #include "store/sqlite/copy.h"
@@ -322,6 +323,7 @@ Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,
     return error_at(ErrorKind::kConflict, "data_not_empty", data,
                     "a server's data are put into a new directory; move what is there away");
   }
+  if (!to.store.empty()) TRY(check_empty_store(to.store));
   TRY_ASSIGN(BackupFacts facts, read_manifest(from));
   const std::string partial = data + ".partial";
   TRY(make_directory(partial));
@@ -334,6 +336,7 @@ Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,
     facts.to.head = cut.head;
     facts.dropped = cut.dropped;
   }
+  if (!to.store.empty()) TRY(move_to_store(partial, to.store));
   TRY(begun.becomes(data));  // a directory takes the place of an empty one
   return facts;
 }

@@ -41,12 +41,14 @@ struct RestoreTo {
   store::CutPoint point;
   std::int64_t now_s = 0;  // since 1970: names the incarnation
   bool is_moved = false;   // nothing happened after the backup: no new incarnation
+  std::string store =
+      {};  // the URL of an empty PostgreSQL that is to hold the log; "": `data` does
 };
 
 // Verifies all of it, and puts it where `data` is to be: a directory that is not there, or empty,
 // with the segments at `place`, where the backup is kept. Its log ends at `to`, and goes on as a
 // new incarnation. Errors: kConflict data_not_empty; kCorrupt backup_damaged; kInvalid key_needed;
-// those of store::cut_log.
+// those of store::cut_log, and of shared_restore.h.
 Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,
                                    const std::string& data, const std::string& key_pem,
                                    const RestoreTo& to);

@@ -75,14 +75,17 @@ cli::CommandSpec restore_spec() {
       "Verifies the whole backup first. The directory must not exist, or must be empty. What\n"
       "happened after the backup, or after --at, is lost; agents report what they hold, and that\n"
       "goes on. Without BACKUP, --in-place goes on from the data that are there: an older copy,\n"
-      "or what is left on a disk. With --store it does so for the log that several controllers\n"
-      "share; stop all of them first. docs/operate/recovery.md says what follows.";
+      "or what is left on a disk; with --store, from the log that several controllers share, "
+      "which\n"
+      "are all stopped first. With BACKUP, --store puts the log into an empty PostgreSQL, and the\n"
+      "keys into --data. docs/operate/recovery.md says what follows.";
   spec.options = {
       {"at", 0, "TIME|SEQ",
        "the last moment, as 2026-11-23T14:05:07 (local) or with a Z (UTC), or the last record",
        false},
       {"in-place", 0, "", "go on from the data in --data as they are", false},
-      {"store", 0, "URL", "with --in-place: the PostgreSQL that holds the log", false},
+      {"store", 0, "URL", "the PostgreSQL that is to hold the log, or holds it (--in-place)",
+       false},
       {"moved", 0, "", "nothing happened after the backup: the server was stopped before it",
        false},
       {"data", 0, "DIR", "where to put the server's data", false},
@@ -250,15 +253,15 @@ void say_what_follows(std::uint64_t dropped) {
              dropped);
 }
 
-// A log in PostgreSQL; the database goes back by its own means.
+// A log that lies in PostgreSQL.
 int go_on_in_store(const cli::Invocation& invocation) {
-  const bool is_alone = invocation.has("in-place") && invocation.operands.empty() &&
-                        !invocation.has("at") && !invocation.has("moved") &&
-                        !invocation.has("key") && !invocation.has("data");
+  const bool is_alone = invocation.operands.empty() && !invocation.has("at") &&
+                        !invocation.has("moved") && !invocation.has("key") &&
+                        !invocation.has("data");
   if (!is_alone) {
-    return fail("restore", bad_option("--store",
-                                      "it goes with --in-place and nothing else: to go back to a "
-                                      "backup, restore the database by its own means first"));
+    return fail("restore", bad_option("--in-place",
+                                      "with --store it takes nothing else: to go back to a backup, "
+                                      "name an empty database, and leave --in-place out"));
   }
   const Result<Seq> head = restore_shared(invocation.get("store"), telemetry::now_us() / 1'000'000);
   if (!head.ok()) return fail("restore", head.error());
@@ -302,7 +305,7 @@ Result<BackupFacts> restore_from(const cli::Invocation& invocation, const std::s
 }
 
 int restore(const cli::Invocation& invocation) {
-  if (invocation.has("store")) return go_on_in_store(invocation);
+  if (invocation.has("store") && invocation.has("in-place")) return go_on_in_store(invocation);
   if (!invocation.has("data")) {
     return fail("restore", bad_option("--data", "name the directory that the data are to be in"));
   }
@@ -319,10 +322,12 @@ int restore(const cli::Invocation& invocation) {
   const Result<store::CutPoint> point = cut_point(invocation.get("at"));
   if (!point.ok()) return fail("restore", point.error());
   stop_at_signals();
-  const RestoreTo to{*point, telemetry::now_us() / 1'000'000, invocation.has("moved")};
+  const RestoreTo to{*point, telemetry::now_us() / 1'000'000, invocation.has("moved"),
+                     invocation.get("store")};
   const Result<BackupFacts> restored = restore_from(invocation, data, *key, to);
   if (!restored.ok()) return fail("restore", restored.error());
-  fmt::print("{}: records to {}, verified\n", data, restored->to.head.value);
+  fmt::print("{}: records to {}{}, verified\n", data, restored->to.head.value,
+             to.store.empty() ? "" : " in the database");
   if (!to.is_moved) say_what_follows(restored->dropped);
   return cli::kExitOk;
 }

@@ -4,18 +4,27 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "files/text_file.h"
 #include "programs/commands.h"
+#include "store/postgres/new_log.h"
 #include "store/postgres/postgres_store.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace dove::programs {
 namespace {
 
+constexpr char kName[] = "dove restore";
+constexpr std::size_t kPageBytes = 4 << 20;
 constexpr std::int64_t kLease_us = 30'000'000;
 constexpr std::chrono::seconds kRenew{5};
 constexpr std::int64_t kStandbyThere_us = 5'000'000;  // as controller/turn.h has it
@@ -52,35 +61,111 @@ class Renewing {
 };
 
 Result<void> verify_all(store::PostgresStore& store) {
-  const Renewing renewing(store);
   TRY(store.verify());
   TRY_ASSIGN(const std::vector<Error> damages, store.damages());
   if (!damages.empty()) return damages.front();
   return {};
 }
 
-}  // namespace
-
-Result<Seq> restore_shared(const std::string& url, std::int64_t now_s) {
+Result<std::unique_ptr<store::PostgresStore>> open_store(const std::string& url) {
   store::PostgresOptions options;
   options.url = url;
   options.lease_us = kLease_us;
-  options.name = "dove restore";
+  options.name = kName;
   options.version = version();
-  TRY_ASSIGN(const auto store, store::PostgresStore::open(std::move(options)));
+  return store::PostgresStore::open(std::move(options));
+}
+
+Result<Epoch> begin_term(store::PostgresStore& store) {
+  TRY(check_no_standby(store));
+  Result<Epoch> begun = store.begin_epoch(kName);
+  if (begun.ok() || begun.error().code != "lease_held") return begun;
+  Error error = begun.error();
+  error.message += "; stop all controllers first";
+  return error;
+}
+
+Result<void> copy_rows(store::SqliteStore& from, store::NewLog& to) {
+  TRY_ASSIGN(Seq after, from.forgotten_through());
+  for (Epoch term;;) {
+    TRY_ASSIGN(const std::string bytes, from.page(after, term, kPageBytes));
+    TRY_ASSIGN(const store::LogPage page, store::decode_page(bytes));
+    TRY(store::verified_batches(page));
+    TRY(to.take(page));
+    if (!page.terms.empty()) term = page.terms.back().epoch;
+    if (page.batches.empty()) break;
+    after = store::last_seq(page.batches.back().header);
+  }
+  TRY_ASSIGN(const std::optional<store::Snapshot> snapshot, from.latest_snapshot());
+  if (snapshot) TRY(to.take_snapshot(*snapshot));
+  return from.each_blob([&to](std::string_view sha256, Seq seq, std::string_view bytes) {
+    return to.take_blob(sha256, seq, bytes);
+  });
+}
+
+Result<void> fill(const std::string& directory, store::PostgresStore& store) {
+  TRY_ASSIGN(const Epoch term, begin_term(store));
+  const Renewing renewing(store);
+  TRY_ASSIGN(const auto from, store::SqliteStore::open(directory, store::OpenMode::kReadOnly));
+  TRY_ASSIGN(const auto to, store::NewLog::begin(store.options().url, term));
+  TRY(copy_rows(*from, *to));
+  return to->commit();
+}
+
+// What is left in the directory of a controller whose log is elsewhere.
+Result<void> leave_keys(const std::string& directory) {
+  for (const char* name : {"log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "head"}) {
+    std::error_code failed;
+    std::filesystem::remove(directory + "/" + name, failed);
+    if (!failed) continue;
+    return Error{ErrorKind::kInternal, "file_unwritable",
+                 fmt::format("{}/{}: {}", directory, name, failed.message()), directory};
+  }
+  return files::write_atomically(directory + "/" + store::kSharedLogMark, "", 0644,
+                                 files::Survives::kPowerCut);
+}
+
+Result<void> end_move(const std::string& directory, const std::string& url) {
+  TRY_ASSIGN(const auto store, open_store(url));
+  TRY(verify_all(*store));
+  return leave_keys(directory);
+}
+
+}  // namespace
+
+Result<void> check_empty_store(const std::string& url) {
+  TRY_ASSIGN(const auto store, open_store(url));
+  TRY_ASSIGN(const std::string keys, store->agreed_keys(""));
+  if (!store->head().seq && keys.empty()) return {};
+  return store::store_not_empty();
+}
+
+Result<void> move_to_store(const std::string& directory, const std::string& url) {
+  {
+    TRY_ASSIGN(const auto store, open_store(url));
+    TRY(fill(directory, *store));
+  }
+  const Result<void> done = end_move(directory, url);
+  if (done.ok()) return done;
+  Error error = done.error();
+  error.message +=
+      "; the database holds the log by now: drop it there (DROP SCHEMA dove CASCADE) before you "
+      "restore again";
+  return error;
+}
+
+Result<Seq> restore_shared(const std::string& url, std::int64_t now_s) {
+  TRY_ASSIGN(const auto store, open_store(url));
   if (!store->head().seq) {
     return Error{ErrorKind::kNotFound, "data_empty",
                  "there is no log in this database: name the one of the controllers (--store)",
                  "--store"};
   }
-  TRY(check_no_standby(*store));
-  const Result<Epoch> begun = store->begin_epoch("dove restore");
-  if (!begun.ok()) {
-    Error error = begun.error();
-    if (error.code == "lease_held") error.message += "; stop all controllers first";
-    return error;
+  TRY(begin_term(*store));
+  {
+    const Renewing renewing(*store);
+    TRY(verify_all(*store));
   }
-  TRY(verify_all(*store));
   return store->begin_incarnation(now_s);
 }
 

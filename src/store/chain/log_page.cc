@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "codec/bytes.h"
@@ -105,6 +106,29 @@ Result<std::vector<Batch>> verified_batches(const LogPage& page) {
     TRY_ASSIGN(batches.emplace_back(), links.end_batch(paged.chain));
   }
   return batches;
+}
+
+namespace {
+
+std::optional<std::uint64_t> unless_zero(std::uint64_t value) {
+  return value == 0 ? std::nullopt : std::optional(value);
+}
+
+}  // namespace
+
+Result<void> each_record(const PagedBatch& batch,
+                         const std::function<Result<void>(const LinkedRecord&)>& visit) {
+  LinkedRecord linked;
+  linked.seq = batch.header.first_seq;
+  for (const PagedRecord& record : batch.records) {
+    linked.is_decision = linked.seq >= batch.header.first_seq + batch.header.events;
+    linked.columns = {record.kind, unless_zero(record.job), unless_zero(record.node)};
+    linked.body = record.body;
+    linked.chain = record.chain;
+    TRY(visit(linked));
+    ++linked.seq;
+  }
+  return {};
 }
 
 }  // namespace dove::store

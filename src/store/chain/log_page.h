@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -57,5 +58,9 @@ Result<SnapshotPiece> decode_snapshot_piece(const std::string& bytes);
 
 // The batches of a page, each verified against the one before it. Errors: those of LinkReader.
 Result<std::vector<Batch>> verified_batches(const LogPage& page);
+
+// Its records as rows of the log, in order; ends with the first error of `visit`.
+Result<void> each_record(const PagedBatch& batch,
+                         const std::function<Result<void>(const LinkedRecord&)>& visit);
 
 }  // namespace dove::store

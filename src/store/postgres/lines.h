@@ -47,6 +47,11 @@ class PostgresStore::Lent {
   std::unique_ptr<Connection> connection_;
 };
 
+// The rows of the log, in a pipeline; `line` must have been given to prepare_rows() before.
+Result<void> prepare_rows(Connection& line);
+Result<void> send_record(Connection& line, BatchNumber batch, const LinkedRecord& record);
+Result<void> send_batch_row(Connection& line, const BatchHeader& header, const Sha256& chain);
+
 inline Error pg_blob_damaged(const std::string& sha256) {
   return {ErrorKind::kCorrupt, "blob_damaged",
           "blob " + sha256 +

@@ -25,8 +25,6 @@ struct Prepared {
 constexpr Prepared kStatements[] = {
     {"begin", "BEGIN"},
     {"hold", "SELECT hold_epoch($1, $2)"},
-    {"batch", "INSERT INTO batches VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"},
-    {"record", "INSERT INTO records VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"},
     {"blob",
      "INSERT INTO blobs VALUES ($1, $2, $3) ON CONFLICT (sha256) DO UPDATE SET seq = excluded.seq, "
      "bytes = excluded.bytes"},
@@ -35,6 +33,36 @@ constexpr Prepared kStatements[] = {
 };
 
 }  // namespace
+
+Result<void> prepare_rows(Connection& line) {
+  TRY(line.prepare("batch", "INSERT INTO batches VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"));
+  return line.prepare("record", "INSERT INTO records VALUES ($1, $2, $3, $4, $5, $6, $7, $8)");
+}
+
+Result<void> send_record(Connection& line, BatchNumber batch, const LinkedRecord& record) {
+  return line.send("record", Params()
+                                 .add(record.seq)
+                                 .add(batch.value)
+                                 .add(std::int64_t{record.is_decision})
+                                 .text(record.columns.kind)
+                                 .add(record.columns.job)
+                                 .add(record.columns.node)
+                                 .bytes(record.body)
+                                 .bytes(record.chain));
+}
+
+Result<void> send_batch_row(Connection& line, const BatchHeader& header, const Sha256& chain) {
+  return line.send("batch", Params()
+                                .add(header.batch)
+                                .add(header.epoch)
+                                .add(header.at_us)
+                                .add(header.first_seq)
+                                .add(header.events)
+                                .add(header.decisions)
+                                .add(header.decisions_digest)
+                                .add(header.state_hash)
+                                .bytes(bytes_of(chain)));
+}
 
 // What libpq says of a URL that it cannot read may hold the password.
 Result<void> check_store_url(const std::string& url) {
@@ -101,6 +129,7 @@ Result<void> PostgresStore::open_writer() {
   TRY_ASSIGN(Connection opened, Connection::open({options_.url, kWriterName, kAppendPatience}));
   auto w = std::make_unique<Writer>(std::move(opened));
   for (const Prepared& one : kStatements) TRY(w->connection.prepare(one.name, one.sql));
+  TRY(prepare_rows(w->connection));
   writer_ = std::move(w);
   return {};
 }
@@ -111,27 +140,10 @@ Result<void> send_batch(Connection& line, Chain& hasher, Sha256& chain, const Ba
   TRY(line.send("begin"));
   TRY(line.send("hold", Params().add(batch.epoch.value).add(batch.number.value - 1)));
   TRY(link_batch(hasher, chain, batch, [&](const LinkedRecord& record) {
-    return line.send("record", Params()
-                                   .add(record.seq)
-                                   .add(batch.number.value)
-                                   .add(std::int64_t{record.is_decision})
-                                   .text(record.columns.kind)
-                                   .add(record.columns.job)
-                                   .add(record.columns.node)
-                                   .bytes(record.body)
-                                   .bytes(record.chain));
+    return send_record(line, batch.number, record);
   }));
   const BatchHeader header = header_of(batch);
-  TRY(line.send("batch", Params()
-                             .add(header.batch)
-                             .add(header.epoch)
-                             .add(header.at_us)
-                             .add(header.first_seq)
-                             .add(header.events)
-                             .add(header.decisions)
-                             .add(header.decisions_digest)
-                             .add(header.state_hash)
-                             .bytes(bytes_of(chain))));
+  TRY(send_batch_row(line, header, chain));
   for (const auto& [sha256, bytes] : batch.blobs) {
     TRY(line.send("blob", Params().text(sha256).add(header.first_seq).bytes(bytes)));
   }

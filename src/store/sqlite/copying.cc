@@ -37,10 +37,6 @@ Error log_differs(const LogPage& page, const Head& own, const std::string& direc
                fmt::format("batch {}", own.batch.value)};
 }
 
-std::optional<std::uint64_t> unless_zero(std::uint64_t value) {
-  return value == 0 ? std::nullopt : std::optional(value);
-}
-
 }  // namespace
 
 Result<std::string> SqliteStore::page(Seq after, Epoch term, std::size_t bytes_max) {
@@ -86,19 +82,23 @@ Result<std::string> SqliteStore::snapshot_piece(Seq of, std::uint64_t offset,
   return encode(piece);
 }
 
+Result<void> SqliteStore::each_blob(
+    const std::function<Result<void>(std::string_view, Seq, std::string_view)>& visit) {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(Statement blobs, reader.database().prepare("SELECT sha256, seq, bytes FROM blobs"));
+  for (;;) {
+    TRY_ASSIGN(const bool row, blobs.step());
+    if (!row) return {};
+    TRY(visit(blobs.bytes(0), Seq{blobs.unsigned_integer(1)}, blobs.bytes(2)));
+  }
+}
+
 Result<void> SqliteStore::insert_rows(Writer& w, const LogPage& page,
                                       const std::vector<Batch>& batches) {
   for (const PagedBatch& batch : page.batches) {
-    LinkedRecord linked;
-    linked.seq = batch.header.first_seq;
-    for (const PagedRecord& record : batch.records) {
-      linked.is_decision = linked.seq >= batch.header.first_seq + batch.header.events;
-      linked.columns = {record.kind, unless_zero(record.job), unless_zero(record.node)};
-      linked.body = record.body;
-      linked.chain = record.chain;
-      TRY(insert_record(w.insert_record, BatchNumber{batch.header.batch}, linked));
-      ++linked.seq;
-    }
+    TRY(each_record(batch, [&](const LinkedRecord& record) {
+      return insert_record(w.insert_record, BatchNumber{batch.header.batch}, record);
+    }));
     TRY(insert_batch_row(w.insert_batch, batch.header, sha256_from(batch.chain)));
   }
   for (const Batch& batch : batches) TRY(insert_blobs(w.upsert_blob, batch));

@@ -12,11 +12,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/chain/log_page.h"
@@ -70,6 +72,10 @@ class SqliteStore : public LogStore, public LogKeeper, public LogAuditor, public
   Result<void> set_aside(const std::string& sha256) override;
   // The last record that retention dropped; read() from here on.
   Result<Seq> forgotten_through();
+  // Every blob as it is stored, with the record that keeps it (schema.h); ends with the first error
+  // of `visit`.
+  Result<void> each_blob(
+      const std::function<Result<void>(std::string_view sha256, Seq, std::string_view)>& visit);
 
   Result<std::string> page(Seq after, Epoch term, std::size_t bytes_max) override;
   Result<std::string> snapshot_piece(Seq of, std::uint64_t offset, std::size_t bytes_max) override;

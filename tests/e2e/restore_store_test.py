@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""dove restore BACKUP --store: the log of a backup goes on in an empty PostgreSQL, as of the moment that was named, and a
+cluster moves there from SQLite. A database that holds a log stays as it is."""
+# limit_s: 300
+import os
+import signal
+import sys
+import unittest
+
+import postgres
+from cluster import SKIP, Cluster, until
+
+GRACE = ("--disconnect-grace-s", "2", "--fence-s", "1")
+
+
+class RestoreStore(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster(nodes=1, cores=4, server_options=GRACE).__enter__()
+        self.addCleanup(self.cluster.__exit__, None, None, None)
+        self.folder = self.cluster.folder
+        self.postgres = postgres.Postgres(self.folder, ["fsync=off"]).__enter__()
+        self.addCleanup(self.postgres.__exit__)
+        self.backup, self.data = self.folder + "/backup", self.folder + "/controller"
+
+    def submit(self, name):
+        """A job that says that it began, and goes on until the file NAME.go is there."""
+        script = (f"echo $DOVE_ATTEMPT >> {self.folder}/{name}.starts; "
+                  f"while [ ! -e {self.folder}/{name}.go ]; do sleep 0.05; done")
+        job = self.cluster.submit({"name": name, "command": ["sh", "-c", script]})
+        until(lambda: self.starts(name) == 1, 20, name + " to begin")
+        return job
+
+    def starts(self, name):
+        path = f"{self.folder}/{name}.starts"
+        if not os.path.exists(path):
+            return 0
+        with open(path) as file:
+            return len(file.readlines())
+
+    def go(self, name):
+        with open(f"{self.folder}/{name}.go", "w"):
+            pass
+
+    def leads(self):
+        connection = self.cluster.connection(timeout=2)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def restore(self, *options, data=None, check=True):
+        return self.cluster.run("restore", self.backup, "--data", data or self.data, "--store", self.postgres.url(), *options,
+                                check=check)
+
+    def goes_on(self, *options):
+        """A backup of now is restored, and a controller leads from the database."""
+        self.cluster.run("backup", self.backup, "--plain")
+        self.cluster.server.send_signal(signal.SIGTERM)
+        self.cluster.server.wait(20)
+        said = self.restore(*options)
+        self.assertFalse(os.path.exists(self.data + "/log.sqlite"))
+        self.assertTrue(os.path.exists(self.data + "/secret"))
+        self.cluster.data = self.data
+        self.cluster.server = self.cluster.spawn("server", "--data", self.data, "--port", str(self.cluster.port), "--store",
+                                                 self.postgres.url(), *self.cluster.server_options, stdout=self.cluster.log)
+        until(self.leads, 30, "the controller to lead")
+        self.cluster.wait_connected(60)
+        return said
+
+    def records(self):
+        return int(self.postgres.sql("SELECT count(*) FROM dove.records")[0][0])
+
+    def findings(self):
+        return {finding["check"] for node in self.cluster.names
+                for finding in self.cluster.api.call("GET", "/v1/nodes/" + node)["findings"]}
+
+    def test_it_goes_on_as_of_an_earlier_moment(self):
+        known = self.submit("known")
+        cut = self.cluster.api.call("GET", "/v1/jobs?limit=1")["log_head"]
+        self.submit("unknown")
+        said = self.goes_on("--at", str(cut))
+        self.assertIn("in the database, verified", said.stdout)
+        self.assertIn("records after them are left out", said.stderr)
+        until(lambda: "unknown_work" in self.findings(), 30, "the work to be found that the log does not know")
+        self.assertIn("ClusterRestored", str(self.cluster.api.call("GET", "/v1/events?order=newest&limit=100")))
+        self.assertEqual(self.cluster.job(known)["state"], "running")
+        for name in ("known", "unknown"):
+            self.go(name)
+        self.assertEqual(self.cluster.wait(known)["state"], "completed")
+        until(lambda: not self.findings(), 30, "the finding to be closed")
+        new = self.cluster.submit({"command": ["true"]})
+        self.assertGreater(new, 1_000_000)
+        self.assertEqual(self.cluster.wait(new, 60)["state"], "completed")
+        for name in ("known", "unknown"):
+            self.assertEqual(self.starts(name), 1, name)
+
+        records = self.records()
+        again = self.restore(data=self.folder + "/again", check=False)
+        self.assertNotEqual(again.returncode, 0)
+        self.assertIn("holds a log already", again.stderr)
+        self.assertIn("name another database", again.stderr)
+        self.assertFalse(os.path.exists(self.folder + "/again"))
+        self.assertGreaterEqual(self.records(), records)
+
+    def test_a_cluster_moves_to_postgresql(self):
+        kept = self.submit("kept")
+        self.goes_on("--moved")
+        self.assertEqual(self.cluster.job(kept)["state"], "running")
+        self.go("kept")
+        self.assertEqual(self.cluster.wait(kept)["state"], "completed")
+        self.assertEqual(self.cluster.submit({"command": ["true"]}), kept + 1)
+        refused = self.cluster.run("replay", self.data, check=False)
+        self.assertIn("lies in PostgreSQL", refused.stderr)
+
+    def test_what_cannot_be_restored_leaves_nothing(self):
+        self.cluster.run("backup", self.backup, "--plain")
+        done = self.restore("--at", "1999-12-31T23:59:59Z", check=False)
+        self.assertIn("from record 1 of", done.stderr)
+        self.assertFalse(os.path.exists(self.data))
+        self.assertEqual(self.records(), 0)
+        self.assertIn("records to", self.restore().stdout)
+
+
+if __name__ == "__main__":
+    if why := postgres.missing():
+        print(f"skipped: {why}")
+        sys.exit(SKIP)
+    unittest.main(verbosity=2)
