@@ -63,14 +63,17 @@ class LogThread::Thread {
 };
 
 LogThread::LogThread(wire::Loop& loop, store::LogStore& log, bool aside)
-    : log_(log), thread_(aside ? std::make_unique<Thread>(loop, log) : nullptr) {}
+    : loop_(loop), log_(log), aside_(aside) {}
 
 LogThread::~LogThread() = default;
 
 void LogThread::ask(std::function<void(store::LogStore&)> work, std::function<void()> done) {
-  if (thread_ != nullptr) return thread_->ask(std::move(work), std::move(done));
-  work(log_);
-  done();
+  if (!aside_) {
+    work(log_);
+    return done();
+  }
+  if (thread_ == nullptr) thread_ = std::make_unique<Thread>(loop_, log_);
+  thread_->ask(std::move(work), std::move(done));
 }
 
 }  // namespace dove::listener

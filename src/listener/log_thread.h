@@ -1,7 +1,7 @@
-// LogThread: what is asked of a log's store that is across a network, beside the loop.
+// LogThread: what is asked of a log's store that may take long, across a network or from a slow
+// disk, beside the loop.
 //
-// Works run in order, on one thread, and may take as long as the store's deadline. Loop thread
-// only.
+// Works run in order, on one thread, which the first one begins. Loop thread only.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace dove::listener {
 
 class LogThread {
  public:
-  // `aside` false: the store is on this machine, and works run within ask(). Both outlive it.
+  // `aside` false: works run within ask(). Both outlive it.
   LogThread(wire::Loop& loop, store::LogStore& log, bool aside);
   // Waits for the work that runs, and for no other; calls no `done` any more.
   ~LogThread();
@@ -27,8 +27,10 @@ class LogThread {
  private:
   class Thread;
 
+  wire::Loop& loop_;
   store::LogStore& log_;
-  std::unique_ptr<Thread> thread_;  // none: works run at once
+  const bool aside_;
+  std::unique_ptr<Thread> thread_;
 };
 
 }  // namespace dove::listener

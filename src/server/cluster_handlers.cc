@@ -81,6 +81,10 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
   return filter;
 }
 
+EventFeed::Reader reader_of(const CallPtr& call) {
+  return {call->caller, [responder = call->responder] { return !responder->peer_alive(); }};
+}
+
 // ?order=newest: `after` goes back in time.
 void get_older_events(Context& context, const CallPtr& call, const EventFilter& filter) {
   const Result<std::int64_t> before = call->query_number("after", INT64_MAX, 1, INT64_MAX);
@@ -88,7 +92,7 @@ void get_older_events(Context& context, const CallPtr& call, const EventFilter& 
   const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
   if (!limit.ok()) return call->fail(limit.error());
   context.feed.page_before(
-      Seq(static_cast<std::uint64_t>(*before)), filter, call->caller,
+      Seq(static_cast<std::uint64_t>(*before)), filter, reader_of(call),
       static_cast<std::size_t>(*limit), [&context, call](const Result<EventFeed::OlderPage>& page) {
         if (!page.ok()) return call->fail(page.error());
         call->reply(200, Json{{"events", page->records},
@@ -150,7 +154,7 @@ void get_events(Context& context, CallPtr call) {
   const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
   if (!limit.ok()) return call->fail(limit.error());
   context.feed.page(
-      *after, *filter, call->caller, static_cast<std::size_t>(*limit),
+      *after, *filter, reader_of(call), static_cast<std::size_t>(*limit),
       [&context, call](const Result<EventFeed::Page>& page) {
         if (!page.ok()) return call->fail(page.error());
         const Seq head = context.state().head;

@@ -87,7 +87,7 @@ struct ApiServer::Impl {
         context{desk,
                 backend.open(desk),
                 options.version,
-                EventFeed(loop, desk.projection, log, options.log_is_remote, *desk.open_access),
+                EventFeed(loop, desk.projection, log, *desk.open_access),
                 JobWaits(loop, desk.projection),
                 ListWatches(loop, desk.projection, *desk.open_access),
                 ExecutorSyncs(desk),

@@ -18,6 +18,8 @@ class Turns {
 
   // Calls `work` now, or when those before have had their turn. `work` must not throw.
   void wait(Work work);
+  // Nobody has a turn or waits for one.
+  bool idle() const { return !line_->taken && !line_->serving && line_->waiting.empty(); }
 
  private:
   struct Line {

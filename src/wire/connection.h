@@ -34,6 +34,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void answer(Response response);
   std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers);
   TakenOver hand_over();
+  // REQUIRES: open().
+  bool peer_ended() const { return stream_->peer_ended(); }
   const std::string& party() const { return party_; }
   bool open() const { return phase_ != Phase::kClosed && phase_ != Phase::kLingering; }
 

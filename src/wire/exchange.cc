@@ -44,7 +44,7 @@ std::shared_ptr<Outflow> Exchange::stream(int status, Pairs headers) {
 
 bool Exchange::peer_alive() const {
   const auto connection = connection_.lock();
-  return connection && connection->open();
+  return connection && connection->open() && !connection->peer_ended();
 }
 
 TakenOver Exchange::take_over() {

@@ -50,7 +50,8 @@ class Responder {
   // Starts a chunked answer (HTTP/1.0: until close). Loop thread only. Never null; when the peer is
   // gone already the Outflow is closed.
   virtual std::shared_ptr<Outflow> stream(int status, Pairs headers) = 0;
-  // False once the peer is known to be gone. Loop thread only.
+  // False once the peer is known to be gone, or to end its side: it waits for no answer. Loop
+  // thread only.
   virtual bool peer_alive() const = 0;
   // The server forgets the connection, which is the caller's from now on, its answer too. Loop
   // thread only.

@@ -81,6 +81,27 @@ TEST(Server, a_dropped_responder_is_500) {
   EXPECT_NE(answer.find("\"code\":\"no_answer\""), std::string::npos);
 }
 
+TEST(Server, a_peer_that_went_before_its_answer_is_seen) {
+  std::promise<std::shared_ptr<Responder>> asked;
+  TestServer at([&](const Request&, std::shared_ptr<Responder> responder) {
+    asked.set_value(std::move(responder));
+  });
+  auto peer = std::make_unique<RawPeer>(at.port);
+  peer->send("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP/1.1\r\n");
+  const std::shared_ptr<Responder> responder = asked.get_future().get();
+  const auto is_alive = [&] {
+    std::promise<bool> said;
+    at.loop.post([&] { said.set_value(responder->peer_alive()); });
+    return said.get_future().get();
+  };
+  EXPECT_TRUE(is_alive());
+  peer.reset();
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  bool alive = true;
+  while (alive && std::chrono::steady_clock::now() < until) alive = is_alive();
+  EXPECT_FALSE(alive);
+}
+
 TEST(Server, head_has_the_length_but_no_body) {
   TestServer at(echo);
   RawPeer peer(at.port);

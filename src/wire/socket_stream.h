@@ -5,7 +5,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <sys/socket.h>
+#include <poll.h>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
@@ -54,11 +54,9 @@ class SocketStream : public Stream {
     boost::system::error_code ignored;
     socket_.close(ignored);
   }
-  // REQUIRES: all that came has been read.
-  bool is_abandoned() override {
-    char next = 0;
-    const ssize_t got = ::recv(socket_.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
-    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  bool peer_ended() override {
+    pollfd fd{socket_.native_handle(), POLLRDHUP, 0};
+    return ::poll(&fd, 1, 0) > 0;
   }
 
  protected:

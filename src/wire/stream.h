@@ -27,9 +27,8 @@ class Stream {
   virtual void end_writing() = 0;
   // Pending operations end with ECANCELED.
   virtual void close() = 0;
-  // Whether nothing more can come from the peer but what has come already: it has closed its end.
-  // For a server that is behind: such a peer has given up waiting.
-  virtual bool is_abandoned() { return false; }
+  // Nothing more will come of the peer than is there to be read already.
+  virtual bool peer_ended() { return false; }
   // "127.0.0.1:40122"
   virtual std::string peer_address() const = 0;
   // The URI of the certificate that the peer has proved to be its own; "" when it showed none.

@@ -79,7 +79,7 @@ struct StandbyReads::Impl {
         context{desk,
                 nodes.access(),
                 options->version,
-                EventFeed(loop, desk.projection, log, /*aside=*/true, *desk.open_access),
+                EventFeed(loop, desk.projection, log, *desk.open_access),
                 JobWaits(loop, desk.projection),
                 ListWatches(loop, desk.projection, *desk.open_access),
                 ExecutorSyncs(desk),

@@ -22,29 +22,35 @@ constexpr std::size_t kPiece_records = 500;
 constexpr std::size_t kWaiting_bytes = 1 << 20;
 constexpr std::uint64_t kWindow_records = 2'000;  // of a piece that is read backwards
 constexpr std::size_t kLookedAtMax = 20'000;      // records of one piece, matching or not
+constexpr std::size_t kTurnsMax = 1'000;          // users whose turns are remembered
+
+Error reader_gone() {
+  return {ErrorKind::kUnavailable, "reader_gone", "whoever asked is gone", ""};
+}
 
 template <class Value>
 bool is_forgotten(const Result<Value>& read) {
   return !read.ok() && read.error().code == "records_forgotten";
 }
 
-// Whole batches after `after`, with `records` records at least where there are so many.
-Result<std::vector<store::Batch>> read_window(store::LogStore& log, Seq after,
-                                              std::size_t records) {
+// Whole batches after `after`, with `records` records at least where there are so many; fewer once
+// `stops`.
+Result<std::vector<store::Batch>> read_window(store::LogStore& log, Seq after, std::size_t records,
+                                              const std::atomic<bool>& stops) {
   std::vector<store::Batch> batches;
   std::size_t read = 0;
   TRY(log.read(after, [&](const store::Batch& batch) {
     batches.push_back(batch);
     read += batch.events.size() + batch.decisions.size();
-    return read < records;
+    return read < records && !stops;
   }));
   return batches;
 }
 
 // The first point behind which the log can be read, `kept` at the latest. REQUIRES: not at
 // `forgotten`.
-Seq oldest_after(store::LogStore& log, Seq forgotten, Seq kept) {
-  while (kept.value - forgotten.value > 1) {
+Seq oldest_after(store::LogStore& log, Seq forgotten, Seq kept, const std::atomic<bool>& stops) {
+  while (kept.value - forgotten.value > 1 && !stops) {
     const Seq middle(forgotten.value + (kept.value - forgotten.value) / 2);
     const bool is_kept = log.read(middle, [](const store::Batch&) { return false; }).ok();
     (is_kept ? kept : forgotten) = middle;
@@ -212,20 +218,33 @@ class EventFeed::Collector {
 struct EventFeed::Gathering {
   Collector collector;
   std::size_t window;  // records that are read next
+  Reader reader;
   std::function<void(Result<Page>)> done;
+  Turns::Turn turn = {};
 };
 
 EventFeed::EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log,
-                     bool aside, listener::OpenAccess& access)
-    : loop_(loop), projection_(projection), access_(access), log_(loop, log, aside) {}
+                     listener::OpenAccess& access)
+    : loop_(loop), projection_(projection), access_(access), log_(loop, log, /*aside=*/true) {}
 
-EventFeed::~EventFeed() = default;
+EventFeed::~EventFeed() {
+  *stops_ = true;
+  turns_.clear();  // what is given back from here on is nobody's turn
+}
 
-void EventFeed::page(Seq after, const EventFilter& filter, const listener::Caller& caller,
-                     std::size_t limit, std::function<void(Result<Page>)> done) {
-  gather(std::make_shared<Gathering>(
-      Gathering{Collector(filter, caller, projection_.state(), after, limit),
-                std::min<std::size_t>(limit, kWindow_records), std::move(done)}));
+void EventFeed::wait_turn(const std::string& user, Turns::Work work) {
+  if (turns_.size() >= kTurnsMax) {
+    std::erase_if(turns_, [](const auto& of_user) { return of_user.second.idle(); });
+  }
+  turns_[user].wait(std::move(work));
+}
+
+void EventFeed::page(Seq after, const EventFilter& filter, Reader reader, std::size_t limit,
+                     std::function<void(Result<Page>)> done) {
+  Collector collector(filter, reader.caller, projection_.state(), after, limit);
+  gather(std::make_shared<Gathering>(Gathering{std::move(collector),
+                                               std::min<std::size_t>(limit, kWindow_records),
+                                               std::move(reader), std::move(done)}));
 }
 
 // Whether all that comes after `after` is in memory.
@@ -249,13 +268,25 @@ void EventFeed::gather(const std::shared_ptr<Gathering>& gathering) {
   if (add_recent(gathering->collector, after)) {
     return gathering->done(gathering->collector.page());
   }
+  if (gathering->turn != nullptr) return gather_from_log(gathering);
+  wait_turn(gathering->reader.caller.user, [this, gathering](Turns::Turn turn) {
+    gathering->turn = std::move(turn);
+    gather_from_log(gathering);
+  });
+}
+
+void EventFeed::gather_from_log(const std::shared_ptr<Gathering>& gathering) {
+  if (gathering->reader.is_gone()) return gathering->done(reader_gone());
+  const Seq after = gathering->collector.looked_through();
   const auto window = std::make_shared<Result<std::vector<store::Batch>>>(Error{});
-  log_.ask([window, after, records = gathering->window](
-               store::LogStore& log) { *window = read_window(log, after, records); },
+  log_.ask([window, after, records = gathering->window, stops = stops_](
+               store::LogStore& log) { *window = read_window(log, after, records, *stops); },
            [this, gathering, window] {
              if (!window->ok()) return gathering->done(window->error());
              for (const store::Batch& batch : **window) {
-               if (gathering->collector.add(batch, nullptr)) continue;
+               // What is not folded yet cannot be judged by the state: it comes with its batch.
+               const bool is_folded = batch.first_seq <= projection_.state().head;
+               if (is_folded && gathering->collector.add(batch, nullptr)) continue;
                return gathering->done(gathering->collector.page());
              }
              if ((*window)->empty()) return gathering->done(gathering->collector.page());
@@ -267,12 +298,12 @@ void EventFeed::gather(const std::shared_ptr<Gathering>& gathering) {
 // The log is read forwards only: a window after the other, each before the last.
 class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk> {
  public:
-  BackwardWalk(EventFeed& feed, Seq before, EventFilter filter, listener::Caller caller,
-               std::size_t limit, std::function<void(Result<OlderPage>)> done)
+  BackwardWalk(EventFeed& feed, Seq before, EventFilter filter, Reader reader, std::size_t limit,
+               std::function<void(Result<OlderPage>)> done)
       : feed_(feed),
         high_(before),
         filter_(std::move(filter)),
-        caller_(std::move(caller)),
+        reader_(std::move(reader)),
         limit_(limit),
         done_(std::move(done)) {}
 
@@ -289,22 +320,26 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
 
  private:
   void read(Seq after, std::function<void(Result<Page>)> done) {
-    feed_.gather(std::make_shared<Gathering>(Gathering{
-        Collector(filter_, caller_, feed_.projection_.state(), after, kWindow_records, high_),
-        kWindow_records, std::move(done)}));
+    feed_.gather(std::make_shared<Gathering>(
+        Gathering{Collector(filter_, reader_.caller, feed_.projection_.state(), after,
+                            kWindow_records, high_),
+                  kWindow_records, reader_, std::move(done)}));
   }
 
   // The log is kept from somewhere in this window on.
   void read_oldest(Seq forgotten) {
-    const auto after = std::make_shared<Seq>();
-    feed_.log_.ask([after, forgotten, kept = Seq(high_.value - 1)](
-                       store::LogStore& log) { *after = oldest_after(log, forgotten, kept); },
-                   [self = shared_from_this(), after] {
-                     self->read(*after, [self, after](Result<Page> window) {
-                       if (is_forgotten(window)) return self->end(std::nullopt);
-                       self->take(*after, std::move(window), true);
-                     });
-                   });
+    feed_.wait_turn(reader_.caller.user, [self = shared_from_this(), forgotten](Turns::Turn turn) {
+      const auto after = std::make_shared<Seq>();
+      self->feed_.log_.ask(
+          [after, forgotten, kept = Seq(self->high_.value - 1), stops = self->feed_.stops_](
+              store::LogStore& log) { *after = oldest_after(log, forgotten, kept, *stops); },
+          [self, after, turn = std::move(turn)] {
+            self->read(*after, [self, after](Result<Page> window) {
+              if (is_forgotten(window)) return self->end(std::nullopt);
+              self->take(*after, std::move(window), true);
+            });
+          });
+    });
   }
 
   void take(Seq after, Result<Page> window, bool is_bottom) {
@@ -329,17 +364,18 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
   EventFeed& feed_;
   Seq high_;  // what comes before it is still to be read
   const EventFilter filter_;
-  const listener::Caller caller_;
+  const Reader reader_;
   const std::size_t limit_;
   const std::function<void(Result<OlderPage>)> done_;
   OlderPage page_;
   std::size_t looked_at_ = 0;
 };
 
-void EventFeed::page_before(Seq before, const EventFilter& filter, const listener::Caller& caller,
-                            std::size_t limit, std::function<void(Result<OlderPage>)> done) {
+void EventFeed::page_before(Seq before, const EventFilter& filter, Reader reader, std::size_t limit,
+                            std::function<void(Result<OlderPage>)> done) {
   const Seq high(std::min(before.value, projection_.state().head.value + 1));
-  std::make_shared<BackwardWalk>(*this, high, filter, caller, limit, std::move(done))->go_on();
+  std::make_shared<BackwardWalk>(*this, high, filter, std::move(reader), limit, std::move(done))
+      ->go_on();
 }
 
 void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,
@@ -379,8 +415,10 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
   if (follower->out->buffered_bytes() > kWaiting_bytes) {
     return catch_up_later(follower, std::chrono::milliseconds(20));
   }
-  page(follower->sent_through, follower->filter, follower->access->caller, kPiece_records,
-       [this, weak = std::weak_ptr<Follower>(follower)](const Result<Page>& found) {
+  const std::weak_ptr<Follower> weak = follower;
+  page(follower->sent_through, follower->filter,
+       {follower->access->caller, [weak] { return weak.expired(); }}, kPiece_records,
+       [this, weak](const Result<Page>& found) {
          if (const auto held = weak.lock()) caught(held, found);
        });
 }

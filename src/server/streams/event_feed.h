@@ -3,13 +3,16 @@
 // A stream begins after any record: what the projection no longer holds comes from the log in
 // pieces, then it goes on with each batch. A reader who is slow is told `overflow` and dropped; it
 // resumes with the last id it saw. Each reader gets what they may see (accounts/access.h), now.
-// Loop thread only.
+// The log is read beside the loop, since its disk may be slow, or across a network: a piece at a
+// time, and one of each user at a time. Loop thread only.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -22,6 +25,7 @@
 #include "listener/log_thread.h"
 #include "listener/open_access.h"
 #include "listener/projection.h"
+#include "server/turns.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
 #include "wire/server.h"
@@ -37,18 +41,21 @@ struct EventFilter {
 
 class EventFeed {
  public:
-  // `aside`: the log is across a network, and is read beside the loop.
   EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log,
-            bool aside, listener::OpenAccess& access);
+            listener::OpenAccess& access);
   ~EventFeed();
 
   struct Page {
     std::vector<nlohmann::json> records;
     Seq looked_through;  // nothing up to here is left out
   };
+  struct Reader {
+    listener::Caller caller;
+    std::function<bool()> is_gone;  // once it is true, no more is read
+  };
   // At most `limit` records after `after`; `done` is called now or later. Errors: kNotFound
-  // records_forgotten.
-  void page(Seq after, const EventFilter& filter, const listener::Caller& caller, std::size_t limit,
+  // records_forgotten; kUnavailable reader_gone.
+  void page(Seq after, const EventFilter& filter, Reader reader, std::size_t limit,
             std::function<void(Result<Page>)> done);
 
   // The newest records before `before`, the newest first: at most `limit`. `older` is what to ask
@@ -57,8 +64,8 @@ class EventFeed {
     std::vector<nlohmann::json> records;
     std::optional<Seq> older;
   };
-  void page_before(Seq before, const EventFilter& filter, const listener::Caller& caller,
-                   std::size_t limit, std::function<void(Result<OlderPage>)> done);
+  void page_before(Seq before, const EventFilter& filter, Reader reader, std::size_t limit,
+                   std::function<void(Result<OlderPage>)> done);
 
   // Until the reader goes, or may not read any more.
   void follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,
@@ -73,6 +80,9 @@ class EventFeed {
   struct Gathering;
   class BackwardWalk;
   void gather(const std::shared_ptr<Gathering>& gathering);
+  void gather_from_log(const std::shared_ptr<Gathering>& gathering);
+  // Calls `work` when the user's other reads are over, or at once.
+  void wait_turn(const std::string& user, Turns::Work work);
   bool add_recent(Collector& collector, Seq after) const;
   void catch_up(const std::shared_ptr<Follower>& follower);
   void catch_up_later(const std::shared_ptr<Follower>& follower, std::chrono::milliseconds wait);
@@ -85,6 +95,8 @@ class EventFeed {
   listener::OpenAccess& access_;
   std::list<std::shared_ptr<Follower>> followers_;
   wire::Timer keep_alive_timer_;
+  std::map<std::string, Turns> turns_;  // of users
+  const std::shared_ptr<std::atomic<bool>> stops_ = std::make_shared<std::atomic<bool>>(false);
   listener::LogThread log_;  // last: what it was asked for ends first
 };
 

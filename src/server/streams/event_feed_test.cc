@@ -1,5 +1,5 @@
-// Pages of the log where it is across a network: they come beside the loop. What streams and pages
-// hold is tested through the API (api_test, streams_test).
+// Pages of a log that is slow: they come beside the loop. What streams and pages hold is tested
+// through the API (api_test, streams_test).
 #include "server/streams/event_feed.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +15,14 @@ constexpr std::chrono::seconds kLimit{20};
 constexpr std::uint64_t kRecords = 5'000;
 
 // One event a batch; those up to `forgotten` are not kept. Hangs while it is told to.
-class FakeRemoteLog : public store::LogStore {
+class FakeSlowLog : public store::LogStore {
  public:
   store::Head head() const override { return {}; }
   Result<void> append(Epoch, Seq, const store::Batch&) override { return {}; }
   Result<void> read(Seq after, const std::function<bool(const store::Batch&)>& visit) override {
     std::unique_lock lock(mutex_);
+    ++reads_;
+    changed_.notify_all();
     changed_.wait(lock, [this] { return !hangs_; });
     if (after.value < forgotten) return Error{ErrorKind::kNotFound, "records_forgotten", "", ""};
     for (std::uint64_t seq = after.value + 1; seq <= kRecords; ++seq) {
@@ -41,25 +43,35 @@ class FakeRemoteLog : public store::LogStore {
     }
     changed_.notify_all();
   }
+  void wait_reads(int reads) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kLimit, [&] { return reads_ >= reads; }));
+  }
+  int reads() {
+    const std::lock_guard lock(mutex_);
+    return reads_;
+  }
   std::uint64_t forgotten = 0;  // not changed while somebody reads
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool hangs_ = false;
+  int reads_ = 0;
 };
 
-class RemoteFeed : public testing::Test {
+class SlowFeed : public testing::Test {
  protected:
   static core::State state() {
     core::State made;
     made.head = Seq(kRecords);
     return made;
   }
-  static listener::Caller administrator() {
+  static EventFeed::Reader administrator(const std::string& name = "ada") {
     listener::Caller caller;
+    caller.user = name;
     caller.admin = true;
-    return caller;
+    return {caller, [] { return false; }};
   }
   // The numbers of an older page's records, and where the next begins.
   std::pair<std::vector<std::uint64_t>, std::uint64_t> older(std::uint64_t before,
@@ -74,13 +86,13 @@ class RemoteFeed : public testing::Test {
   }
 
   wire::Loop loop;
-  FakeRemoteLog log;
+  FakeSlowLog log;
   listener::OpenAccess access;
   listener::Projection projection{state()};
-  EventFeed feed{loop, projection, log, /*aside=*/true, access};
+  EventFeed feed{loop, projection, log, access};
 };
 
-TEST_F(RemoteFeed, APageIsReadBesideTheLoop) {
+TEST_F(SlowFeed, APageIsReadBesideTheLoop) {
   log.hang(true);
   std::optional<EventFeed::Page> page;
   feed.page(Seq(100), {}, administrator(), 2'500,
@@ -96,7 +108,58 @@ TEST_F(RemoteFeed, APageIsReadBesideTheLoop) {
   EXPECT_EQ(page->looked_through, Seq(2'600));
 }
 
-TEST_F(RemoteFeed, OlderPagesEndWhereTheLogBegins) {
+TEST_F(SlowFeed, TheReadsOfOneUserTakeTurns) {
+  std::vector<std::string> answered;
+  const auto ask = [&](const std::string& user, const std::string& what) {
+    feed.page(Seq(100), {}, administrator(user), 10, [&answered, what](const auto& found) {
+      if (found.ok()) answered.push_back(what);
+    });
+  };
+  log.hang(true);
+  ask("ada", "ada's first");
+  ask("ada", "ada's second");
+  ask("grace", "grace's");
+  log.hang(false);
+  ASSERT_TRUE(loop.run_until([&] { return answered.size() == 3; }, kLimit));
+  EXPECT_EQ(answered, (std::vector<std::string>{"ada's first", "grace's", "ada's second"}));
+}
+
+TEST_F(SlowFeed, WhoeverIsGoneReadsNoMore) {
+  bool gone = false;
+  std::vector<std::string> ends;
+  const auto note = [&ends](const auto& found) {
+    ends.push_back(found.ok() ? "" : found.error().code);
+  };
+  EventFeed::Reader reader = administrator();
+  reader.is_gone = [&gone] { return gone; };
+  log.hang(true);
+  feed.page(Seq(0), {}, reader, 5'000, note);
+  feed.page_before(Seq(UINT64_MAX), {}, reader, 5'000, note);
+  log.wait_reads(1);
+  gone = true;
+  log.hang(false);
+  ASSERT_TRUE(loop.run_until([&] { return ends.size() == 2; }, kLimit));
+  EXPECT_EQ(ends, std::vector<std::string>(2, "reader_gone"));
+  EXPECT_EQ(log.reads(), 1) << "neither its next window, nor what waited";
+}
+
+TEST_F(SlowFeed, WhatWaitsForItsTurnAtTheEndIsNotAnswered) {
+  bool answered = false;
+  auto ending = std::make_unique<EventFeed>(loop, projection, log, access);
+  log.hang(true);
+  for (int i = 0; i < 3; ++i) {
+    ending->page(Seq(100), {}, administrator(), 10, [&](const auto&) { answered = true; });
+  }
+  log.wait_reads(1);
+  log.hang(false);
+  ending.reset();
+  bool turned = false;
+  loop.post([&] { turned = true; });
+  ASSERT_TRUE(loop.run_until([&] { return turned; }, kLimit));
+  EXPECT_FALSE(answered);
+}
+
+TEST_F(SlowFeed, OlderPagesEndWhereTheLogBegins) {
   EXPECT_EQ(older(UINT64_MAX, 2),
             (std::pair{std::vector<std::uint64_t>{kRecords, kRecords - 1}, kRecords - 1}));
   log.forgotten = 4'900;
@@ -106,7 +169,7 @@ TEST_F(RemoteFeed, OlderPagesEndWhereTheLogBegins) {
   EXPECT_EQ(next, 0U);
 }
 
-TEST_F(RemoteFeed, WhatIsStillAskedWhenItEndsIsNotAnswered) {
+TEST_F(SlowFeed, WhatIsStillAskedWhenItEndsIsNotAnswered) {
   bool answered = false;
   {
     listener::LogThread thread(loop, log, /*aside=*/true);

@@ -76,6 +76,7 @@ class Session : public std::enable_shared_from_this<Session> {
       loop_.post([done = std::exchange(write_done_, nullptr)] { done(ECANCELED, 0); });
     }
   }
+  bool peer_ended() { return plain_->peer_ended(); }
   std::string peer_address() const { return plain_->peer_address(); }
   std::string peer_identity() const { return peer_; }
 
@@ -137,6 +138,7 @@ class TlsStream final : public Stream {
   }
   void end_writing() override { session_->end_writing(); }
   void close() override { session_->close(); }
+  bool peer_ended() override { return session_->peer_ended(); }
   std::string peer_address() const override { return session_->peer_address(); }
   std::string peer_identity() const override { return session_->peer_identity(); }
 
@@ -323,7 +325,7 @@ void Session::receive(std::function<void(int)> then) {
                       }
                       if (self->ssl_ == nullptr) {
                         // Keys and signatures are dear, and nobody waits for these any more.
-                        if (self->plain_->is_abandoned()) return then(Stream::kEnded);
+                        if (self->plain_->peer_ended()) return then(Stream::kEnded);
                         self->open();
                       }
                       BIO_write(self->in_, bytes.data(), static_cast<int>(bytes.size()));

@@ -346,7 +346,7 @@ class SaidSomething final : public Stream {
   }
   void end_writing() override {}
   void close() override {}
-  bool is_abandoned() override { return is_gone_; }
+  bool peer_ended() override { return is_gone_; }
   std::string peer_address() const override { return "127.0.0.1:1"; }
 
  private:
