@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "shim/lease_file.h"
+
 namespace dove::shim {
 
 bool Lease::open(const Config& config, std::int64_t now_us) {
@@ -27,22 +29,16 @@ bool Lease::ends(std::int64_t now_us) {
   return false;
 }
 
-// The agent's store is atomic, but a read of a file need not be: two equal ones are taken.
+// One that is damaged is as good as none: the task ends by the deadline that was read before.
 std::int64_t Lease::read() const {
   const int fd = ::open(config_->lease, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
-  std::int64_t value = 0;
-  for (int i = 0; i < 100; ++i) {
-    std::int64_t again = 0;
-    if (::pread(fd, &value, sizeof value, 0) != sizeof value ||
-        ::pread(fd, &again, sizeof again, 0) != sizeof again) {
-      value = 0;
-      break;
-    }
-    if (again == value) break;
-  }
+  agent::shim::LeaseFile file;
+  const agent::shim::LeaseRead read = agent::shim::read_lease(fd, file);
   ::close(fd);
-  return value;
+  const bool is_good =
+      read == agent::shim::LeaseRead::kWhole || read == agent::shim::LeaseRead::kFormer;
+  return is_good ? file.deadline_us : 0;
 }
 
 }  // namespace dove::shim

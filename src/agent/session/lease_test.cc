@@ -1,5 +1,7 @@
 #include "agent/session/lease.h"
 
+#include <cstring>
+
 #include "agent/tasks/shim_test_bed.h"
 
 namespace dove::agent {
@@ -26,6 +28,72 @@ TEST_F(LeaseTest, IsKeptInItsFile) {
   EXPECT_EQ(LeaseWriter::open(dir("lease"))->deadline_us(), 77);
 }
 
+TEST_F(LeaseTest, ABitThatFlippedIsNotBelieved) {
+  const std::int64_t until_us = boottime_us() + 60'000'000;
+  LeaseWriter::open(dir("lease"))->renew(until_us);
+  const std::string whole = read("lease");
+  ASSERT_EQ(whole.size(), sizeof(shim::LeaseFile));
+  int believed = 0;
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    std::ofstream(dir("lease"), std::ios::binary) << damaged;
+    const std::int64_t read_us = read_lease_us(dir("lease"));
+    EXPECT_TRUE(read_us == until_us || read_us == 0) << bit;
+    if (read_us != until_us) continue;
+    EXPECT_GE(bit, 64U) << "the deadline itself";
+    ++believed;
+  }
+  EXPECT_EQ(believed, 64) << "the check of the deadline before this one counts no more";
+}
+
+TEST_F(LeaseTest, ADamagedFileIsNoLeaseUntilItIsRenewed) {
+  LeaseWriter::open(dir("lease"))->renew(77);
+  std::string damaged = read("lease");
+  damaged[5] = static_cast<char>(damaged[5] ^ 1);
+  std::ofstream(dir("lease"), std::ios::binary) << damaged;
+  Result<LeaseWriter> writer = LeaseWriter::open(dir("lease"));
+  ASSERT_TRUE(writer.ok());
+  EXPECT_EQ(writer->deadline_us(), 0);
+  writer->renew(78);
+  EXPECT_EQ(read_lease_us(dir("lease")), 78);
+}
+
+TEST_F(LeaseTest, AFormerVersionsFileGoesOn) {
+  const std::int64_t until_us = boottime_us() + 60'000'000;
+  std::ofstream(dir("lease"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(&until_us), sizeof until_us);
+  EXPECT_EQ(read_lease_us(dir("lease")), until_us) << "its agent runs";
+  Result<LeaseWriter> writer = LeaseWriter::open(dir("lease"));
+  ASSERT_TRUE(writer.ok());
+  EXPECT_EQ(writer->deadline_us(), until_us);
+  EXPECT_EQ(read_lease_us(dir("lease")), until_us);
+  writer->renew(until_us + 1);
+  const std::string now = read("lease");
+  EXPECT_EQ(now.size(), sizeof(shim::LeaseFile));
+  std::int64_t first_us = 0;
+  std::memcpy(&first_us, now.data(), sizeof first_us);
+  EXPECT_EQ(first_us, until_us + 1) << "its shims read it";
+}
+
+TEST_F(LeaseTest, AWriterThatEndsBetweenItsStoresLeavesTheFormerDeadline) {
+  LeaseWriter::open(dir("lease"))->renew(77);
+  for (const int next : {78, 79}) {
+    std::string stored = read("lease");
+    shim::LeaseFile file;
+    std::memcpy(&file, stored.data(), sizeof file);
+    const int older = file.checks[0] == shim::lease_check(next - 1) ? 1 : 0;
+    file.checks[older] = shim::lease_check(next);
+    stored.assign(reinterpret_cast<const char*>(&file), sizeof file);
+    std::ofstream(dir("lease"), std::ios::binary) << stored;
+    EXPECT_EQ(read_lease_us(dir("lease")), next - 1);
+    Result<LeaseWriter> writer = LeaseWriter::open(dir("lease"));
+    EXPECT_EQ(writer->deadline_us(), next - 1);
+    writer->renew(next);
+    EXPECT_EQ(read_lease_us(dir("lease")), next);
+  }
+}
+
 TEST_F(LeaseTest, ADeadlineFromBeforeARebootIsCleared) {
   LeaseWriter::open(dir("lease"))->renew(boottime_us() + 90'000'000'000);
   EXPECT_EQ(LeaseWriter::open(dir("lease"))->deadline_us(), 0);
@@ -41,6 +109,18 @@ TEST_F(LeaseTest, TheTaskIsOverByTheDeadline) {
   EXPECT_FALSE(status.killed_by_agent());
   EXPECT_EQ(status.record.exit_signal, SIGKILL);
   EXPECT_GE(status.record.ended_boottime_us, deadline_us);
+}
+
+TEST_F(LeaseTest, TheTaskIsOverByTheDeadlineThatWasReadBeforeDamage) {
+  Result<LeaseWriter> writer = LeaseWriter::open(dir("lease"));
+  writer->renew(boottime_us() + 2'000'000);
+  ShimHandle handle = spawn(fenced("touch began; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(dir("began")); }));
+  std::fstream file(dir("lease"), std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(6);  // days ahead
+  file.put(1);
+  file.close();
+  EXPECT_TRUE(end_of(handle).fenced());
 }
 
 TEST_F(LeaseTest, TheTaskIsWarnedBeforeTheDeadline) {
