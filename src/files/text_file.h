@@ -23,7 +23,7 @@ enum class Survives {
 };
 
 // Writes `PATH.new` with that mode and renames it. Error kInternal file_unwritable: the old text,
-// if any, is still there.
+// if any, is still there, or (kPowerCut alone) the new one, which a power cut may take back.
 Result<void> write_atomically(const std::string& path, std::string_view text, unsigned mode,
                               Survives survives = Survives::kCrash);
 

@@ -22,15 +22,11 @@ constexpr std::size_t kTokenBytesMax = 64 << 10;
 constexpr std::chrono::seconds kReportTimeout{10};
 constexpr std::int64_t kFenceMin_us = 10'000;
 constexpr int kFailuresToAsk = 3;
+constexpr std::chrono::seconds kKeepAgain{1};
 
 // Names of directories begin with it: hexadecimal digits, or nothing.
 std::string directory_name(const std::string& id) {
   return id.size() <= 64 && id.find_first_not_of("0123456789abcdef") == id.npos ? id : "";
-}
-
-// The join token is used up: this one must still be there after a power cut.
-bool keep_secret(const std::string& path, const std::string& secret) {
-  return files::write_atomically(path, secret, 0600, files::Survives::kPowerCut).ok();
 }
 
 void unreadable(const Error& why) {
@@ -80,6 +76,7 @@ void Session::stop() {
   silence_timer_.cancel();
   reconnect_timer_.cancel();
   heartbeat_timer_.cancel();
+  token_timer_.cancel();
 }
 
 void Session::connect() {
@@ -130,10 +127,24 @@ void Session::joined(const Result<wire::Response>& answer) {
   Result<protocol::JoinAnswer> taken = protocol::read_join_answer(message);
   if (!taken.ok()) return connect_failed(taken.error());
   uplink_.show_token(std::move(taken->agent_token));
-  if (!keep_secret(options_.data_dir + "/agent_token", uplink_.token())) {
-    telemetry::log(telemetry::Level::kError, "cannot_keep_token", {{"node", options_.node}});
-  }
+  keep_token();
   connect();
+}
+
+// The join token is used up: this one must still be there after a power cut. Until it is, this
+// agent may not end.
+void Session::keep_token() {
+  const Result<void> kept = files::write_atomically(
+      options_.data_dir + "/agent_token", uplink_.token(), 0600, files::Survives::kPowerCut);
+  const bool was_lost = std::exchange(token_is_lost_, !kept.ok());
+  if (kept.ok()) return;
+  if (!was_lost) {
+    telemetry::log(telemetry::Level::kError, "cannot_keep_token",
+                   {{"node", options_.node},
+                    {"why", kept.error().message},
+                    {"effect", "without it this node has to join anew when its agent has ended"}});
+  }
+  token_timer_ = loop_.after(kKeepAgain, [this] { keep_token(); });
 }
 
 void Session::certify() {

@@ -88,6 +88,7 @@ class Session {
   protocol::Machine machine() const;
   void join();
   void joined(const Result<wire::Response>& answer);
+  void keep_token();
   void certify();
   void sync();
   void take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_us);
@@ -135,10 +136,12 @@ class Session {
   int failures_ = 0;
   std::optional<Error> refused_;
   bool is_stopped_ = false;
+  bool token_is_lost_ = false;  // with this process
   Random jitter_;
   wire::Timer reconnect_timer_;
   wire::Timer heartbeat_timer_;
   wire::Timer silence_timer_;
+  wire::Timer token_timer_;
 };
 
 }  // namespace dove::agent

@@ -202,6 +202,20 @@ Result<void> insert_blobs(Statement& upsert, const Batch& batch) {
   return {};
 }
 
+namespace {
+
+// What was written and could not be synced may be lost, and may be there at the next start.
+Error commit_error(const Error& error) {
+  if (error.kind != ErrorKind::kInternal) return error;
+  return {ErrorKind::kUnavailable, "commit_unknown",
+          fmt::format("whether this was written is not known ({}); try again with the same "
+                      "Idempotency-Key",
+                      error.message),
+          error.field};
+}
+
+}  // namespace
+
 Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& batch) {
   std::lock_guard lock(writer_mutex_);
   TRY_ASSIGN(Writer * w, writer());
@@ -213,7 +227,7 @@ Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& ba
   }));
   TRY(insert_batch_row(w->insert_batch, header_of(batch), chain));
   TRY(insert_blobs(w->upsert_blob, batch));
-  TRY(transaction.commit());
+  if (const Result<void> done = transaction.commit(); !done.ok()) return commit_error(done.error());
   w->reserve.keep();
   w->head_file.keep(last_seq(batch));
   w->chain = chain;

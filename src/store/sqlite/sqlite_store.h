@@ -52,6 +52,8 @@ class SqliteStore : public LogStore, public LogKeeper, public LogAuditor, public
 
   // When read-only: of the time it was opened.
   Head head() const override;
+  // Also fails with kUnavailable `commit_unknown` when the disk did not write: then the batch may
+  // be in the log, or may not, as the next open() finds.
   Result<void> append(Epoch epoch, Seq expected_head, const Batch& batch) override;
   Result<void> read(Seq after, const std::function<bool(const Batch&)>& visit) override;
   // Verifies the bytes against their digest: kCorrupt when they were changed.
