@@ -60,6 +60,11 @@ std::string_view broken_name_rule(std::string_view text) {
 }
 
 std::string_view broken_features_rule(std::string_view text) {
+  // "[a|b]": the same one on all nodes.
+  const bool in_brackets = text.starts_with('[') && text.ends_with(']');
+  if (in_brackets && text.find('|') != std::string_view::npos) {
+    text = text.substr(1, text.size() - 2);
+  }
   while (true) {
     const std::size_t end = text.find('|');
     const std::string_view broken = broken_name_rule(text.substr(0, end));

@@ -112,19 +112,6 @@ Result<void> read_export_file(Draft& draft) {
 
 }  // namespace
 
-Result<void> finish_constraint(const Draft& draft) {
-  if (!draft.same_features) return {};
-  const std::vector<TaskGroup>& groups = draft.submission.spec.groups;
-  const bool has_one_node =
-      groups.size() == 1 && (groups[0].tasks == 1 || groups[0].nodes_max == 1);
-  if (has_one_node) return {};
-  return at_place(invalid(fmt::format("\"{}\" is not supported for several nodes: [...] asks for "
-                                      "the same feature on all of them; with (...) each has one",
-                                      shown(draft.same_features->value)),
-                          "unsupported"),
-                  draft.same_features->place);
-}
-
 Result<void> finish_environment(Draft& draft, bool export_by_default) {
   bool all = export_by_default;
   std::vector<std::string> items;

@@ -60,7 +60,6 @@ struct Draft {
   std::optional<Option> output;  // and error: their patterns are checked at the end
   std::optional<Option> error;
   std::optional<Option> input;
-  std::optional<Option> same_features;  // --constraint with [a|b]
 
   // Only the first kWarningsMax warnings are kept; full() tells that no more will be.
   static constexpr std::size_t kWarningsMax = 1000;
@@ -76,9 +75,6 @@ Result<void> finish_sizes(Draft& draft);
 Result<void> adjust_group(Draft& draft);
 // --distribution, for all groups. REQUIRES: they are there.
 void finish_affinity(Draft& draft);
-// All nodes of a job with --constraint=[a|b] have the same feature: it is one of one node, or
-// refused. REQUIRES: the groups are there.
-Result<void> finish_constraint(const Draft& draft);
 // --export and --export-file: what of the submitter's environment goes into the job.
 Result<void> finish_environment(Draft& draft, bool export_by_default);
 // Makes paths of output that climb by ".." absolute; warns about patterns that cannot be filled in.

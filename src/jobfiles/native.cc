@@ -165,7 +165,6 @@ Result<ParsedJob> finish_native(codec::Submission submission, const std::string&
   const bool unsized = groups.size() == 1 && groups[0] == TaskGroup();
   TRY(unsized && draft.sizes.any() ? finish_sizes(draft) : adjust_group(draft));
   finish_affinity(draft);
-  TRY(finish_constraint(draft));
   TRY(finish_environment(draft, false));
   finish_output_paths(draft);
   return ParsedJob{std::move(draft.submission), std::move(draft.warnings), {}, draft.behaviour};

@@ -92,17 +92,17 @@ Result<void> set_project(Draft& draft, const Option& option) {
 
 Result<void> set_constraint(Draft& draft, const Option& option) {
   spec(draft).features.clear();
-  draft.same_features.reset();
   if (option.value.empty()) return {};
-  std::optional<text::FeatureExpression> made = text::read_feature_expression(option.value);
+  std::optional<std::vector<std::string>> made = text::read_feature_expression(option.value);
   if (!made) {
     return invalid(fmt::format("\"{}\" is not supported: write features joined by & (all of them) "
-                               "and | (one of them), such as nvlink&(a100|h100)",
+                               "and | (one of them), such as nvlink&(a100|h100), or [a100|h100] "
+                               "(the same one on all nodes); for numbers of nodes with a feature "
+                               "submit one job for each",
                                shown(option.value)),
                    "unsupported");
   }
-  if (made->is_same_on_all) draft.same_features = option;
-  spec(draft).features = std::move(made->wishes);
+  spec(draft).features = std::move(*made);
   return {};
 }
 

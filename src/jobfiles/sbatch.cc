@@ -218,7 +218,6 @@ Result<void> finish_batch(Draft& draft, const std::string& own_name) {
   spec.launch = LaunchMode::kBatch;
   TRY(finish_sizes(draft));
   finish_affinity(draft);
-  TRY(finish_constraint(draft));
   TRY(finish_environment(draft, true));
   finish_output_paths(draft);
   if (exec.workdir.empty()) exec.workdir = draft.context->workdir;

@@ -245,10 +245,11 @@ TEST(Sbatch, AConstraintMayHaveAlternatives) {
   using Wishes = std::vector<std::string>;
   EXPECT_EQ(features("-C a100|h100"), (Wishes{"a100|h100"}));
   EXPECT_EQ(features("-N2 -C nvlink&(a100|h100)"), (Wishes{"nvlink", "a100|h100"}));
-  EXPECT_EQ(features("-C [a100|h100]"), (Wishes{"a100|h100"}));
-  EXPECT_EQ(features("-N1 -n8 -C [a100|h100]"), (Wishes{"a100|h100"}));
+  EXPECT_EQ(features("-C [a100|h100]"), (Wishes{"[a100|h100]"}));
+  EXPECT_EQ(features("-N2 -C ib&[a100|h100]"), (Wishes{"ib", "[a100|h100]"}));
   EXPECT_EQ(features("-N2 -C [a100|h100] -C ib"), (Wishes{"ib"}));
-  for (const char* line : {"-N2 -C [a100|h100]", "-n8 -C [a100|h100]", "-C a100*2", "-C a100|"}) {
+  for (const char* line :
+       {"-N3 -C [a100*2&h100*1]", "-C [a100|h100]|ib", "-C a100*2", "-C a100|"}) {
     auto job = read(std::string("#SBATCH ") + line);
     ASSERT_FALSE(job.ok()) << line;
     EXPECT_EQ(job.error().code, "unsupported");

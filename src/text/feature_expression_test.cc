@@ -7,11 +7,10 @@
 namespace dove::text {
 namespace {
 
-// "{a, b|c}", with "!" after it where all nodes must have the same one; "none".
+// "{a, b|c}"; "none".
 std::string read(std::string_view text) {
-  const std::optional<FeatureExpression> made = read_feature_expression(text);
-  if (!made) return "none";
-  return fmt::format("{{{}}}{}", fmt::join(made->wishes, ", "), made->is_same_on_all ? "!" : "");
+  const std::optional<std::vector<std::string>> made = read_feature_expression(text);
+  return made ? fmt::format("{{{}}}", fmt::join(*made, ", ")) : "none";
 }
 
 TEST(FeatureExpression, IsReadAsSlurmReadsIt) {
@@ -19,7 +18,7 @@ TEST(FeatureExpression, IsReadAsSlurmReadsIt) {
   EXPECT_EQ(read("a&b,c"), "{a, b, c}");
   EXPECT_EQ(read("a|b"), "{a|b}");
   EXPECT_EQ(read(" a & ( c | b ) "), "{a, b|c}");
-  EXPECT_EQ(read("[rack1|rack2]&ib"), "{rack1|rack2, ib}!");
+  EXPECT_EQ(read("[rack1|rack2]&ib"), "{[rack1|rack2], ib}");
   EXPECT_EQ(read("(a|b)&(b|a)"), "{a|b}");
 }
 
@@ -36,11 +35,25 @@ TEST(FeatureExpression, RefusesWhatIsMalformedOrCountsNodes) {
   }
 }
 
+TEST(FeatureExpression, BracketsHoldAlternativesForAllNodesTogether) {
+  EXPECT_EQ(read("[a]"), "{a}");
+  EXPECT_EQ(read("ib&[b|(a|c)]"), "{ib, [a|b|c]}");
+  for (const char* text : {"[a|b]|c", "c|[a|b]", "[a&b]", "[(a&b)|c]", "[[a|b]]", "([a|b])|c"}) {
+    EXPECT_EQ(read(text), "none") << text;
+  }
+  EXPECT_TRUE(is_same_on_all("[a|b]"));
+  EXPECT_FALSE(is_same_on_all("a|b"));
+  EXPECT_TRUE(wishes_for("[a|bc]", "bc"));
+  EXPECT_FALSE(wishes_for("[a|bc]", "[a"));
+  EXPECT_EQ(features_of_wish("[a|bc]"), (std::vector<std::string>{"a", "bc"}));
+  EXPECT_EQ(features_of_wish("a"), std::vector<std::string>{"a"});
+}
+
 TEST(FeatureExpression, RefusesWhatIsTooLarge) {
   // Every further "a&b" doubles the wishes.
   std::string text = "(a0&b0)";
   for (int i = 1; i < 6; ++i) text += fmt::format("|(a{0}&b{0})", i);
-  EXPECT_EQ(read_feature_expression(text)->wishes.size(), 64U);
+  EXPECT_EQ(read_feature_expression(text)->size(), 64U);
   EXPECT_EQ(read(text + "|(a6&b6)"), "none");
   EXPECT_EQ(read(std::string(257, 'x')), "none");
   EXPECT_EQ(read(std::string(200, 'x') + '|' + std::string(56, 'y')), "none");
@@ -52,6 +65,7 @@ TEST(FeatureExpression, IsWrittenSoThatItReadsBack) {
   EXPECT_EQ(write_feature_expression({"a|b"}), "a|b");
   EXPECT_EQ(write_feature_expression({"a", "b|c", "d"}), "a&(b|c)&d");
   EXPECT_EQ(read("a&(b|c)&d"), "{a, b|c, d}");
+  EXPECT_EQ(write_feature_expression({"a", "[b|c]"}), "a&[b|c]");
 }
 
 TEST(FeatureExpression, AWishIsForEachOfItsFeatures) {

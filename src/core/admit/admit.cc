@@ -18,6 +18,7 @@
 #include "core/state/books.h"
 #include "core/state/fold.h"
 #include "model/huge_pages.h"
+#include "text/feature_expression.h"
 
 namespace dove::core {
 namespace {
@@ -128,6 +129,15 @@ Result<void> check_spans(const JobSpec& spec) {
     return wrong("priority_out_of_range", "priority is -1000000 to 1000000", "priority");
   }
   return {};
+}
+
+Result<void> check_features(const JobSpec& spec) {
+  // Each choice of one is a search of its own.
+  if (std::count_if(spec.features.begin(), spec.features.end(), text::is_same_on_all) <= 1)
+    return {};
+  return wrong("too_many_choices",
+               "one of several features can be the same on all nodes once: keep one of the [...]",
+               "features");
 }
 
 // A job, or an array of which an element is still known.
@@ -373,6 +383,7 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
     TRY(check_group(spec.groups[i], fmt::format("groups[{}]", i)));
   }
   TRY(check_spans(spec));
+  TRY(check_features(spec));
   TRY(check_array(state, spec.array));
   if (spec.dependencies.size() > kDependencies_max) {
     return wrong("dependencies_count",

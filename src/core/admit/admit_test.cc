@@ -39,6 +39,16 @@ TEST_F(AdmitTest, AJobThatNoNodesCouldHoldIsWarnedOfNotRefused) {
   EXPECT_FALSE(admitted.value().empty());
 }
 
+TEST_F(AdmitTest, AllNodesCanHaveTheSameOfOneListOfFeatures) {
+  JobSpec spec = spec_of({});
+  spec.features = {"[a|b]", "c|d"};
+  EXPECT_TRUE(is_admitted(spec));
+  spec.features.push_back("[e|f]");
+  const auto refused = admit(cluster.state, spec);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "too_many_choices");
+}
+
 TEST_F(AdmitTest, UnknownQueuesAndPoolsAreRefused) {
   EXPECT_FALSE(is_admitted(spec_of({.queue = "none such"})));
   JobSpec spec = spec_of({});

@@ -9,6 +9,7 @@
 
 #include "core/cycle/cycle.h"
 #include "core/place/limits.h"
+#include "core/place/place.h"
 #include "core/plan/planner.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
@@ -43,7 +44,7 @@ struct Draining {
 
 bool can_wait_for_nodes(const JobSpec& spec) {
   return !spec.domain_required && spec.near_labels.empty() && spec.apart_labels.empty() &&
-         spec.reservation.empty();
+         spec.reservation.empty() && !has_wish_for_all(spec);
 }
 
 // The instant from which on the job has waited for a place and nothing else; none while it does

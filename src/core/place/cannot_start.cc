@@ -9,6 +9,7 @@
 
 #include "core/place/candidates.h"
 #include "core/place/device_fit.h"
+#include "core/place/place.h"
 #include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
@@ -300,6 +301,15 @@ std::string Finder::group(const TaskGroup& group, const Nodes& chosen, Nodes& ab
 }  // namespace
 
 std::vector<std::string> cannot_start(const State& state, const JobSpec& spec) {
+  if (has_wish_for_all(spec)) {
+    std::vector<std::string> all;
+    for (const JobSpec& one : with_each_choice(spec)) {
+      std::vector<std::string> found = cannot_start(state, one);
+      if (found.empty()) return {};
+      all.insert(all.end(), found.begin(), found.end());
+    }
+    return all;
+  }
   // Nearly every submission ends here.
   if (is_evident(state, spec)) return {};
   const Finder finder(state, spec);

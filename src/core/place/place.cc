@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "core/place/node_search.h"
+#include "text/feature_expression.h"
 
 namespace dove::core {
 namespace {
@@ -214,7 +216,31 @@ Domains domains_of(const Candidates& candidates) {
   return domains;
 }
 
+// The first of its features that is a wish for all of its nodes together, or their end.
+std::size_t wish_for_all(const JobSpec& spec) {
+  if (spec.features.empty()) return 0;
+  const TaskGroup& group = spec.groups.front();
+  const bool is_on_one = spec.groups.size() == 1 && (group.tasks == 1 || group.nodes_max == 1);
+  if (is_on_one) return spec.features.size();
+  const auto found =
+      std::find_if(spec.features.begin(), spec.features.end(),
+                   [](const std::string& wish) { return text::is_same_on_all(wish); });
+  return static_cast<std::size_t>(found - spec.features.begin());
+}
+
 }  // namespace
+
+bool has_wish_for_all(const JobSpec& spec) { return wish_for_all(spec) < spec.features.size(); }
+
+std::vector<JobSpec> with_each_choice(const JobSpec& spec) {
+  std::vector<JobSpec> all;
+  const std::size_t wish = wish_for_all(spec);
+  for (std::string& feature : text::features_of_wish(spec.features[wish])) {
+    all.push_back(spec);
+    all.back().features[wish] = std::move(feature);
+  }
+  return all;
+}
 
 NodeNeeds needs_of(const JobSpec& spec) {
   NodeNeeds all;
@@ -229,6 +255,12 @@ NodeNeeds needs_of(const JobSpec& spec) {
 
 Places find_places(const Candidates& candidates, const PlacementPolicy& policy, const JobSpec& spec,
                    std::span<const NodeId> avoided) {
+  if (has_wish_for_all(spec)) {
+    for (const JobSpec& one : with_each_choice(spec)) {
+      if (Places found = find_places(candidates, policy, one, avoided)) return found;
+    }
+    return std::nullopt;
+  }
   if (!spec.domain.empty()) {
     const bool node = spec.domain == kNodeLevel;
     const bool make = candidates.domains == nullptr && !node;

@@ -17,6 +17,12 @@
 
 namespace dove::core {
 
+// Whether all of its nodes are to have the same one of several features ("[a|b]"): which one is
+// chosen with the nodes. A job has one such wish at most (core/admit).
+bool has_wish_for_all(const JobSpec& spec);
+// The job with each of these features in place of that wish. REQUIRES: has_wish_for_all(spec).
+std::vector<JobSpec> with_each_choice(const JobSpec& spec);
+
 // Places for all tasks of `spec`, ascending by node_rank; none when there is no room.
 std::optional<std::vector<Placement>> find_places(const Candidates& candidates,
                                                   const PlacementPolicy& policy,

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
+#include "core/place/cannot_start.h"
 #include "core/place/pools_fixture.h"
 
 namespace dove::core {
@@ -52,6 +56,30 @@ TEST_F(PlaceTest, OneThatIsPreferredIsLeftForAsFewAsWillDo) {
 
 TEST_F(PlaceTest, WithoutALevelAnyNodesWillDo) {
   EXPECT_EQ(nodes_of(spec_of({.cores = 4, .tasks = 3})), (std::vector<std::uint32_t>{1, 2, 3}));
+}
+
+TEST_F(PlaceTest, AllNodesHaveTheSameOneOfTheFeaturesInBrackets) {
+  for (const auto& [name, feature] :
+       std::map<std::string, std::string>{{"n1", "a"}, {"n2", "b"}, {"n3", "a"}, {"n4", "b"}}) {
+    NodeDeclaration declared;
+    declared.name = name;
+    declared.features = {feature};
+    cluster.declare(declared);
+  }
+  JobSpec spec = spec_of({.cores = 4, .tasks = 2});
+  spec.features = {"a|b"};
+  EXPECT_EQ(nodes_of(spec), (std::vector<std::uint32_t>{1, 2}));
+  spec.features = {"[a|b]"};
+  EXPECT_EQ(nodes_of(spec), (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_TRUE(cannot_start(cluster.state, spec).empty());
+  cluster.submit_and_start({.cores = 4}, {3});
+  EXPECT_EQ(nodes_of(spec), (std::vector<std::uint32_t>{2, 4}));
+  cluster.submit_and_start({.cores = 4}, {4});
+  EXPECT_TRUE(nodes_of(spec).empty()) << "of each there is one node";
+  spec.groups[0].tasks = 1;
+  EXPECT_EQ(nodes_of(spec), std::vector<std::uint32_t>{1});
+  spec.groups[0].tasks = 3;
+  EXPECT_FALSE(cannot_start(cluster.state, spec).empty()) << "no three nodes have the same one";
 }
 
 TEST_F(PlaceTest, FewerNodesThanTheJobTakesAreAmongIts) {

@@ -146,7 +146,7 @@ bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy,
 
 Even even_of(const State& state, Plan& plan, const PlacementPolicy& policy,
              const RankedNodes& nodes, const JobSpec& spec) {
-  if (spec.groups.size() != 1 || !spec.domain.empty()) return {};
+  if (spec.groups.size() != 1 || !spec.domain.empty() || has_wish_for_all(spec)) return {};
   const TaskGroup& group = spec.groups.front();
   if (group.tasks_per_node > 0) {
     const std::int32_t each = std::min(group.tasks_per_node, group.tasks);

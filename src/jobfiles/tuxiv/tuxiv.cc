@@ -255,7 +255,6 @@ Result<ParsedJob> parse_tuxiv(const Source& source, const Context& context) {
   exec.environment["TACC_SLURM_USERLOG"] = tuxiv_userdir(context) + "/slurm_log";
   TRY(apply_overrides(draft, false));
   TRY(finish_sizes(draft));
-  TRY(finish_constraint(draft));
   TRY(finish_environment(draft, false));
   finish_output_paths(draft);
   job.submission = std::move(draft.submission);

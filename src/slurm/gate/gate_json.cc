@@ -97,8 +97,8 @@ int cpus_per_core(const std::vector<NodeSeen>& nodes, const std::vector<std::str
 }
 
 // REQUIRES: why_not_placed() has nothing against it.
-text::FeatureExpression features_of(const GateSeen& gate) {
-  return text::read_feature_expression(gate.features).value_or(text::FeatureExpression{});
+std::vector<std::string> features_of(const GateSeen& gate) {
+  return text::read_feature_expression(gate.features).value_or(std::vector<std::string>{});
 }
 
 json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
@@ -130,7 +130,7 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
       {"memory_bytes", gate.memory_per_node},
       {"exclusive", gate.is_exclusive},
       {"time_limit_s", gate.limit_minutes * 60},
-      {"features", features_of(gate).wishes},
+      {"features", features_of(gate)},
       {"reservation", line_of(gate.reservation)},
       {"nodes_wanted", wanted},
       {"nodes_excluded", excluded},
@@ -150,13 +150,9 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
 std::string why_not_placed(const JobSeen& job) {
   const GateSeen& gate = *job.gate;
   if (!gate.cannot.empty()) return gate.cannot;
-  if (!gate.features.empty()) {
-    const auto features = text::read_feature_expression(gate.features);
-    if (!features)
-      return "features in a form that is not understood, or numbers of nodes with each";
-    if (features->is_same_on_all && gate.nodes > 1) {
-      return "nodes that all have the same feature ([a|b])";
-    }
+  if (!gate.features.empty() && !text::read_feature_expression(gate.features)) {
+    return "features in a form that is not understood, or numbers of nodes with each "
+           "(--constraint: join features by & and |)";
   }
   const std::string named = nodes_named(job);
   // The mark has to hold it, too.

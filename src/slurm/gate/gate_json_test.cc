@@ -27,6 +27,8 @@ TEST(GateJson, FeaturesAreWishes) {
   EXPECT_EQ(told(gate).at("features"), json::array());
   gate.features = "ib&(a100|h100)";
   EXPECT_EQ(told(gate).at("features"), json({"ib", "a100|h100"}));
+  gate.features = "[rack1|rack2]&ib";
+  EXPECT_EQ(told(gate).at("features"), json({"[rack1|rack2]", "ib"}));
 }
 
 TEST(GateJson, LicencesAreCountablesOfTheCluster) {

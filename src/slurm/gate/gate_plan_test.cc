@@ -413,10 +413,10 @@ TEST_F(GatePlanTest, TheLedgerIsToldWhatItCannotPlace) {
   EXPECT_EQ(why_not_placed(job()), "");
   job().gate->features = "[a|b]";
   EXPECT_EQ(why_not_placed(job()), "");
-  job().gate->nodes = 2;
-  EXPECT_NE(why_not_placed(job()), "") << "all of its nodes are to have the same one";
-  job().gate->features = "a*2&b*4";
-  EXPECT_NE(why_not_placed(job()), "");
+  for (const char* features : {"a*2&b*4", "[a*2&b*1]", "[a&b]"}) {
+    job().gate->features = features;
+    EXPECT_NE(why_not_placed(job()).find("--constraint"), std::string::npos) << features;
+  }
 }
 
 // Slurm gives it the devices that it asked for; the ledger all of the node.
