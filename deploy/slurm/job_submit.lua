@@ -109,6 +109,42 @@ local function take_model(job_desc)
 	return model
 end
 
+-- Whether the number says something: Slurm writes "not said" as one of these.
+local function is_said(number)
+	return number ~= nil and number ~= slurm.NO_VAL and number ~= slurm.NO_VAL64 and number ~= slurm.NO_VAL16
+		and number ~= slurm.NO_VAL8
+end
+
+local function gpus_of(request)
+	if not request or not request:find("gpu", 1, true) then return 0 end
+	return tonumber((without_model(request) or ""):match("gpu:(%d+)")) or 0
+end
+
+--[[ Why the ledger can never place the job, and what its user can do; nil: nothing here says so. What only the adapter
+can tell stays held, with a comment. ]]
+local function refusal(job_desc)
+	if is_said(job_desc.het_job_offset) then
+		return "heterogeneous jobs (#SBATCH hetjob, \":\") have no place at the gate: submit each part as a job of its own"
+	end
+	if (job_desc.features or ""):find("*", 1, true) then
+		return "--constraint=" .. job_desc.features .. " counts nodes, which the gate cannot do: submit a job for each " ..
+			"feature, or ask for one that all nodes have (a|b, [a|b])"
+	end
+	local nodes = job_desc.min_nodes
+	if not is_said(nodes) or nodes < 2 or nodes ~= job_desc.max_nodes then return nil end
+	local gpus = gpus_of(job_desc.tres_per_job)
+	if gpus % nodes ~= 0 then
+		return "--gpus=" .. gpus .. " cannot be divided by --nodes=" .. nodes .. ", and at the gate each node gives as " ..
+			"many: ask for --gpus-per-node"
+	end
+	local tasks = job_desc.num_tasks
+	if is_said(tasks) and tasks % nodes ~= 0 and gpus_of(job_desc.tres_per_task) > 0 then
+		return "--gpus-per-task with --ntasks=" .. tasks .. " gives each of --nodes=" .. nodes .. " another number of " ..
+			"GPUs, which the gate cannot do: make --ntasks a multiple of --nodes, or ask for --gpus-per-node"
+	end
+	return nil
+end
+
 local gate = {}
 
 function gate.submit(job_desc, part_list, submit_uid)
@@ -121,6 +157,11 @@ function gate.submit(job_desc, part_list, submit_uid)
 	local model = take_model(job_desc)
 	if not model then
 		slurm.log_user("%s", "dovetail: one job has GPUs of one model here: name one in --gres, or none")
+		return slurm.ERROR
+	end
+	local why = refusal(job_desc)
+	if why then
+		slurm.log_user("%s", "dovetail: " .. why)
 		return slurm.ERROR
 	end
 	local mark = MARK
@@ -139,12 +180,6 @@ local FIXED_TEXTS = { "partition", "features", "req_nodes", "exc_nodes", "tres_p
 local FIXED_NUMBERS = { "min_nodes", "max_nodes", "num_tasks", "min_cpus", "max_cpus", "cpus_per_task",
 	"ntasks_per_node", "pn_min_cpus", "pn_min_memory", "min_mem_per_node", "min_mem_per_cpu", "pn_min_tmp_disk",
 	"shared", "time_limit", "nice" }
-
--- Whether the number says something: Slurm writes "not said" as one of these.
-local function is_said(number)
-	return number ~= nil and number ~= slurm.NO_VAL and number ~= slurm.NO_VAL64 and number ~= slurm.NO_VAL16
-		and number ~= slurm.NO_VAL8
-end
 
 -- Slurm 22.05 tells the user the code alone.
 local function refused(job_rec, what)

@@ -77,9 +77,10 @@ struct GateSeen {
   bool depends = false;  // on a job that has not ended yet
   int nodes = 1;
   bool may_have_more_nodes = false;  // `nodes` is the least (--nodes=MIN-MAX, -n alone)
-  int cpus = 1;                      // on all nodes
+  int cpus = 1;                      // on all nodes, the same number on each
   int gpus_per_node = 0;
-  bool divides_gpus = false;  // Slurm chooses how many of them a node gives (--gpus)
+  bool has_equal_tasks = true;  // as many on each node
+  bool divides_gpus = false;    // Slurm chooses how many of them a node gives (--gpus)
   std::int64_t memory_per_node = 0;
   bool is_exclusive = false;   // it gets its nodes whole
   std::string nodes_wanted;    // a hostlist, as the next

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "slurm/recorded_for_test.h"
 
 namespace dove::slurm {
@@ -286,15 +288,31 @@ TEST(SlurmJson, AJobWithoutANumberOfNodesHasAsManyTasksOnEach) {
   EXPECT_TRUE(at_the_gate(R"(, "tasks": 4, "cpus": 4)").may_have_more_nodes);
   EXPECT_FALSE(at_the_gate(R"(, "tasks": 4, "cpus": 4, "max_nodes": 1)").may_have_more_nodes);
   EXPECT_FALSE(at_the_gate("").may_have_more_nodes);
-  for (const char* more :
-       {R"(, "node_count": 3, "max_nodes": 3, "tasks": 20, "cpus": 20)",
-        R"(, "node_count": 2, "tasks": 13, "cpus": 13)",  // it would be on 13
-        R"(, "node_count": 2, "required_nodes": "n[1-2]", "tasks": 3, "cpus": 3)",
-        R"(, "node_count": 3, "tasks": 20, "cpus": 20, "tres_per_node": "gres:gpu:8")",
-        R"(, "node_count": 3, "tasks": 20, "cpus": 20, "shared": "none")",
-        R"(, "node_count": 99999, "tasks": 1000000007, "cpus": 1000000007)"}) {
-    EXPECT_NE(at_the_gate(more).cannot, "") << more;
+}
+
+// sbatch -N2 -n5: 22.05 gives 3 tasks and 2, and with MinCPUsNode=3 three CPUs on each node.
+TEST(SlurmJson, EachNodeGivesWhatTheOneWithTheMostTasksNeeds) {
+  const std::tuple<const char*, int, int> kUneven[] = {
+      {R"(, "node_count": 2, "max_nodes": 2, "tasks": 5, "cpus": 5)", 2, 6},
+      {R"(, "node_count": 2, "max_nodes": 2, "tasks": 5, "cpus": 10)", 2, 12},
+      {R"(, "node_count": 3, "max_nodes": 3, "tasks": 20, "cpus": 20)", 3, 21},
+      {R"(, "node_count": 2, "tasks": 13, "cpus": 13)", 2, 14},  // evenly it would be on 13
+      {R"(, "node_count": 2, "required_nodes": "n[1-2]", "tasks": 3, "cpus": 3)", 2, 4},
+      {R"(, "node_count": 3, "tasks": 20, "cpus": 20, "tres_per_node": "gres:gpu:8")", 3, 21},
+      {R"(, "node_count": 3, "tasks": 20, "cpus": 20, "shared": "none")", 3, 21},
+      {R"(, "node_count": 2, "max_nodes": 2, "tasks": 3, "cpus": 2)", 2, 2},  // --overcommit
+      // It has a place, and 22.05 says both.
+      {R"(, "node_count": 2, "max_nodes": 2, "tasks": 5, "cpus": 6, "minimum_cpus_per_node": 3)", 2,
+       6}};
+  for (const auto& [more, nodes, cpus] : kUneven) {
+    const GateSeen one = at_the_gate(more);
+    EXPECT_EQ(one.cannot, "") << more;
+    EXPECT_EQ(one.nodes, nodes) << more;
+    EXPECT_EQ(one.cpus, cpus) << more;
   }
+  const GateSeen by_cpu = at_the_gate(R"(, "node_count": 2, "max_nodes": 2, "tasks": 5, "cpus": 5,
+      "memory_per_node": null, "memory_per_cpu": 100)");
+  EXPECT_EQ(by_cpu.memory_per_node, std::int64_t{300} << 20);
 }
 
 // sbatch -n 10 --ntasks-per-node=4: 22.05 estimates 2 nodes.
@@ -330,6 +348,9 @@ TEST(SlurmJson, WhatTheGateCannotPlace) {
       {R"(, "tres_per_job": "gpu:3", "tasks": 2, "cpus": 2, "node_count": 2)", "more GPUs on one"},
       {R"(, "tres_per_job": "gpu:x", "tasks": 2, "cpus": 2, "node_count": 2)", "not understood"},
       {R"(, "tres_per_job": "gres:nic:2")", "other than GPUs"},
+      {R"(, "tres_per_task": "gres:gpu:1", "tasks": 5, "cpus": 5, "node_count": 2)",
+       "--gpus-per-task"},
+      {R"(, "het_job_id": 7)", "heterogeneous"},
       {R"(, "licenses": "matlab:x")", "licences"},
       {R"(, "licenses": "matlab:9223372036854775807")", "licences"},
       {R"(, "licenses": "matlab,:2")", "licences"}};

@@ -69,6 +69,20 @@ class Gate(unittest.TestCase):
         with self.assertRaises(RuntimeError):  # it would be two words of the mark
             self.lab.sbatch("--gres=gpu:h200 seen:1")
 
+    def test_what_the_ledger_can_never_place_is_refused_with_the_way_out(self):
+        for options, said in ((("-N2", "-C", "[a*2&b*1]"), "--constraint=.*submit a job for each feature"),
+                              (("-N2", "--gpus=3"), "--gpus=3 .*--nodes=2.*--gpus-per-node"),
+                              (("-N2", "-n5", "--gpus-per-task=h200:1"), "--ntasks a multiple of --nodes")):
+            with self.assertRaisesRegex(RuntimeError, "dovetail: .*" + said):
+                self.lab.sbatch(*options)
+        code, out = self.lab.as_user("sbatch", "-D", "/", "--mem=100", "-n1", ":", "-n2", "--mem=100", "--wrap", "true")
+        self.assertNotEqual(code, 0)
+        self.assertIn("submit each part as a job of its own", out)
+        self.assertEqual(self.lab.run("squeue -h"), "")
+        for options in (("-N2", "--gpus=4"), ("-N2", "-n4", "--gpus-per-task=1"), ("-N2", "-n5", "--gres=gpu:1")):
+            self.assertEqual(self.lab.mark(self.lab.sbatch(*options)), "dovetail-gate")
+        self.lab.sbatch("-p", "open", "-N2", "-n5", "--gpus-per-task=1")  # no gate, no refusal
+
     def test_what_the_adapter_submits_is_marked_at_once_and_what_users_do_is_not(self):
         name = ["-J", "dove-fence-1.1@dove", "--comment=dovetail"]
         ours = self.lab.run(["sbatch", "--parsable", "--hold", "-D", "/", "-o", "/dev/null", "--mem=100", *name, "--wrap", "true"])

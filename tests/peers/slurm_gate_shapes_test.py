@@ -49,6 +49,16 @@ class Shapes(slurm_gate_test.Gate):
                 self.assertEqual([count for count, _ in given.values()], cores)
                 self.lab.run(f"scancel {job}")
 
+    def test_tasks_that_cannot_be_divided_get_as_many_cpus_on_each_node(self):
+        for options, cores, gpus in ((("-N2", "-n5"), 3, 0), (("-N2", "-n3", "-c2"), 4, 0), (("-n13",), 7, 0),
+                                     (("-N2", "-n5", "--gres=gpu:2"), 3, 2)):
+            with self.subTest(options=options):
+                job, given = self.placed(*options)
+                self.assertEqual(given, {node: (cores, gpus) for node in ("n0", "n1")})
+                tasks = options[1 if len(options) > 1 else 0][2:]
+                self.assertEqual(self.lab.fields(job)["NumTasks"], tasks, "Slurm starts as many as were asked for")
+                self.lab.run(f"scancel {job}")
+
     def test_gpus_of_the_whole_job_are_divided_among_its_nodes(self):
         for gpus in (2, 4):
             job, given = self.placed("-N2", "-n4", f"--gpus={gpus}")
@@ -75,8 +85,11 @@ class Shapes(slurm_gate_test.Gate):
                 job, given = self.placed("-C", constraint, "--gres=gpu:1", f"-N{len(nodes)}")
                 self.assertEqual(set(given), nodes)
                 self.lab.run(f"scancel {job}")
-        held = self.gated("-N2", "-C", "[a100|h100]")
-        until(lambda: "same feature" in self.lab.run(f"squeue -h -j {held} -o %k"), 30, "our words")
+        held = self.gated("-N2", "-C", "[a100|h100]")  # one node of each
+        known = self.known_as(held)
+        self.lab.run("scontrol update NodeName=n1 AvailableFeatures=h100,a100 ActiveFeatures=h100,a100")
+        self.in_its_place(held)
+        self.assertEqual({one["node_name"] for one in self.cluster.job(known)["attempts"][-1]["placements"]}, {"n0", "n1"})
 
     def test_licences_are_counted_with_those_of_our_own_jobs(self):
         ours = self.submit(0, command=("sleep", "300"), cluster_requests={"licence:matlab": 1})

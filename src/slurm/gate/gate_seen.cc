@@ -85,7 +85,9 @@ void read_gpus_of_job(const json& object, GateSeen& gate,
   if (!text.empty() && text.find("gpu") == std::string::npos) {
     return cannot("generic resources other than GPUs");
   }
-  if (*gpus % gate.nodes != 0) return cannot("more GPUs on one node than on the next (--gpus)");
+  if (*gpus % gate.nodes != 0) {
+    return cannot("more GPUs on one node than on the next (--gpus: make it a multiple of --nodes)");
+  }
   if (gate.gpus_per_node + *gpus / gate.nodes > kDevicesMax) {
     return cannot("more GPUs than a node can have");
   }
@@ -144,14 +146,14 @@ int divided(int tasks, const GateSeen& gate, const json& object) {
   return gate.nodes;
 }
 
-// How many nodes it has, and CPUs and tasks on each.
+// How many nodes it has, and CPUs and tasks on each: as many CPUs on one as on the next.
 void read_nodes(const json& object, GateSeen& gate,
                 const std::function<void(const char*)>& cannot) {
   gate.nodes = std::max(count_of(object, "node_count", 1), 1);
   // Until its nodes have registered, Slurm estimates as many as it has CPUs. Each has a task.
   const int said = count_of(object, "tasks", 0);
   if (said > 0) gate.nodes = std::min(gate.nodes, said);
-  const int tasks = std::max(said, 1);
+  const int tasks = said > 0 ? said : gate.nodes;
   gate.cpus = std::max(count_of(object, "cpus", 1), 1);
   const int tasks_of_node = count_of(object, "tasks_per_node", 0);
   // It rounds down: 10 tasks, 4 of them on a node at most, would be on two.
@@ -161,15 +163,19 @@ void read_nodes(const json& object, GateSeen& gate,
   }
   if (gate.nodes > 1 && nodes_max == 0) gate.nodes = divided(tasks, gate, object);
   gate.may_have_more_nodes = nodes_max == 0 ? tasks > 1 : nodes_max > gate.nodes;
-  const bool is_even = gate.cpus % gate.nodes == 0 && tasks % gate.nodes == 0;
-  if (gate.nodes > 1 && !is_even) cannot("other CPUs or tasks on one node than on the next");
-  if (tasks_of_node > 0 && tasks / gate.nodes > tasks_of_node) {
+  const int most_tasks = (tasks - 1) / gate.nodes + 1;
+  gate.has_equal_tasks = tasks % gate.nodes == 0;
+  if (tasks_of_node > 0 && most_tasks > tasks_of_node) {
     cannot("more tasks than its nodes may have (--ntasks-per-node)");
   }
+  // Each node gives as many as the one with the most tasks needs. Of CPUs that are not divided
+  // among tasks (--overcommit), each gives its part.
+  const std::int64_t each = gate.cpus % tasks == 0 ? std::int64_t{gate.cpus / tasks} * most_tasks
+                                                   : (gate.cpus - 1) / gate.nodes + 1;
   // 22.05 leaves --mincpus out of `cpus`.
-  const std::int64_t least =
-      std::int64_t{count_of(object, "minimum_cpus_per_node", 1)} * gate.nodes;
-  gate.cpus = static_cast<int>(std::clamp<std::int64_t>(least, gate.cpus, 1 << 30));
+  const std::int64_t least = count_of(object, "minimum_cpus_per_node", 1);
+  const std::int64_t all = std::max(each, least) * gate.nodes;
+  gate.cpus = static_cast<int>(std::min<std::int64_t>(all, 1 << 30));
 }
 
 // What a node of the job has to give; gate.cannot says what we do not place.
@@ -192,6 +198,11 @@ void read_shape(const json& object, GateSeen& gate) {
   };
   gpus("tres_per_node", 1);
   gpus("tres_per_task", std::max(tasks / gate.nodes, 1));
+  if (!gate.has_equal_tasks && text_of(object, "tres_per_task").find("gpu") != std::string::npos) {
+    cannot(
+        "more GPUs on one node than on the next (--gpus-per-task: make --ntasks a multiple of "
+        "--nodes)");
+  }
   read_gpus_of_job(object, gate, cannot);
   if (!text_of(object, "tres_per_socket").empty()) cannot("GPUs by socket");
   read_by_gpu(object, gate, cannot);
@@ -206,7 +217,9 @@ void read_shape(const json& object, GateSeen& gate) {
   gate.memory_per_node = std::min(memory, kMemoryMax_mib) * kMebibyte;
   gate.reservation = text_of(object, "resv_name");
   read_licences(text_of(object, "licenses"), gate, cannot);
-  if (number_of(object, "het_job_id").value_or(0) != 0) cannot("a heterogeneous job");
+  if (number_of(object, "het_job_id").value_or(0) != 0) {
+    cannot("a heterogeneous job (submit its parts as jobs of their own)");
+  }
 }
 
 // 22.05 writes what is below 0 as an unsigned number of 32 bits.
