@@ -1,11 +1,15 @@
-// backfill_bench [NODES [PENDING [SEED]]]: CPU time of one whole conservative plan: all PENDING
-// jobs get a start and places by id on NODES full nodes of 8 GPUs; then of the cycle that derives
-// everything anew and makes the first 4 promises, and of one that finds nothing new. Prints a line
-// of JSON.
+// backfill_bench [NODES [PENDING [SEED [shared]]]]: CPU time of one whole conservative plan: all
+// PENDING jobs get a start and places by id on NODES full nodes of 8 GPUs; then of the cycle that
+// derives everything anew and makes the first 4 promises, and of one that finds nothing new. Prints
+// a line of JSON. With "shared" all nodes are a Slurm's, too: every second job, of those that run
+// and those that wait, came through its gate, what runs of ours has a placeholder there, and on
+// every 20th node a GPU is a job's that no gate held.
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <ctime>
+#include <string>
+#include <string_view>
 
 #include "base/random.h"
 #include "core/cycle/indexes.h"
@@ -17,6 +21,7 @@ namespace dove {
 namespace {
 
 constexpr std::int32_t kCores = 128;
+constexpr const char kSlurm[] = "slurm";
 constexpr Instant kBegin{1'000'000'000'000};
 
 double since_ms(std::clock_t begin) {
@@ -25,7 +30,7 @@ double since_ms(std::clock_t begin) {
 
 class Cluster {
  public:
-  explicit Cluster(std::uint64_t seed) : random_(seed) {}
+  Cluster(std::uint64_t seed, bool is_shared) : random_(seed), is_shared_(is_shared) {}
 
   const core::State& state() const { return state_; }
 
@@ -51,7 +56,8 @@ class Cluster {
       add(node);
       add(NodeConnected{NodeId(static_cast<std::uint32_t>(i)), "boot"});
     }
-    for (std::int64_t gpus = std::int64_t{8} * nodes; gpus > 0;) {
+    const int foreign = is_shared_ ? share(nodes) : 0;
+    for (std::int64_t gpus = std::int64_t{8} * nodes - foreign; gpus > 0;) {
       const auto asked = static_cast<std::int32_t>(std::min<std::int64_t>(gpus, gpus_of_one()));
       submit(1, asked);
       gpus -= asked;
@@ -89,6 +95,27 @@ class Cluster {
   }
 
  private:
+  // How many GPUs are a foreign job's.
+  int share(int nodes) {
+    Executor slurm;
+    slurm.name = kSlurm;
+    slurm.nodes = {fmt::format("n[00001-{:05}]", nodes)};
+    slurm.gate = true;
+    add(ObjectApplied{slurm});
+    add(ExecutorContactChanged{kSlurm, ExecutorContact::kAnswering, ""});
+    int foreign = 0;
+    for (int i = 1; i <= nodes; i += 20) {
+      ForeignAllocation one;
+      one.id = std::to_string(++foreign);
+      one.devices = {0};
+      for (std::int32_t core = 0; core < 8; ++core) one.cores.insert(core);
+      one.memory_bytes = std::int64_t{64} << 30;
+      one.started_at = kBegin;
+      add(ForeignAllocationObserved{kSlurm, NodeId(static_cast<std::uint32_t>(i)), one});
+    }
+    return foreign;
+  }
+
   std::int32_t number(std::int32_t below) {
     return static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(below)));
   }
@@ -102,6 +129,11 @@ class Cluster {
     brain_.begin_batch(state_.now + seconds(120), Epoch(1));
     for (const Launch& launch : std::exchange(started_, {})) {
       for (const Placement& placement : launch.placements) {
+        if (is_shared_) {
+          add(PlaceholderMoved{kSlurm, launch.job, launch.attempt, placement.node,
+                               PlaceholderStage::kConfirmed, fmt::format("p{}", launch.job.value),
+                               ""});
+        }
         add(PlacementStarted{launch.job, launch.attempt, placement.node});
       }
     }
@@ -113,6 +145,10 @@ class Cluster {
     auto spec = std::make_shared<JobSpec>();
     spec->user = fmt::format("user{}", number(20));
     spec->time_limit = seconds(12'000 + number(74'400));
+    if (is_shared_ && submitted_++ % 2 == 0) {
+      spec->executor = kSlurm;
+      spec->foreign_job = std::to_string(100'000 + submitted_);
+    }
     TaskGroup& group = spec->groups.emplace_back();
     group.tasks = nodes;
     group.tasks_per_node = 1;
@@ -123,6 +159,8 @@ class Cluster {
   }
 
   Random random_;
+  const bool is_shared_;
+  int submitted_ = 0;
   core::Scheduler brain_{policies::standard_policies()};
   const core::State& state_ = brain_.state();
   std::vector<Launch> started_;
@@ -148,7 +186,8 @@ std::size_t plan_all(const core::State& state, core::Indexes& indexes) {
 int main(int argc, char** argv) {
   const int nodes = argc > 1 ? std::atoi(argv[1]) : 2000;
   const int pending = argc > 2 ? std::atoi(argv[2]) : 10'000;
-  dove::Cluster cluster(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
+  const bool is_shared = argc > 4 && std::string_view(argv[4]) == "shared";
+  dove::Cluster cluster(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1, is_shared);
   cluster.fill(nodes);
   const int running = cluster.state().usage.jobs_running;
   cluster.queue_up(pending);
