@@ -141,6 +141,7 @@ SyncRequest Adapter::request() {
   for (NodeSeen node : observed_.nodes) {
     // Our own drain is no news to the ledger.
     if (is_drained_by_us(node, options_.cluster)) node.state = NodeSeen::State::kUp;
+    machines_.close(node);
     request.nodes.push_back(std::move(node));
   }
   request.reservations = observed_.reservations;
@@ -467,6 +468,7 @@ CycleEnd Adapter::cycle(Look look) {
     lent_ = std::move(answer->lent);
     not_lent_ = kept_devices(lent_, observed_.nodes);
   }
+  if (look == Look::kAll) machines_.look(observed_.nodes, answer->machines);
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();

@@ -20,6 +20,7 @@
 #include "slurm/drains.h"
 #include "slurm/exposure.h"
 #include "slurm/gate/gate_keeper.h"
+#include "slurm/machine_check.h"
 #include "slurm/plan.h"
 #include "slurm/sync.h"
 #include "slurm/works/works.h"
@@ -115,6 +116,7 @@ class Adapter {
   std::map<std::string, NoFence> no_fence_;  // by node, whose last standing fence was refused
   std::map<std::int64_t, std::vector<HeldOnNode>>
       last_held_;  // by job, when its devices were known
+  MachineCheck machines_;
   DrainPace drain_pace_;
   bool slurm_answers_ = false;  // at the last look
   std::int64_t number_ = 0;

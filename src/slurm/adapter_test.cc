@@ -56,6 +56,19 @@ TEST_F(AdapterTest, ReportsForeignJobsAndWaitsWhenNothingHasChanged) {
   EXPECT_TRUE(last().foreign.empty());
 }
 
+TEST_F(AdapterTest, ANodeWhoseCoresSlurmCountsInAnotherWayIsClosed) {
+  adapter_->cycle();
+  answer_.machines = {{{"n1"}, slurm_.state.nodes[0].cores(), 1, 0}};
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(last().nodes.at(0).state, NodeSeen::State::kUp);
+  ++answer_.machines[0].cores;
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(last().nodes.at(0).state, NodeSeen::State::kDrained);
+  EXPECT_NE(last().nodes[0].reason.find("CoresPerSocket"), std::string::npos);
+}
+
 TEST_F(AdapterTest, APlaceholderIsHeldConfirmedAndReleased) {
   want({2});
   EXPECT_TRUE(adapter_->cycle().changed);

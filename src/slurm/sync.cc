@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "codec/json.h"
 #include "codec/json_fields.h"
@@ -20,6 +21,7 @@ using nlohmann::json;
 
 constexpr std::size_t kWantedMax = 1'000'000;
 constexpr std::size_t kDrainsMax = 200'000;
+constexpr std::size_t kMachinesMax = 100'000;
 constexpr std::size_t kPartsMax = 1'000;
 constexpr std::size_t kHostlistsMax = 100'000;
 constexpr TextRule kHostlistRule{4096, TextRule::Kind::kLine};
@@ -155,6 +157,18 @@ void read_lent(codec::JsonFields& fields, Lent& lent) {
   });
 }
 
+void read_machine(codec::JsonFields& fields, Machine& machine) {
+  fields.allow_unknown();
+  std::vector<std::string> lists;
+  fields.texts("nodes", lists, kHostlistRule, kHostlistsMax);
+  for (const std::string& list : lists) {
+    for (std::string& name : text::expand_hostlist(list)) machine.nodes.push_back(std::move(name));
+  }
+  fields.integer("cores", machine.cores, 0, kCoresMax);
+  fields.integer("threads_per_core", machine.threads_per_core, 1, kCoresMax);
+  fields.integer("cores_reserved", machine.cores_reserved, 0, kCoresMax);
+}
+
 }  // namespace
 
 std::string write_request(const SyncRequest& request) {
@@ -209,6 +223,9 @@ Result<SyncAnswer> read_answer(std::string_view body) {
     if (drain.node.empty()) inner.fail("node", "missing_field", "names no node");
   });
   fields.object("lent", [&](codec::JsonFields& inner) { read_lent(inner, answer.lent); });
+  fields.objects("machines", kMachinesMax, [&](codec::JsonFields& inner, std::size_t) {
+    read_machine(inner, answer.machines.emplace_back());
+  });
   if (failure.any()) return failure.error();
   return answer;
 }

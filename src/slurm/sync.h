@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "slurm/drains.h"
 #include "slurm/kept_cores.h"
+#include "slurm/machine_check.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
 #include "slurm/standing_fences.h"
@@ -39,6 +40,7 @@ struct SyncAnswer {
   std::vector<WantedWork> works;
   std::vector<WantedDrain> drains;
   Lent lent;
+  std::vector<Machine> machines = {};  // of its nodes with agents
 };
 
 inline constexpr std::size_t kAnswerBytesMax = 16 << 20;

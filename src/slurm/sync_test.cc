@@ -122,6 +122,18 @@ TEST(Sync, AnswerWithWhatIsWanted) {
   EXPECT_EQ(answer->wanted[1].until_s, 0);
 }
 
+TEST(Sync, AnswerWithWhatTheNodesAre) {
+  const auto answer = read_answer(R"({"version": 1, "wanted": [], "machines": [
+    {"nodes": ["n[1-2]", "m3"], "cores": 8, "threads_per_core": 2, "cores_reserved": 3}]})");
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  ASSERT_EQ(answer->machines.size(), 1u);
+  const Machine& one = answer->machines[0];
+  EXPECT_EQ(one.nodes, (std::vector<std::string>{"n1", "n2", "m3"}));
+  EXPECT_EQ(one.cores, 8);
+  EXPECT_EQ(one.threads_per_core, 2);
+  EXPECT_EQ(one.cores_reserved, 3);
+}
+
 TEST(Sync, AnAnswerThatIsWrongReleasesNothing) {
   for (const char* bad :
        {"", "{}", "[]", R"({"version": 1})", R"({"version": 1, "wanted": 7})",

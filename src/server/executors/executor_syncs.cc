@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "codec/quantity.h"
 #include "core/executors/sync.h"
 #include "core/state/executors/core_numbers.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/executors/linux_user.h"
 #include "server/executors/executor_jobs.h"
 
@@ -57,6 +60,30 @@ Json lent_json(const core::State& state, const std::string& name) {
   // Without placeholders nothing is held there, whatever for.
   if (!executor.placeholders) parts = Json::array();
   return {{"nodes", executor.nodes}, {"parts", std::move(parts)}};
+}
+
+// What its nodes with agents are, as far as it has to count their cores alike.
+Json machines_json(const core::State& state, const std::string& executor) {
+  std::map<std::array<std::int64_t, 3>, std::vector<std::string>> names;
+  for (const core::Node& node : state.nodes) {
+    if (node.removed || node.inventory == nullptr || !core::has_agent(node)) continue;
+    if (core::find_executor(node, executor) == nullptr) continue;
+    const Inventory& inventory = *node.inventory;
+    const std::int64_t threads = core::threads_per_core(inventory);
+    CoreSet ids;
+    for (const NumaNode& numa : inventory.numa) ids |= numa.cores;
+    const auto cores = static_cast<std::int64_t>(ids.size()) / threads;
+    names[{cores, threads, node.declared.cores_reserved}].push_back(node.name);
+  }
+  Json machines = Json::array();
+  for (auto& [machine, nodes] : names) {
+    const auto [cores, threads, reserved] = machine;
+    machines.push_back({{"nodes", nodes},
+                        {"cores", cores},
+                        {"threads_per_core", threads},
+                        {"cores_reserved", reserved}});
+  }
+  return machines;
 }
 
 // Digests of what is to be run by it.
@@ -192,7 +219,8 @@ void ExecutorSyncs::write(const listener::Call& call, const std::string& executo
                        {"wanted", std::move(placeholders)},
                        {"works", std::move(works)},
                        {"drains", std::move(drains)},
-                       {"lent", lent_json(desk_.state(), executor)}});
+                       {"lent", lent_json(desk_.state(), executor)},
+                       {"machines", machines_json(desk_.state(), executor)}});
 }
 
 void ExecutorSyncs::published() {

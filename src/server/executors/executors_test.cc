@@ -241,6 +241,15 @@ TEST_F(ExecutorsTest, ACallIsAnsweredWhenSomethingElseIsWanted) {
   EXPECT_NE(answer->at("version"), seen);
 }
 
+TEST_F(ThreadsTest, ItsAnswerSaysHowTheCoresOfItsNodesAreCounted) {
+  const Json machines = sync(said()).body.at("machines");
+  ASSERT_EQ(machines.size(), 1u);
+  EXPECT_EQ(machines[0].at("nodes"), Json({"n1"}));
+  EXPECT_EQ(machines[0].at("cores"), 2);
+  EXPECT_EQ(machines[0].at("threads_per_core"), 2);
+  EXPECT_EQ(machines[0].at("cores_reserved"), 0);
+}
+
 TEST_F(ExecutorsTest, ItsAnswerNamesWhatIsDrainedHere) {
   ASSERT_LT(
       live.call("PUT", "/v1/objects/node/n1", {{"drained", true}, {"drain_reason", "fan"}}).status,
