@@ -22,6 +22,7 @@
 #include "slurm/gate/gate_control.h"
 #include "slurm/gate/gate_folder.h"
 #include "slurm/gate/gate_keeper.h"
+#include "slurm/gate/rest_gate.h"
 #include "slurm/gate/scheduler_wake.h"
 #include "slurm/rest_cluster.h"
 #include "slurm/slurm_json.h"
@@ -81,6 +82,9 @@ cli::CommandSpec spec() {
        "renewed",
        false},
       {"rest-user", 0, "NAME", "whose token that is (root)", false},
+      {"rest-changes", 0, "",
+       "also change jobs through slurmrestd, where it can: the token is root's or SlurmUser's",
+       false},
       {"interval", 0, "TIME", "time between looks at Slurm (1s)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/slurm.yaml)", false},
   };
@@ -100,6 +104,7 @@ struct SlurmSettings {
   std::optional<slurm::RestPlace> rest;
   std::string rest_token;  // a file; "": there is none
   std::string rest_user;
+  bool rest_changes = false;
 };
 
 Error bad_setting(const char* option, const std::string& why) {
@@ -144,6 +149,12 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   }
   settings.rest_token = given.text("rest-token-file", "");
   settings.rest_user = given.text("rest-user", "root");
+  TRY_ASSIGN(settings.rest_changes, given.flag("rest-changes"));
+  if (settings.rest_changes && (!settings.rest || settings.rest_token.empty())) {
+    return bad_setting("--rest-changes",
+                       "name a slurmrestd (--rest) and a token of root or SlurmUser for it "
+                       "(--rest-token-file)");
+  }
   settings.adapter.incarnation = wire::sha256_hex(wire::random_token(16)).substr(0, 16);
   settings.adapter.wait_s = static_cast<int>(settings.interval_us / 1'000'000);
   settings.client.timeout_ms = settings.adapter.wait_s * 1000 + kAnswerLimit_ms;
@@ -177,8 +188,8 @@ wire::Client rest_client(const slurm::RestPlace& place) {
   return wire::Client(place.url, options);
 }
 
-Result<slurm::RestAnswer> look(wire::Client& client, const SlurmSettings& settings,
-                               const std::string& target) {
+Result<slurm::RestAnswer> call_rest(wire::Client& client, const SlurmSettings& settings,
+                                    const slurm::RestRequest& request) {
   wire::Pairs headers;
   if (!settings.rest_token.empty()) {
     TRY_ASSIGN(std::string token, read_small_file(settings.rest_token));
@@ -187,7 +198,9 @@ Result<slurm::RestAnswer> look(wire::Client& client, const SlurmSettings& settin
     headers.emplace_back("X-SLURM-USER-NAME", settings.rest_user);
     headers.emplace_back("X-SLURM-USER-TOKEN", std::move(token));
   }
-  TRY_ASSIGN(wire::Response answer, client.call("GET", target, "", headers));
+  if (!request.body.empty()) headers.emplace_back("Content-Type", "application/json");
+  TRY_ASSIGN(wire::Response answer,
+             client.call(request.method, request.target, request.body, headers));
   return slurm::RestAnswer{answer.status, std::move(answer.body)};
 }
 
@@ -281,15 +294,19 @@ int run(const cli::Invocation& invocation) {
   const std::string path = "/v1/executors/" + wire::percent_encode(settings->executor);
   slurm::CommandCluster commands(run_by(service));
   std::optional<wire::Client> rest;
+  const slurm::RestApi api(
+      [&](const slurm::RestRequest& request) { return call_rest(*rest, *settings, request); });
   std::optional<slurm::RestCluster> looks;
   if (settings->rest) {
     rest.emplace(rest_client(*settings->rest));
-    looks.emplace(commands,
-                  [&](const std::string& target) { return look(*rest, *settings, target); });
+    looks.emplace(commands, api, settings->rest_changes);
   }
   slurm::SlurmCluster& cluster = looks ? static_cast<slurm::SlurmCluster&>(*looks) : commands;
   slurm::StepDirectory steps(settings->steps, run_by(service));
-  slurm::CommandGate control(run_by(service));
+  slurm::CommandGate by_command(run_by(service));
+  slurm::RestGate by_rest(by_command, api);
+  slurm::GateControl& control =
+      settings->rest_changes ? static_cast<slurm::GateControl&>(by_rest) : by_command;
   slurm::SchedulerWake wake(cluster, settings->adapter.cluster);
   slurm::PastEnds past_ends(run_by(service));
   slurm::GateKeeper gate(

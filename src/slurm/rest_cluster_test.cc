@@ -10,23 +10,26 @@ namespace {
 
 class RestClusterTest : public testing::Test {
  protected:
-  RestClusterTest()
-      : commands([this](const CommandWanted& wanted) {
-          ran.push_back(wanted.words[0]);
-          return Result<CommandEnd>(CommandEnd{});
-        }),
-        rest(commands, [this](const std::string& target) -> Result<RestAnswer> {
-          asked.push_back(target);
-          if (!trouble.body.empty()) return trouble;
-          if (target.ends_with("reservations")) return RestAnswer{200, kRecordedReservations};
-          return RestAnswer{200, target.ends_with("nodes") ? kRecordedNodes : kRecordedJobs};
-        }) {}
+  Result<RestAnswer> answer(const RestRequest& request) {
+    const std::string& target = request.target;
+    const bool reads = request.method == "GET";
+    asked.push_back(reads ? target : request.method + " " + target + request.body);
+    if (!trouble.body.empty()) return trouble;
+    if (!reads) return RestAnswer{200, R"({"errors": []})"};
+    if (target.ends_with("reservations")) return RestAnswer{200, kRecordedReservations};
+    return RestAnswer{200, target.ends_with("nodes") ? kRecordedNodes : kRecordedJobs};
+  }
 
   std::vector<std::string> ran;
   std::vector<std::string> asked;
   RestAnswer trouble;
-  CommandCluster commands;
-  RestCluster rest;
+  CommandCluster commands{[this](const CommandWanted& wanted) {
+    ran.push_back(wanted.words[0]);
+    return Result<CommandEnd>(CommandEnd{});
+  }};
+  RestApi api{[this](const RestRequest& request) { return answer(request); }};
+  RestCluster rest{commands, api, false};
+  RestCluster changing{commands, api, true};
 };
 
 TEST_F(RestClusterTest, ALookStartsNoCommand) {
@@ -50,6 +53,33 @@ TEST_F(RestClusterTest, ChangesAreTheCommands) {
   EXPECT_TRUE(rest.set_drain("n1", "hot").ok());
   EXPECT_EQ(ran, (std::vector<std::string>{"scancel", "scontrol", "scontrol", "scontrol"}));
   EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(RestClusterTest, ThoseThatItCanMakeAreItsOwnWhereItMayMakeThem) {
+  EXPECT_TRUE(changing.release(7).ok());
+  EXPECT_TRUE(changing.set_limit(7, 5).ok());
+  EXPECT_TRUE(changing.set_limit(7, 0).ok());
+  EXPECT_EQ(asked,
+            (std::vector<std::string>{"DELETE /slurm/v0.0.38/job/7",
+                                      R"(POST /slurm/v0.0.38/job/7{"time_limit":"5"})",
+                                      R"(POST /slurm/v0.0.38/job/7{"time_limit":"UNLIMITED"})"}));
+  EXPECT_TRUE(ran.empty());
+  EXPECT_TRUE(changing.mark(7, "dovetail").ok());
+  EXPECT_TRUE(changing.suspend(7).ok());
+  EXPECT_TRUE(changing.set_drain("n1", "hot").ok());
+  EXPECT_EQ(ran, (std::vector<std::string>{"scontrol", "scontrol", "scontrol"}));
+}
+
+TEST_F(RestClusterTest, AChangeThatSlurmRefusesIsAnErrorWhateverTheStatus) {
+  trouble = {500, R"({"errors": [{"error": "Invalid job id specified", "error_number": 2017}]})"};
+  EXPECT_TRUE(changing.release(7).ok()) << "it has ended";
+  EXPECT_FALSE(changing.set_limit(7, 5).ok());
+  trouble = {200, R"({"errors": [{"error": "Access\/permission denied"}]})"};
+  EXPECT_NE(changing.set_limit(7, 5).error().message.find("root or SlurmUser"), std::string::npos);
+  trouble = {200, R"({"errors": [{"description": "job array update failed"}]})"};
+  EXPECT_NE(changing.release(7).error().message.find("array"), std::string::npos);
+  trouble = {502, "Bad Gateway"};
+  EXPECT_FALSE(changing.release(7).ok());
 }
 
 TEST_F(RestClusterTest, AnythingButAnAnswerIsNoEmptyCluster) {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-# limit_s: 600
+# limit_s: 900
 """The suite of dove slurm beside a real Slurm (slurm_adapter_test.py), with looks through a real slurmrestd: by its Unix
-socket, and by TCP with a token.
+socket, and by TCP with a token; and with changes through it, also at the gate.
 
 Skips where Slurm or slurmrestd (tools/setup peers, as root) is missing.
 """
+import datetime
 import os
 import shutil
 import subprocess
@@ -12,7 +13,9 @@ import sys
 import unittest
 
 import slurm_adapter_test
+import slurm_gate_test
 from cluster import SKIP, until
+from gate_lab import LUA, GateLab
 from ports import free_port
 from slurm_lab import SlurmLab, available
 
@@ -106,6 +109,92 @@ class ByToken(slurm_adapter_test.Bed):
         self.write_token("nobody")
         until(lambda: self.controller.report()["complete"], 15, "the next token to be read")
 
+
+@unittest.skipUnless(os.path.exists(JWT), "Slurm has no tokens here (slurm-wlm-jwt-plugin)")
+class Changes(ByToken):
+    """With root's token slurmrestd also makes the changes that it can: no scancel is started."""
+
+    def adapter_options(self):
+        options = super().adapter_options()
+        self.write_token("root")
+        options[options.index("--rest-user") + 1] = "root"
+        return [*options, "--rest-changes"]
+
+    def start_adapter(self):
+        tools = self.folder + "/tools"
+        self.ran = tools + "/ran"
+        os.makedirs(tools, exist_ok=True)
+        for name in ("scancel", "scontrol"):
+            with open(os.open(f"{tools}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o755), "w") as file:
+                file.write(f'#!/bin/sh\necho {name} "$@" >> {self.ran}\nexec {shutil.which(name)} "$@"\n')
+        with open(self.ran, "w"):
+            pass
+        path = self.lab.environment["PATH"]
+        self.lab.environment["PATH"] = f"{tools}:{path}"
+        try:
+            super().start_adapter()
+        finally:
+            self.lab.environment["PATH"] = path
+
+    def commands(self):
+        with open(self.ran) as file:
+            return file.read()
+
+    test_a_look_with_a_token_and_one_without = None  # it is ByToken's
+
+    def test_a_placeholder_is_extended_and_given_back_without_a_command(self):
+        until_at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=10)
+        one = slurm_adapter_test.wanted(17, "n0", [1], until=until_at.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        self.controller.want(one)
+        placeholder = self.placed(17, "n0")["id"]
+        limit = self.fields(placeholder)["TimeLimit"]
+        later = until_at + datetime.timedelta(hours=2)
+        self.controller.want({**one, "until": later.strftime("%Y-%m-%dT%H:%M:%SZ")})
+        until(lambda: self.fields(placeholder)["TimeLimit"] != limit, 20, "another limit")
+        self.controller.want()
+        self.lab.until("squeue -h", lambda out: not out.strip())
+        self.assertNotIn("scancel", self.commands())
+        self.assertNotIn("TimeLimit", self.commands())
+        self.assertIn("AdminComment", self.commands(), "which slurmrestd 22.05 does not know")
+
+    def test_a_token_without_rights_changes_nothing_and_is_said(self):
+        self.controller.want(slurm_adapter_test.wanted(17, "n0", [1], user=""))
+        placeholder = self.placed(17, "n0")["id"]
+        self.end_adapter()
+        options = self.adapter_options()
+        self.write_token("nobody")
+        options[options.index("--rest-user") + 1] = "nobody"
+        self.adapter_options = lambda: options
+        self.controller.want()
+        self.start_adapter()
+
+        def is_said():
+            with open(f"{self.folder}/log/adapter") as log:
+                return "does not cancel job" in log.read()
+        until(is_said, 20, "the refusal to be logged")
+        self.assertIn((placeholder, "dove-17.1@dove"), self.jobs("running"))
+
+
+@unittest.skipUnless(os.path.exists(JWT) and LUA, "Slurm has no tokens, or no Lua, here")
+class GateByRest(slurm_gate_test.Gate):
+    """The gate where jobs are let go, commented and cancelled through slurmrestd."""
+
+    lab_class = type("RestGateLab", (RestLab, GateLab), {})
+
+    @classmethod
+    def adapter_options(cls):
+        token = cls.lab.folder + "/token"
+        with open(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(cls.lab.run(["scontrol", "token", "username=root", "lifespan=3600"]))
+        return [*super().adapter_options(), "--rest", f"http://127.0.0.1:{cls.lab.port}", "--rest-token-file", token,
+                "--rest-changes"]
+
+
+KEPT = ("test_a_job_starts_in_the_place_that_the_ledger_gave_and_ends", "test_an_array", "test_cancelled_in_the_ledger_while_it_runs",
+        "test_a_job_waits_with_our_words_until_there_is_room", "test_a_users_hold_and_release")
+for inherited in [name for name in dir(slurm_gate_test.Gate) if name.startswith("test_") and name not in KEPT]:
+    setattr(GateByRest, inherited, None)
+del inherited
 
 if __name__ == "__main__":
     if not available() or not shutil.which("slurmrestd"):

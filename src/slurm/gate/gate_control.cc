@@ -12,8 +12,6 @@ namespace dove::slurm {
 namespace {
 
 constexpr std::size_t kTextMax = 64 << 10;
-// Below what Slurm keeps for itself at the top.
-constexpr const char kPriority[] = "Priority=4294967000";
 
 }  // namespace
 
@@ -75,8 +73,8 @@ Result<void> CommandGate::place(const std::string& handle, const GatePlacing& pl
 
 Result<void> CommandGate::let_go(const std::string& handle) {
   // One process. It ends with 0 although a release has failed, but then the priority is refused.
-  return run({"scontrol"},
-             fmt::format("release {}\nupdate JobId={} {}\n", handle, handle, kPriority));
+  return run({"scontrol"}, fmt::format("release {}\nupdate JobId={} Priority={}\n", handle, handle,
+                                       kGate_priority));
 }
 
 Result<void> CommandGate::put_back(const std::string& handle, const GatePutBack& one) {

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -13,6 +14,9 @@
 #include "slurm/gate/gate_plan.h"
 
 namespace dove::slurm {
+
+// The priority of a job that is let go: below what Slurm keeps for itself at the top.
+inline constexpr std::int64_t kGate_priority = 4'294'967'000;
 
 // `handle`: what scontrol calls the job (GateSeen).
 class GateControl {

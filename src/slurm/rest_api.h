@@ -1,0 +1,62 @@
+// RestApi: what is asked of a slurmrestd, of one version. What differs between versions is here.
+//
+// v0.0.38 (Slurm 22.05) can cancel a job and change its limit, its comment, its hold and its
+// priority. It has no administrator's comment, no list of nodes, no suspension, no requeue and no
+// node's state, and makes no allocation that runs nothing: these are the commands' alone. Changes
+// take a token of root or SlurmUser. Calls block, as those of CommandCluster do. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+
+namespace dove::slurm {
+
+// Where a slurmrestd listens.
+struct RestPlace {
+  std::string url;
+  std::string socket;  // a path; "": it is reached by the URL
+};
+
+// "unix:/run/slurmrestd.sock", "http://head:6820", "https://head:6820". Errors: kInvalid.
+Result<RestPlace> read_rest_place(const std::string& text);
+
+// An answer of slurmrestd.
+struct RestAnswer {
+  int status = 0;
+  std::string body;
+};
+
+struct RestRequest {
+  std::string method = "GET";
+  std::string target;
+  std::string body = {};  // JSON; "": none
+};
+
+class RestApi {
+ public:
+  using Call = std::function<Result<RestAnswer>(const RestRequest& request)>;
+  // `call`: one call of slurmrestd; its errors mean that no answer came.
+  explicit RestApi(Call call);
+
+  // "nodes", "jobs" or "reservations".
+  Result<std::string> get(const char* what) const;
+
+  // As scancel: first SIGTERM, after KillWait SIGKILL. Success too when it had ended.
+  Result<void> cancel(std::int64_t job) const;
+  // Counted from its start; 0: none.
+  Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) const;
+  Result<void> set_comment(std::int64_t job, const std::string& text) const;
+  // Lifts its hold, and then gives it that priority.
+  Result<void> release(std::int64_t job, std::int64_t priority) const;
+
+ private:
+  Result<RestAnswer> ask(RestRequest request) const;
+  Result<void> change(std::int64_t job, const char* field, const std::string& value) const;
+
+  const Call call_;
+};
+
+}  // namespace dove::slurm
