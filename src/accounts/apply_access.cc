@@ -22,7 +22,7 @@ Needed needed(const Binding& binding) {
 
 Needed needed(const Group& group) { return {Role::kAdmin, group.domain, ""}; }
 Needed needed(const App& app) { return {Role::kAdmin, app.domain, app.project}; }
-// Limits of a project are said above it.
+// Limits of a project are set above it.
 Needed needed(const Project& project) { return {Role::kAdmin, project.domain, ""}; }
 
 // What a person's tasks run as, and who they are, is the cluster's to say.

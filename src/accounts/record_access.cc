@@ -38,7 +38,7 @@ bool may_see_record(const core::State& state, const Caller& caller, JobId job,
   if (job || caller.job) {
     const core::Job* found = job ? state.find_job(job) : nullptr;
     if (found != nullptr) return may_see(state, caller, *found);
-    // Of a job that is forgotten nobody knows whose it was.
+    // Nobody knows whose a forgotten job was.
     return !caller.job && state.settings.job_visibility == JobVisibility::kEveryone;
   }
   return event == nullptr || std::visit(SeesEvent{state, caller, event->cause}, event->event);

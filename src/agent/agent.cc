@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Each attempt has at most one; so many may hang before others wait for one.
+// Each attempt has at most one. This many may hang before others wait for one.
 constexpr std::size_t kSideThreads = 128;
 
 std::vector<wire::ServerUrl> controllers(const AgentOptions& options) {

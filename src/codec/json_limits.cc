@@ -73,7 +73,7 @@ void each_name(JsonFields& fields, std::string_view name, Read read) {
   });
 }
 
-// Of GPUs by model, whole ones or thousandths; as the nodes name the model, in any case.
+// GPUs by model, whole ones or thousandths. A model is written as the nodes name it, in any case.
 void read_models(JsonFields& fields, std::vector<Countable>& out) {
   each_name(fields, "gpus_milli_by_model", [&](JsonFields& entries, const std::string& model) {
     std::int32_t milli = 0;

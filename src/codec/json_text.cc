@@ -27,7 +27,7 @@ Error refused(std::string code, std::string message, std::string place) {
   return Error{ErrorKind::kInvalid, std::move(code), std::move(message), std::move(place)};
 }
 
-// Of a text that need not be JSON: nothing of it is kept. Each value but the first follows a comma
+// The text need not be JSON: nothing of it is kept. Each value but the first follows a comma
 // or opens a list or an object; those that are empty count twice.
 struct Outline {
   std::optional<std::size_t> too_deep_at;

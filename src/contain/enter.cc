@@ -72,7 +72,7 @@ int open_below(const std::string& root, const std::string& path) {
   return fd;
 }
 
-// Of the task alone: nobody else sees its files, and its pages go with it.
+// The task's alone: nobody else sees its files, and its pages go with it.
 void mount_huge_pages(const Plan& plan, const Bind& bind, const std::string& target) {
   const std::string options = "mode=1777,pagesize=" + bind.root + ",size=" + bind.path +
                               ",uid=" + outside_root(plan.uids) + ",gid=" + outside_root(plan.gids);

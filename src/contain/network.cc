@@ -93,7 +93,7 @@ bool read_plan(const std::string& file, Plan& plan) {
   return plan.number != 0 && !plan.addresses.empty();
 }
 
-// Of the device that has the address, less what VXLAN adds.
+// The MTU of the device that has the address, less what VXLAN adds.
 std::uint32_t mtu_on(std::uint32_t local) {
   int mtu = 1500;
   ifaddrs* list = nullptr;
@@ -197,7 +197,7 @@ std::string make_network(const Plan& plan, const std::string& held) {
 }  // namespace
 
 std::string join_network(const std::string& file) {
-  // Of the tasks that start at the same time the first one makes it.
+  // The first of the tasks that start at the same time makes it.
   const int lock = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (lock < 0 || ::flock(lock, LOCK_EX) != 0) return "open " + file;
   Plan plan;

@@ -52,7 +52,7 @@ bool become(const User& user) {
          ::setresuid(user.uid, user.uid, user.uid) == 0;
 }
 
-// Of squashfs-tools; "" with a line of text: it is not there.
+// The path of one of squashfs-tools; "" with a line of text: it is not there.
 std::string tool(const char* name) {
   for (const char* directory : {"/usr/local/bin/", "/usr/bin/", "/usr/sbin/"}) {
     std::string path = std::string(directory) + name;

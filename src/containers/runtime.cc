@@ -47,7 +47,7 @@ Result<Runtime> find_runtime(const std::string& wanted, bool only_v2, const std:
 
 namespace {
 
-// What `run` and `exec` have in common: they leave the process to us, with so many descriptors.
+// What `run` and `exec` have in common: they leave the process to us, with this many descriptors.
 std::vector<std::string> detached(const Runtime& runtime, const char* verb, std::size_t descriptors,
                                   const std::string& pid_file, const std::string& log) {
   return {runtime.program,

@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kOverdueRetry_us = 1'000'000;
 constexpr std::int64_t kLongestSleep_us = 60'000'000;
 
-// Of what waits for the controller's thread; far beyond what all agents say at once.
+// Limit of what waits for the controller's thread; far beyond what all agents say at once.
 constexpr std::size_t kQueueMax = 200'000;
 constexpr std::size_t kQueueMax_bytes = std::size_t{512} << 20;  // of what jobs are to run
 

@@ -45,7 +45,7 @@ Result<store::ControllerSeen> Turn::hand_over(const std::string& name) {
   if (!holds()) return conflict("not_leader", "this controller does not lead");
   const std::lock_guard lock(mutex_);
   if (next_) return conflict("handing_over", "it is being handed over already");
-  // Of those that are there, the one that has to read least before it leads.
+  // The one that has to read least before it leads, among those that are there.
   const store::ControllerSeen* best = nullptr;
   const auto is_there = [this](const store::ControllerSeen& one) {
     return one.ago_us <= options_.standby_us;

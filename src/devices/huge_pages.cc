@@ -25,7 +25,7 @@ std::int64_t number_in(const std::string& name, const std::string& before,
   return read.ec == std::errc() && read.ptr == end ? number : -1;
 }
 
-// Of each size in one directory of the kernel's.
+// For each size in one directory of the kernel's.
 std::vector<Countable> pages_in(const fs::path& directory) {
   std::vector<Countable> found;
   for (const std::string& name : names_in(directory)) {

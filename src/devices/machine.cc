@@ -111,7 +111,7 @@ Result<Inventory> Machine::inventory() {
     add_countables(found->countables, inventory.countables);
     std::map<std::string, std::int32_t> ids;
     for (const FoundDevice& one : found->devices) {
-      // A plug-in may tell of what its vendor's driver has told already.
+      // A plug-in may report what its vendor's driver has reported already.
       const bool is_known = std::any_of(known_.begin(), known_.end(), [&](const Device& device) {
         return device.kind != kLost && device.uuid == one.device.uuid &&
                device.vendor == one.device.vendor;

@@ -189,7 +189,7 @@ std::size_t check_options(Draft& draft, const std::vector<Word>& words, std::siz
       value = words[at].text;
       varies = words[at].varies;
     }
-    // Of a value that is not known the option alone can be judged.
+    // When the value is not known, only the option can be judged.
     const bool depends = option != nullptr && (!option->same.empty() || option->name == "gpu-bind");
     if (varies && (depends || word.varies)) continue;
     warn_of(draft, word, given, option, value);

@@ -43,7 +43,7 @@ std::string said_by(const char* message, const Place& other) {
                      to_text(other));
 }
 
-// Of several ways to say one thing, the one from a higher level wins; two at one level contradict.
+// The highest level wins where several options mean one thing; two at one level contradict.
 template <class T>
 Result<void> only_one(std::optional<Size<T>>& other, const Draft& draft, const char* message) {
   if (!other) return {};
@@ -170,7 +170,7 @@ Result<void> set_gpus_per_task(Draft& draft, const Option& option) {
   return {};
 }
 
-// Of Slurm 23.11: what --cpus-per-task and --gpus-per-task say.
+// Slurm 23.11's meaning of --cpus-per-task and --gpus-per-task.
 Result<void> set_tres_per_task(Draft& draft, const Option& option) {
   constexpr std::string_view kGpu = "gres/gpu";
   for (std::size_t from = 0; from <= option.value.size();) {

@@ -101,7 +101,7 @@ void Desk::on_batch(std::function<void(const RecentBatch&)> listener) {
 
 void Desk::take_batch(std::shared_ptr<const controller::CommittedBatch> batch) {
   const RecentBatch& recent = projection.apply(std::move(batch));
-  // Before anybody is told of the batch: whoever may not see it any more is not.
+  // Before anybody hears about the batch: whoever may not see it any more does not.
   open_access->committed(state(), recent.committed->batch, now());
   for (const auto& listener : on_batch_) listener(recent);
 }

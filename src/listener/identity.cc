@@ -334,7 +334,7 @@ std::string Identity::entry_token(const Entry& entry) const {
   return write_entry_token(entry, seal_key("entry"));
 }
 
-// Of what let them in, nothing may have gone: their user, their session, the share, the job.
+// Everything that let them in must still be there: their user, their session, the share, the job.
 Result<Caller> Identity::entry_caller(std::string_view token, const core::State& state,
                                       Instant now) const {
   const std::optional<Entry> entry = read_entry_token(token, seal_key("entry"));

@@ -19,7 +19,7 @@ CoreSet set_of(const Ids& ids) {
 
 Ids ids_of(const CoreSet& set) { return Ids(set.begin(), set.end()); }
 
-// Of one of three sorts: on few cores, where words begin and end, beyond what lies in the object.
+// One of three sorts: on few cores, where words begin and end, beyond what lies in the object.
 Ids some_ids(Random& random) {
   const std::uint64_t ends[] = {8, 260, 2000};
   const std::uint64_t end = ends[random.below(3)];

@@ -82,7 +82,7 @@ struct OfEvent {
   Seq seq;
   Instant at;
 
-  // Of a gang the first node says it for all.
+  // The first node of a gang says it for all.
   std::vector<Notice> operator()(const PlacementStarted& event) const {
     const core::Job* job = state.find_job(event.job);
     if (job == nullptr || !is_wanted(state, *job, NoticeAbout::kJobStarted)) return {};
@@ -146,7 +146,7 @@ struct OfEvent {
   }
 };
 
-// What people are told of an outcome; for machines there is the word.
+// What people read about an outcome; for machines there is the word.
 const char* sentence_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::kNone:

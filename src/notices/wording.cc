@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kNameMax_bytes = 120;
 constexpr std::size_t kWhyMax_bytes = 1000;
 
-// One line without control characters, of at most so many bytes, cut between characters.
+// One line without control characters, of at most `bytes_max` bytes, cut between characters.
 std::string line_of(std::string_view text, std::size_t bytes_max) {
   std::string out(text.substr(0, text::utf8_bytes(text)));
   std::ranges::replace_if(

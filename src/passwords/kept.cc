@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kOnce = "once:";
 constexpr std::ptrdiff_t kCharactersLeast = 12;
 
-// Of UTF-8: all bytes but those that go on with a character.
+// In UTF-8: all bytes but those that continue a character.
 std::ptrdiff_t characters(std::string_view text) {
   return std::count_if(text.begin(), text.end(),
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });

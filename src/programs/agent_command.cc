@@ -382,7 +382,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     if (Result<void> serves = plugins.start(); !serves.ok()) return fail(serves.error());
     options.plugins = plugins.plugins();
   }
-  // Of a `dove up` that was killed: it is ending its tasks still.
+  // Left by a `dove up` that was killed: it is still ending its tasks.
   if (settings.stop_tasks) options.former_wait = std::chrono::seconds(15);
   int code = 0;
   options.join_refused = [&loop, &code, node = options.name](const Error& error) {

@@ -20,7 +20,7 @@ void tell(BrowserSession& session, Api& api, std::int64_t now_us) {
   api.note_input(session.entry.job, session.entry.token, (now_us - session.last_input_us) / 1000);
 }
 
-// Of links that all lay idle since the last sweep, the oldest go.
+// The oldest of the links that lay idle since the last sweep go.
 void drop_idle(BrowserSession& session) {
   auto& idle = session.idle;
   std::erase_if(idle, [](const auto& link) { return !link->is_open(); });

@@ -179,7 +179,7 @@ void Front::trade(const Trade& trade) {
       });
 }
 
-// The body of the request, or what is said on the WebSocket, as far as the app has room.
+// The body of the request, or what comes on the WebSocket, as far as the app has room.
 void Front::send_up() {
   if (link_ == nullptr || (phase_ != Phase::kPassing && phase_ != Phase::kTunnel)) return;
   while (in_at_ < in_.size()) {

@@ -14,9 +14,9 @@ namespace {
 
 using Kind = telemetry::Exposition::Kind;
 
-// Of queues and of projects each; further ones have no series.
+// For queues and projects each; further ones have no series.
 constexpr std::size_t kSeriesMax = 2'000;
-// Of nodes' countables; further ones have none.
+// For countables of nodes; further ones have none.
 constexpr std::size_t kCountablesMax = 10'000;
 
 struct Nodes {

@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::json;
 using controller::Committed;
 
-constexpr int kNodesInPiece = 30;  // of a list, in one turn of the loop: some 2 ms
+constexpr int kNodesInPiece = 30;  // of a list, in one turn of the loop: about 2 ms
 
 Json shown(Context& context, const core::Node& node) {
   Json out = views::node_json(context.state(), node);

@@ -11,7 +11,7 @@ namespace dove::server {
 namespace {
 
 constexpr std::chrono::seconds kProgramWait{5};
-// Of an executor, which an administrator has declared: all its nodes, with the cores of each.
+// An executor, which an administrator has declared, sends all its nodes, with the cores of each.
 constexpr std::size_t kExecutorBytesMax = 64 * listener::kMiB;
 constexpr std::size_t kExecutorValuesMax = 8'000'000;
 

@@ -25,7 +25,7 @@ TEST_F(ThrottleApiTest, WrongTokensAreAnswered429OnceThereWereTooMany) {
   ASSERT_EQ(last.status, 429);
   EXPECT_EQ(last.code(), "rate_limited");
   EXPECT_EQ(last.response.header("Retry-After"), "1");
-  // Of a body nothing is taken either.
+  // No part of a body is read either.
   EXPECT_EQ(api_.call("POST", "/v1/jobs", Json{{"command", {"true"}}}, {}, &wrong).status, 429);
   EXPECT_EQ(api_.call("GET", "/v1/jobs").status, 200) << "a good token from the same address";
 }

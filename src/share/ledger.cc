@@ -34,7 +34,7 @@ struct ProcPath {
   }
 };
 
-// What the kernel tells of a process.
+// What the kernel says about a process.
 struct Life {
   std::uint64_t started = 0;  // in the kernel's ticks; 0: that cannot be seen
   bool is_over = false;       // its parent has not asked for its end yet

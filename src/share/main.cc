@@ -1,8 +1,8 @@
 // libdove-share.so: holds a task to its share of a device's memory.
 //
 // Loaded before everything else (LD_PRELOAD), it stands in front of what CUDA's driver has to give
-// memory and to tell of it: directly linked, asked for with dlsym, or with cuGetProcAddress, as
-// CUDA's runtime does. What would go beyond the cap is refused as a full device refuses it, and the
+// and report memory: directly linked, asked for with dlsym, or with cuGetProcAddress, as CUDA's
+// runtime does. What would go beyond the cap is refused as a full device refuses it, and the
 // cap is what the device seems to have. It holds programs that play by the rules; one that means to
 // can go around it.
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ void keep_pointer(int device, CuPointer pointer, std::uint64_t bytes) {
   Keeper::get().keep(holding);
 }
 
-// Has the driver give so much of the current device, if the cap allows it.
+// Has the driver give that much of the current device, if the cap allows it.
 template <class Give>
 CuResult capped_pointer(CuPointer* pointer, std::size_t bytes, Give give) {
   Keeper& keeper = Keeper::get();
@@ -49,7 +49,7 @@ CuResult capped_pointer(CuPointer* pointer, std::size_t bytes, Give give) {
   return result;
 }
 
-// Of memory that the driver frees now.
+// For memory that the driver frees now.
 template <class Free>
 CuResult counted_free(CuPointer pointer, Free free) {
   Keeper& keeper = Keeper::get();

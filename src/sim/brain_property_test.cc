@@ -132,7 +132,7 @@ TEST(BrainProperty, RandomHistoriesWithQuotasAndReservationsKeepTheInvariants) {
 
 // 5033: a queue with an order of its own stood among others by its first job that was not known to
 // have no place. 5379: where nothing passes the first job, another was promised a start if it had
-// been tried before. With hangs, 182: of jobs over limits so many are helped, and one that had been
+// been tried before. With hangs, 182: only a few jobs over limits are helped, and one that had been
 // found to have no place before did not count among them. 5060: places that a limit forbade were
 // not looked for again when a hold came to be over its time. 5137: of two queues of equal shares
 // the one went first whose next job was older, among those that were not known to have no place.

@@ -1,4 +1,4 @@
-// determinism_bench SEED EVENTS: what the brain decides over so many random events, as digests.
+// determinism_bench SEED EVENTS: what the brain decides over EVENTS random events, as digests.
 //
 // Histories of 250 batches one after the other, each of the next seed. Prints one JSON object: the
 // events, the decisions with their digest (launches with all that they grant), and the digest of

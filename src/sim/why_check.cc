@@ -83,7 +83,7 @@ bool WhyCheck::is_cause(const Reason& reason) {
   return true;
 }
 
-// Who is held is promised nothing.
+// A job that is held is promised nothing.
 void hold_others(State& state, std::initializer_list<JobId> but) {
   state.promises.clear();
   for (auto& [id, job] : state.jobs) {

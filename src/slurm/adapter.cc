@@ -440,7 +440,7 @@ CycleEnd Adapter::cycle(Look look) {
   request.works = look_at_works().reports;
   request.works.insert(request.works.end(), gate_works.begin(), gate_works.end());
   const std::string content = content_of(request);
-  // Who waits for an answer does not hear that a job has come to the gate.
+  // A client that waits for an answer does not hear that a job has come to the gate.
   request.wait_s = content == told_ && gate_ == nullptr ? options_.wait_s : 0;
   Result<SyncAnswer> answer = sync_(request);
   log_trouble(controller_trouble_, "controller", answer.ok() ? "" : answer.error().message);

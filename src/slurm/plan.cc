@@ -35,7 +35,7 @@ std::int64_t limit_minutes(std::int64_t from_s, std::int64_t until_s) {
   return std::max<std::int64_t>((until_s - from_s + 59) / 60, 1) + kMargin_minutes;
 }
 
-// Of a placeholder that is to stay until then, and now.
+// For a placeholder that is to stay until then, and now.
 LimitChange to_stay(const JobSeen& job, std::int64_t until_s, std::int64_t now_s) {
   return {job.id, limit_minutes(job.started_s, std::max(until_s, now_s + kOverdue_s))};
 }

@@ -43,7 +43,7 @@ bool keeps_lent_device(const JobSeen& fence, const DevicesOfNodes& kept) {
   return std::any_of(fence.held.begin(), fence.held.end(), [&](const HeldOnNode& held) {
     const auto here = kept.find(held.node);
     if (here == kept.end()) return true;
-    // Which ones it holds is said by GRES with files alone.
+    // Only a GRES with files says which devices it holds.
     return fence.devices_known && std::any_of(held.devices.begin(), held.devices.end(),
                                               [&](int one) { return !here->second.contains(one); });
   });

@@ -22,7 +22,7 @@
 namespace dove::ssh {
 namespace {
 
-constexpr int kRoundsMax = 256;  // of libssh's loop before ours has its turn
+constexpr int kRoundsMax = 256;  // of libssh's loop before ours goes on
 constexpr std::size_t kBannerBytesMax = 1024;
 
 // Without the kinds that are slow or weak; each has been OpenSSH's for ten years.

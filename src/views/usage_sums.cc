@@ -87,7 +87,7 @@ void UsageSums::spread(Row& row, std::int64_t gpu_milli_ms, std::int64_t begin_u
   while (gpu_milli_ms > 0 && begin_us < end_us) {
     const std::int64_t number = (begin_us - from_us_) / step_us_;
     const std::int64_t until_us = std::min(end_us, from_us_ + (number + 1) * step_us_);
-    // Of what is left, so that the steps add up.
+    // A part of what is left, so that the steps add up.
     const std::int64_t part = part_of(gpu_milli_ms, until_us - begin_us, end_us - begin_us);
     row.steps[static_cast<std::size_t>(number)] += part;
     gpu_milli_ms -= part;

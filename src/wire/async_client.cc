@@ -99,7 +99,7 @@ void AsyncClient::State::write_more() {
   stream->write_some(rest,
                      [self = shared_from_this(), mine = generation](int failed, std::size_t n) {
                        if (mine != self->generation || !self->busy || failed != 0)
-                         return;  // the read tells of failures
+                         return;  // the read reports failures
                        self->sent += n;
                        if (self->sent < self->calls.front().bytes.size()) self->write_more();
                      });

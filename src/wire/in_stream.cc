@@ -88,7 +88,7 @@ void Receiver::connected(std::unique_ptr<Stream> stream) {
 void Receiver::write_more() {
   stream_->write_some(std::string_view(bytes_).substr(sent_),
                       [self = shared_from_this()](int error, std::size_t n) {
-                        if (self->closed_ || error != 0) return;  // the read tells of failures
+                        if (self->closed_ || error != 0) return;  // the read reports failures
                         self->sent_ += n;
                         if (self->sent_ < self->bytes_.size()) self->write_more();
                       });

@@ -170,7 +170,7 @@ bool indented_by_tab(const std::string& text, int line) {
 }
 
 // The library reads ahead to the end of open brackets before it reports the first, and keeps
-// hundreds of bytes for each. No quoted text has so many of them unclosed.
+// hundreds of bytes for each. No quoted text has that many of them unclosed.
 bool endless_brackets(std::string_view text) {
   constexpr int kOpenMax = 10'000;
   int open = 0;

@@ -347,7 +347,7 @@ void Attempts::report(protocol::Report said) {
   if (const auto* over = std::get_if<protocol::StepOver>(&said)) {
     // The step's client hears of the end after its output.
     const bool waits = streams_.after_output(over->key, over->step, [this, said] {
-      // Who comes back to the step asks for it again (ActiveAttempt::attach_step).
+      // A client that comes back to the step asks for it again (ActiveAttempt::attach_step).
       if (reports_.is_open()) reports_.add(said, When::kNow);
     });
     if (waits) return;
@@ -358,7 +358,7 @@ void Attempts::report(protocol::Report said) {
   reports_.add(std::move(said), When::kStarted);
 }
 
-// The controller keeps neither: in each session they are said anew, and without one not at all.
+// The controller keeps neither: they are sent anew in each session, and without one not at all.
 void Attempts::tell_shares_and_warnings(const ActiveAttempt& held) {
   using When = ReportQueue::When;
   if (!reports_.is_open()) return;

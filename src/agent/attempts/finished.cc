@@ -175,7 +175,7 @@ void FinishedAttempts::step() {
     return;
   }
   ::close(std::exchange(directory_fd_, -1));
-  // What there is was measured now: so much less may stay.
+  // What there is was measured now, and that much less may stay.
   const std::int64_t missing = missing_bytes();
   bytes_allowed_ =
       missing > 0 ? std::max<std::int64_t>(kept_bytes_ - missing, 0) : limits_.bytes_max;

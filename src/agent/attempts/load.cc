@@ -53,7 +53,7 @@ void Attempts::load() {
   }
   if (!found.empty() || options_.keeps_records) look_up_users(users);
   for (auto& [directory, order] : orders) load_one(directory, std::move(order));
-  // Of attempts that ended while no agent was there to remove them.
+  // Left by attempts that ended while no agent was there to remove them.
   sweep_secrets(facts_.secrets_place, [this](AttemptKey key) { return lives(key); });
 }
 

@@ -52,7 +52,7 @@ Error not_allowed(const Volume& volume, const std::vector<VolumeRoot>& roots) {
                "volumes"};
 }
 
-// Who is nobody on the machine is let in by its administrator's word alone.
+// A user without an account on the machine is let in only if its administrator says so.
 Result<void> check_declared(const Volume& volume, const VolumeRoot& root, const std::string& user) {
   const auto names = [&](const std::string& one) { return one == user || one == "*"; };
   const bool owns = !root.owner.empty() && names(root.owner);

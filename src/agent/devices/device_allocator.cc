@@ -75,7 +75,7 @@ std::vector<std::string> DeviceAllocator::plugged_of(const Set& set,
   return uuids;
 }
 
-// The plug-ins of the placement that have not registered, and devices that nobody has told of.
+// The plug-ins of the placement that have not registered, and devices that none has reported.
 std::set<std::string> DeviceAllocator::away(const Placement& placement,
                                             const Inventory& inventory) const {
   std::set<std::string> missing;

@@ -31,7 +31,7 @@ struct Counter {
   std::int64_t most;  // in one look
 };
 
-// Of a port: what each is allowed between two looks.
+// For each port: what is allowed between two looks.
 constexpr Counter kPortErrors[] = {
     {"counters/link_downed", 0},
     {"counters/link_error_recovery", 0},
@@ -170,7 +170,7 @@ void DeviceHealth::look_at_links(const Inventory& inventory) {
     }
   }
   for (std::size_t i = 0; i < inventory.devices.size(); ++i) {
-    // With one end lost the other one has fewer, and that one is told of already.
+    // With one end lost the other one has fewer links, and the lost one is reported already.
     const bool lost = std::any_of(inventory.devices.begin(), inventory.devices.end(),
                                   [](const Device& one) { return one.kind == devices::kLost; });
     if (lost) return;

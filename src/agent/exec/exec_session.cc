@@ -205,8 +205,8 @@ void ExecSession::task_ended(TaskEnd end) {
   finish();
 }
 
-// False: there is more to come. Of a terminal, what its command wrote last may still be on its way
-// when the command is over; of a pipe all has come then.
+// False: there is more to come. What a command wrote last to a terminal may still be on its way
+// when the command is over; what it wrote to a pipe has all come by then.
 bool ExecSession::drain(Output& output) {
   while (!output.over) {
     switch (read_some(output)) {

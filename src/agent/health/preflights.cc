@@ -54,7 +54,7 @@ std::unique_ptr<Preflight> Preflights::begin(const LaunchOrder& order, Done done
                                      std::move(done));
 }
 
-// Of devices that are the placement's alone: others may rightly be in use by their other holders.
+// Only devices that are the placement's alone: others may rightly be in use by other holders.
 std::string Preflights::busy_device(const Placement& placement) const {
   for (const DeviceGrant& grant : placement.devices) {
     if (grant.is_slice() || grant.share_milli < kWholeDevice_milli) continue;

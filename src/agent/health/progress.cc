@@ -21,7 +21,7 @@
 namespace dove::agent {
 namespace {
 
-constexpr std::size_t kSteps = 8;  // of which the median is told
+constexpr std::size_t kSteps = 8;  // of which the median is reported
 constexpr std::size_t kPhase_bytes = 24;
 constexpr std::size_t kEntries_max = 16'384;  // of a directory
 constexpr int kRemoved_max = 20'000;          // in one look

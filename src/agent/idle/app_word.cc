@@ -128,8 +128,8 @@ Result<std::int64_t> instant_of(const Json& object, const char* name) {
   return at.us;
 }
 
-// Of kernels and terminals each says when it was used last. Those of the whole server are of no use
-// here: the page's own polling counts for them.
+// Each kernel and each terminal says when it was used last. The whole server's time is of no use
+// here: the page's own polling counts for it.
 Result<AppWord> word_of_jupyter(const Json& kernels, const Json& terminals) {
   AppWord word;
   for (const Json* list : {&kernels, &terminals}) {

@@ -8,7 +8,7 @@
 
 namespace dove::agent {
 
-// Of a former session, kept open in silence: what breaks it now may be a break for the controller
+// A former session's, kept open in silence: what breaks it now may be a break for the controller
 // too. When the controller itself ends it, it took our silence for what it was.
 void Session::orders_closed(const Error& error) {
   if (connected()) return lost(error);

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kDay_s = 24 * 3600;
 constexpr char kUri[] = "dove://c/node/n1";
 
-// A controller whose time is so many days ahead of this machine's clock, which is the node's.
+// A controller whose time is `days` days ahead of this machine's clock, which is the node's.
 class UplinkTest : public testing::TestWithParam<int> {
  protected:
   UplinkTest() {

@@ -80,7 +80,7 @@ std::map<std::string, std::string> own_paths() {
 void enable_controllers(const std::string& directory, bool is_attempt) {
   const std::string available = read_text(directory + "/cgroup.controllers");
   for (const char* controller : {"memory", "pids", "cpuset", "hugetlb"}) {
-    // Of huge pages nothing is counted below an attempt.
+    // Huge pages are not counted below an attempt.
     if (is_attempt && std::strcmp(controller, "hugetlb") == 0) continue;
     if (has_word(available, controller, ' ')) {
       write_text(directory + "/cgroup.subtree_control", fmt::format("+{}", controller));
@@ -338,7 +338,7 @@ Cgroup CgroupRoot::find(const CgroupName& name) const {
   return group;
 }
 
-// Of version 2 a path below the mount; of version 1 one below the caller's own group of each
+// In version 2 a path below the mount; in version 1 one below the caller's own group of each
 // hierarchy, which differ.
 std::string CgroupRoot::runtime_path(const CgroupName& name) const {
   if (hierarchies_.empty()) return "";

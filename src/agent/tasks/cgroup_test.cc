@@ -119,7 +119,7 @@ TEST_F(CgroupTest, TasksShareTheMemoryOfTheirAttempt) {
   ShimConfig config = shell("ulimit -v 2000000; exec tail -n 1 /dev/zero");
   group->add_to(config);
   EXPECT_TRUE(run(config).out_of_memory());
-  // Of the other task nothing was killed, and it does not say so.
+  // Nothing of the other task was killed, and it does not say so.
   ShimConfig light = shell("exit 0");
   light.stdout_path = light.stderr_path = "";
   other->add_to(light);

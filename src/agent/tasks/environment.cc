@@ -266,7 +266,7 @@ void add_task(const RankPlace& place, Environment& e) {
   e["SLURM_NODEID"] = std::to_string(place.node_rank);
 }
 
-// Of the tasks that start together on this node. The shim fills in the process id.
+// For the tasks that start together on this node. The shim fills in the process id.
 void add_local(const std::vector<TaskGrant>& tasks, Environment& e) {
   std::vector<std::string> ranks;
   for (const TaskGrant& task : tasks) ranks.push_back(std::to_string(task.rank));

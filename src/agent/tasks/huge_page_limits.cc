@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kController = "hugetlb.";
 constexpr std::string_view kReserved = ".rsvd";
-// Of v2 and of v1.
+// For v2 and for v1.
 constexpr std::array<std::string_view, 2> kLimits{".max", ".limit_in_bytes"};
 
 // "2MB", "1GB", "64KB" as the kernel writes them; 0: it is none of these.

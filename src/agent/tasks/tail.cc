@@ -53,7 +53,7 @@ Result<bool> FileTail::open() {
     errno = EACCES;
     return failed("follow", path_);
   }
-  // Of this thread: it may have descriptors of its own.
+  // This thread's: it may have descriptors of its own.
   const std::string same = fmt::format("/proc/thread-self/fd/{}", found.get());
   fd_ = ::open(same.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd_ < 0) return failed("open", path_);

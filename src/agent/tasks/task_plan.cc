@@ -211,7 +211,7 @@ void add_edits(const PlanContext& context, const std::vector<DeviceGrant>& grant
   plan.device_nodes.insert(plan.device_nodes.end(), files.begin(), files.end());
 }
 
-// Of what plug-ins want, processes have the variables and the device files.
+// Processes get the variables and the device files of what plug-ins want.
 void warn_of_edits(TaskPlan& plan) {
   std::vector<std::string> without;
   for (const containers::CdiMount& mount : plan.edits.edits.mounts) without.push_back(mount.target);

@@ -117,7 +117,7 @@ void answer_report(Agents& agents, const Call& call, std::uint64_t number, bool 
                                            agents.desk.now().us, resync}));
 }
 
-// What of a report is needed when it is durable.
+// The part of a report that is needed when it is durable.
 struct Reported {
   std::string session;
   std::uint64_t number = 0;
@@ -437,7 +437,7 @@ void join_exec(Agents& agents, CallPtr call) {
   agents.links.join(call, id);
 }
 
-// Of an agent with tens of thousands of tasks, each with its exit.
+// Enough for an agent with tens of thousands of tasks, each with its exit.
 constexpr std::size_t kBodyMax = 64 * listener::kMiB;
 constexpr std::size_t kValuesMax = 500'000;
 constexpr std::size_t kJoinBytesMax = 4 * listener::kMiB;  // an inventory

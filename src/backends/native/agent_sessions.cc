@@ -9,8 +9,8 @@
 namespace dove::backends {
 namespace {
 
-// Each node is pinged, and looked at, once in a round of so many ticks: a thousand agents share one
-// timer, and their pings are spread.
+// Each node is pinged, and looked at, once in a round of this many ticks: a thousand agents share
+// one timer, and their pings are spread.
 constexpr std::uint32_t kSlots = 20;
 constexpr std::int64_t kOpenStream_us = 10'000'000;
 constexpr std::size_t kUnsentBytesMax = 64 << 20;

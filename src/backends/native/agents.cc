@@ -10,7 +10,7 @@
 namespace dove::backends {
 namespace {
 
-// A batch of reports, or a sync of a large machine, is some hundred KiB.
+// A batch of reports, or a sync of a large machine, is a few hundred KiB.
 constexpr std::int64_t kReadBurst_kib = 64 << 10;
 constexpr std::int64_t kReadPerSecond_kib = 1 << 10;
 

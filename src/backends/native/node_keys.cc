@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of the token that the call shows; "": it names none.
+// The digest of the key that the call's token names; "": it names none.
 std::string key_digest_of(const listener::Call& call) {
   const std::string_view token = call.request.header("Authorization");
   const std::size_t dot = token.rfind('.');

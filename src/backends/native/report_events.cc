@@ -52,7 +52,7 @@ struct Reader {
   MaybeEvent operator()(const protocol::Tested& said) const {
     return NodeTested{node.id, said.passed, said.evidence};
   }
-  // Of a hook that no remedy of ours is named by, nothing is known.
+  // Nothing is known about a hook that names no remedy of ours.
   MaybeEvent operator()(const protocol::RemedyOver& said) const {
     const auto words = codec::remedies();
     const auto at = std::find(words.begin(), words.end(), said.remedy);

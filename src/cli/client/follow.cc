@@ -136,7 +136,7 @@ void follow_rank(const Endpoint& endpoint, const std::string& job, const LogWant
   const Result<void> followed = LogFollower(endpoint, job, wanted).run();
   if (followed.ok()) return;
   const ErrorKind kind = followed.error().kind;
-  // That a single task never started is said by the caller, with the exit code.
+  // The caller says that a single task never started, with the exit code.
   const bool tells = followed.error().code == "never_started" && !wanted.error_stream;
   if (tells || (kind != ErrorKind::kNotFound && kind != ErrorKind::kConflict)) {
     say(followed.error().message);

@@ -118,7 +118,7 @@ class Session {
     });
   }
 
-  // What is the same is said once.
+  // The same text is printed once.
   void tell(const std::string& said) {
     if (said == told_) return;
     told_ = said;

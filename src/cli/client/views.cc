@@ -190,7 +190,7 @@ void read_spec(const json& spec, JobView& view) {
   }
 }
 
-// What of an output's pattern is the same for all tasks is filled in.
+// Fills in the part of an output's pattern that is the same for all tasks.
 std::string shown_path(const std::string& pattern, const JobView& job) {
   std::string out;
   for (std::size_t i = 0; i < pattern.size(); ++i) {

@@ -40,7 +40,7 @@ std::string quantity_text(const json& value) {
 // What limits and guarantees are made of.
 class Amounts {
  public:
-  // Adds so much of the resource; false: it has no counterpart here.
+  // Adds this amount of the resource; false: it has no counterpart here.
   Result<bool> add(const std::string& resource, const json& value, const std::string& where) {
     const std::string text = quantity_text(value);
     if (resource == "memory") {

@@ -27,7 +27,7 @@ constexpr int kHeld_s = 10;
 constexpr milliseconds kHeldAtLeast{90};
 constexpr milliseconds kAgain{2000};
 constexpr milliseconds kPause{500};
-constexpr int kDrawing = 5;  // the pause lasts at least so many times as long as the drawing
+constexpr int kDrawing = 5;  // the pause lasts at least this many times as long as the drawing
 constexpr milliseconds kKeys{100};
 
 milliseconds since(Clock::time_point begun) {

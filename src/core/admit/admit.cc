@@ -210,7 +210,7 @@ std::string listed(const std::vector<std::string>& names) {
 Result<void> check_leaf(const State& state, const JobSpec& spec) {
   std::vector<std::string> below;
   for (const auto& [name, queue] : state.queues) {
-    // Few clusters have more than some dozens of queues, and a submission is rare beside decisions.
+    // Few clusters have more than a few dozen queues, and a submission is rare beside decisions.
     if (queue.parent == spec.queue) below.push_back(name);
   }
   if (below.empty()) return {};
@@ -364,7 +364,7 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
     warnings.push_back(
         fmt::format("this job cannot start: {}. It waits until nodes join or change", why));
   }
-  // Drained nodes come back, so this is said only where nothing worse is.
+  // Drained nodes come back, so this is given only where there is nothing worse.
   if (const std::string why = all_drained(state, spec); never.empty() && !why.empty()) {
     warnings.push_back(fmt::format("{}: the job waits until one is taken back", why));
   }

@@ -11,7 +11,7 @@
 namespace dove::core {
 namespace {
 
-constexpr Span kWindowMax = seconds(7 * 86'400);  // of an idle rule: so many measurements are kept
+constexpr Span kWindowMax = seconds(7 * 86'400);  // of an idle rule: its measurements are kept
 
 // Keys are part of the state and of every snapshot. A script that makes one at each run would fill
 // both.

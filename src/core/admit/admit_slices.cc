@@ -63,7 +63,7 @@ bool has_profile(const Node& node, const Request& request) {
                      });
 }
 
-// So many slices of the request's profile the node holds when it is idle.
+// How many slices of the request's profile the node holds when it is idle.
 std::int32_t most_slices(const Node& node, Request request) {
   // By the search's own count on idle devices, so that admission and placement cannot disagree.
   const std::vector<std::int32_t> idle(node.inventory->devices.size(), kWholeDevice_milli);

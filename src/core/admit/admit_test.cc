@@ -12,7 +12,7 @@ class AdmitTest : public testing::Test {
  protected:
   bool is_admitted(const JobSpec& spec) { return admit(cluster.state, spec).ok(); }
 
-  // Ann is of the domain "corp", which may have so many jobs waiting.
+  // Ann is of the domain "corp", which may have `jobs_waiting` jobs waiting.
   void declare_corp(std::int32_t jobs_waiting) {
     Domain corp;
     corp.name = "corp";

@@ -26,7 +26,7 @@ Usage usage_in(const Usages& usages, const std::string& name) {
   return found == usages.end() ? Usage() : found->second;
 }
 
-// What a holder's rows are made of. `counted` is what is held against limits at once, of which
+// What a holder's rows are made of. `counted` is what counts toward limits at once, of which
 // `held` runs.
 // The same rows serve all four kinds of holders. They differ only in what counts: what runs, or
 // also what waits.

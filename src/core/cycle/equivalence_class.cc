@@ -77,8 +77,8 @@ bool same_shape(const TaskGroup& a, const TaskGroup& b) {
          a.per_node == b.per_node && a.affinity == b.affinity;
 }
 
-// Whether the same promises (core/plan/promise.cc) and reservations bind it: an order need not go
-// by these.
+// Whether the same promises (core/plan/promise.cc) and reservations bind it: an order need not
+// look at these.
 bool same_standing(const EquivalenceClass& it, const Job& job) {
   return it.priority == job.priority && it.comes_first == comes_first(job) &&
          it.restart_nodes == guest_of(job).restart_nodes && it.saved == saved_by(job);
@@ -155,10 +155,10 @@ void place_in_tree(Indexes& indexes, std::uint64_t id, EquivalenceClass& it) {
   it.open = open;
 }
 
-// Every class without a place is held against every freed node. The note lies in one line of
+// Every class without a place is compared with every freed node. The note lies in one line of
 // memory, the node's books in many, and on a busy cluster most nodes are too full for most classes:
-// those are told apart by the note. Memory is left to the books, where who asks for none always
-// fits.
+// those are told apart by the note. Memory is left to the books, where a job that asks for none
+// always fits.
 bool may_fit_one(const IndexedNode& entry, const NodeNeeds& least) {
   return entry.available && entry.free.gpus_milli >= least.gpus_milli &&
          entry.free.cores >= least.cores;

@@ -169,7 +169,7 @@ void keep(std::set<Id>& ids, Id id, bool in) {
   }
 }
 
-// What is held goes by this: by no other record does it change.
+// What is held follows this record: no other record changes it.
 bool count_places(const Job& job, IndexedJob& entry) {
   AttemptNumber attempt = 0;
   std::int32_t places = 0;

@@ -172,7 +172,7 @@ KeptNodes kept_nodes(const State& state, const Indexes& indexes, const Placement
   for (const auto& [pool, waits] : longest_waiting(state, indexes)) longest.push_back(waits);
   std::sort(longest.begin(), longest.end());
   std::set<NodeId> taken;  // pools may share nodes
-  // Who has waited longest chooses first.
+  // The job that has waited longest chooses first.
   for (const Waits& waits : longest) {
     auto nodes = enough_of(state, policy, drained_soonest(state, indexes, waits), waits, taken);
     if (nodes.empty()) continue;

@@ -10,7 +10,7 @@
 namespace dove::core {
 namespace {
 
-// So many launches in a row may fail before the job does.
+// How many launches in a row may fail before the job does.
 constexpr int kLaunch_failures_max = 5;
 constexpr Span kFails_at_once = seconds(2);
 constexpr Span kLaunch_pause_max = seconds(60);
@@ -76,7 +76,7 @@ int launch_failures_in_a_row(const Job& job) {
   return failures;
 }
 
-// Before the next launch, after so many in a row that failed, the last of which took `took`. The
+// The pause before the next launch, after `failures` in a row, the last of which took `took`. The
 // first failure is another node's chance. What fails at once, as an image that is not there, fails
 // again at once, and its owner should hear of it; what took its time, as a folder that hangs, may
 // be back after a while.

@@ -136,7 +136,7 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClas
   return find_places(candidates, *cycle.policies.placement, *it.spec, avoided);
 }
 
-// A refusal costs as much as a look at so many classes: all are looked at when that is paid for.
+// A refusal costs as much as a look at this many classes: all are looked at when that is paid for.
 constexpr std::uint64_t kLooks_paid = 64;
 
 // Launches the first job of the class, or says why none of it can be.

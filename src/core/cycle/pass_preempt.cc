@@ -13,14 +13,14 @@
 namespace dove::core {
 namespace {
 
-// Victims are sought for so many blocked jobs of a cycle, the first in the queue.
+// Victims are sought for this many blocked jobs of a cycle, the first in the queue.
 constexpr std::size_t kBeneficiaries_max = 8;
-// And so many may rotate in, those that have waited longest.
+// How many may rotate in, those that have waited longest.
 constexpr std::size_t kRotations_max = 8;
-// So many jobs of a shape are looked at for the one that has waited longest.
+// How many jobs of a shape are looked at for the one that has waited longest.
 constexpr int kWaiting_looked_at_max = 64;
 
-// So many shapes are looked at that limits keep waiting, the first in the queue.
+// How many shapes that limits keep waiting are looked at, the first in the queue.
 constexpr std::size_t kOver_limit_max = 16;
 
 // A waiting job that has no place, or is over a limit.

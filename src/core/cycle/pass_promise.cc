@@ -19,7 +19,7 @@
 namespace dove::core {
 namespace {
 
-// So many jobs of a queue may turn out to have no plan before it is left for this cycle.
+// How many jobs of a queue may turn out to have no plan before it is left for this cycle.
 constexpr std::size_t kFailures_max = 8;
 
 // The ids that it names are still there, and no executor holds them. Numbers are small: nodes
@@ -454,7 +454,7 @@ Back promise(Cycle& cycle) {
   Plan& plan = indexes.plan;
   if (!std::exchange(cycle.promises_kept, false)) {
     keep_promises(cycle);
-    // Who is to be tried once more is neither blocked nor started yet.
+    // A job that is to be tried once more is neither blocked nor started yet.
     reopen_changing(indexes);
     if (cycle.places && indexes.tree.any_open()) {
       cycle.promises_kept = true;
@@ -467,7 +467,7 @@ Back promise(Cycle& cycle) {
   }
   if (!plan.looks) plan.looks = gives_way(cycle.state, indexes);
   if (plan.looks) plan.gave_up_at.reset();
-  // It ends: each round that goes on has made a promise, and a queue may make only so many.
+  // It ends: each round that goes on has made a promise, and a queue may make only a few.
   while (std::exchange(plan.looks, false) && promise_round(cycle)) continue;
   // What was promised may have come in the way of what could have been kept earlier.
   if (!plan.to_check.empty()) return Pass::kPromise;

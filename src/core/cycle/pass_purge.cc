@@ -4,7 +4,7 @@
 namespace dove::core {
 namespace {
 
-// So many jobs are forgotten in one cycle at most, beside one for each decision that it has made:
+// The most jobs that are forgotten in one cycle, beside one for each decision that it has made:
 // a cycle with much to do ends many jobs, and what ended must not pile up.
 constexpr std::size_t kForgotten_max = 1000;
 

@@ -34,7 +34,7 @@ std::vector<Decision> Scheduler::decide(const CycleOptions& options) {
 
 void Scheduler::let_go() {
   if (!state_.changes.is_followed()) return;
-  // A job that others end and forget would stay in the indexes, which are told of its end alone.
+  // A job that others end and forget would stay in the indexes, which only hear of its end.
   indexes_ = std::make_unique<Indexes>();
   state_.changes.stop();
 }

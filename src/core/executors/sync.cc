@@ -19,7 +19,7 @@
 namespace dove::core {
 namespace {
 
-// Of 53 bits, which every reader of JSON keeps exactly: those of the epoch above those of the list.
+// Every reader of JSON keeps 53 bits exactly: the bits of the epoch lie above those of the list.
 constexpr int kListBits = 32;
 constexpr std::uint64_t kEpochMask = (std::uint64_t{1} << 21) - 1;
 constexpr std::ptrdiff_t kNamesPerList = 30;

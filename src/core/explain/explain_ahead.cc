@@ -44,10 +44,10 @@ struct UserQueues {
   std::map<std::string, UserQueue> by_user;
 };
 
-// Ids so far before the job's are looked at, and so many jobs in all.
+// How far before the job's id others are looked at, and how many jobs in all.
 constexpr std::uint64_t kBefore_max = 8192;
 constexpr std::size_t kLooked_at_max = 12288;
-// So many jobs are fetched before they are looked at: their specs lie all over the memory.
+// How many jobs are fetched before they are looked at: their specs lie all over the memory.
 constexpr std::size_t kAhead_of_look = 16;
 // Above all queues: its order is that of the cluster.
 const std::string kNoQueue;
@@ -166,7 +166,7 @@ void Ahead::by_branch(const Queue* above, const Queue* mine, const Queue* theirs
   // In the order of BranchKey, as the tree compares.
   if (decide("band", band(mine), band(theirs), true)) return;
   if (decide("guarantee", below(mine), below(theirs), true)) {
-    // Of a branch that is ahead only its next job stands before this one: once that has started,
+    // Only the next job of a branch that is ahead stands before this one: once that has started,
     // the shares are different.
     out.branch = theirs == nullptr ? "/" + spec.user : theirs->name;
     return;
@@ -346,7 +346,7 @@ std::int64_t Ahead::points_of(const QueueKey& sum) const {
 bool Ahead::by_priority() const {
   if (!next_standing_->ranks_compare) return true;
   const OrderPolicy& order = *next_standing_->order;
-  // Asked of the policy, by trying: it alone knows what it goes by.
+  // The policy is asked, by trying: it alone knows what it orders by.
   Job other = *next_;
   // As if both had the same: a rank that stays does not depend on it.
   other.priority = job_.priority;
@@ -358,7 +358,7 @@ std::optional<Reason> Ahead::reason() const {
   Reason made;
   made.kind = ReasonKind::kAhead;
   made.count = count_;
-  // "At least so many", as not all were looked at.
+  // "At least this many", as not all were looked at.
   if (not_all_) made.limit = static_cast<std::int64_t>(kLooked_at_max);
   made.other = next_->id;
   if (strict() && next_standing_->same_user_queue) made.subject = job_.spec->queue;

@@ -12,7 +12,7 @@
 namespace dove::core {
 namespace {
 
-// So many units are told of, and so many nodes with leftovers looked at.
+// How many units are listed, and how many nodes with leftovers are looked at.
 constexpr std::size_t kUnits_told = 4;
 constexpr std::size_t kFragments_max = 256;
 
@@ -54,7 +54,7 @@ class Measure {
     return in_gpus_ ? sums.gpus_milli >= kWholeDevice_milli : sums.cores > 0;
   }
 
-  // Of what the node has free, what tasks of the job could use.
+  // The part of what the node has free that tasks of the job could use.
   std::int64_t usable(const Node& node) const {
     const std::int64_t each = per_task(*group_, in_gpus_);
     if (each == 0) return 0;

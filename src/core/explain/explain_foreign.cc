@@ -14,7 +14,7 @@
 namespace dove::core {
 namespace {
 
-// What of the missing resource the allocation holds, for people; "": nothing.
+// How much of the missing resource the allocation holds, for people; "": nothing.
 std::string held_of(const ForeignAllocation& one, const std::string& resource) {
   // Where whole nodes are missing, anything that an allocation holds there is in the way.
   const bool any = resource == "nodes";

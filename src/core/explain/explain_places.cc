@@ -152,7 +152,7 @@ void Explainer::tell(Causes found) {
   if ((found & kTooFewCause) != 0) {
     tell_nodes(ReasonKind::kNeverFits, kClosedCauses | kOccupiedCause);
   }
-  // Enough may be free in sum, in pieces: that is said as well.
+  // Enough may be free in sum, but in pieces: the answer names that as well.
   if (held || (found & kOccupiedCause) != 0) {
     add_fragments(causes_.nodes(closed), policy_,
                   causes_.spec_without(found & (kChoiceCause | kDomainCause | kLabelsCause)), out_);

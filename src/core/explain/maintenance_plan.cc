@@ -125,7 +125,7 @@ class Ahead {
   // The test that follows a remedy is in its time.
   Instant back_at(const Node& node) const {
     const bool after = node.life == LifeStage::kTest && planned_.contains(node.id);
-    // A remedy is said to take `each`; the test that follows it is counted in that.
+    // The wish says that a remedy takes `each`; the test that follows it is counted in that.
     return after ? state_.now : node.life_since + wish_.each;
   }
 

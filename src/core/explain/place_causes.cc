@@ -34,7 +34,7 @@ std::int64_t largest_share(const FreeView& free, const Request& request) {
   return most;
 }
 
-// So many slices of the profile have room.
+// How many slices of the profile have room.
 std::int64_t free_slices(const FreeView& free, Request request) {
   request.slices = 1;
   return device_capacity(free.devices(), request, std::numeric_limits<std::int32_t>::max());
@@ -63,7 +63,7 @@ bool contradicts_itself(const JobSpec& spec) {
          std::any_of(spec.groups.begin(), spec.groups.end(), needs_several_nodes);
 }
 
-// That all is to be on one node is said by what nodes have.
+// What nodes have says already that all is to be on one node.
 bool wants_unit(const JobSpec& spec) {
   if (spec.domain.empty() || !spec.domain_required) return false;
   return spec.domain != kNodeLevel || contradicts_itself(spec);
@@ -114,7 +114,7 @@ std::int64_t Kind::most(const NodeFree& sums) const {
       return std::max<std::int64_t>(sums.memory_bytes, 0);
     case What::kDevices:
       if (devices.gpus > 0) return sums.gpus_milli / kWholeDevice_milli;
-      // Slices are counted by their slots, which sums do not tell of.
+      // Slices are counted by their slots, which sums do not show.
       if (devices.slices == 0) return sums.gpus_milli;
       break;
     case What::kCountable:
@@ -183,7 +183,7 @@ PlaceCauses::PlaceCauses(ExplainIndex& index, const Pool& pool, const Job& job)
     if (reservation.ends_at > state_.now) reservations_.push_back(&reservation);
   }
   if (!reservations_.empty()) applicable_ |= kReservedCause;
-  // One that it cannot use is told of elsewhere.
+  // One that it cannot use is reported elsewhere.
   const bool confined = !spec.reservation.empty() && reservation_obstacles(state_, spec).empty();
   if (confined) applicable_ |= kInsideCause;
   if (has_labels(spec)) applicable_ |= kLabelsCause;
@@ -299,7 +299,7 @@ std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Clos
 const WhatIf& PlaceCauses::all_nodes(Causes which) const {
   const Freed freed = freed_by(which);
   if (freed.countables.empty()) return books_.all(freed);
-  // Of custom resources there are too many choices to keep.
+  // There are too many choices of custom resources to keep.
   which |= kClosedCauses;
   for (const auto& [causes, nodes] : made_) {
     if (causes == which) return *nodes;

@@ -133,8 +133,8 @@ const FreeBooks& WhatIf::empty_books(const Node& node) {
     return known->books;
   }
   Node empty = node;
-  // Who is on it, of ours and of others, is what is thought away. Findings and reservations of
-  // cores stay: they are no jobs.
+  // The jobs on it, ours and those of others, are what is thought away. Findings and reservations
+  // of cores stay: they are not jobs.
   empty.jobs.clear();
   for (NodeExecutor& each : empty.executors) each.foreign.clear();
   // The books of a copy without jobs are the same that the fold would keep (rebuild_books), so an

@@ -39,7 +39,7 @@ Comer comer(const Node& node, const NodeRegistered& event) {
   if (node.removed || node.contact == Contact::kLost || node.boot_id.empty()) {
     return Comer::kItself;
   }
-  // Of a node that was registered by a former version no machine is known until it comes once.
+  // The machine of a node that a former version registered is not known until it comes once.
   const bool same_machine = node.machine_id.empty() || node.machine_id == event.machine_id;
   // The agent was restarted, or its connection was lost, on a machine that ran on.
   if (node.boot_id == event.boot_id && same_machine) return Comer::kItself;

@@ -11,7 +11,7 @@
 namespace dove::core {
 namespace {
 
-// A gang whose nodes are free at different times settles on an instant in so many rounds.
+// A gang whose nodes are free at different times settles on an instant in this many rounds.
 constexpr int kRounds_max = 64;
 
 // How a job goes over nodes when all get the same.
@@ -126,7 +126,7 @@ void replace_first(std::vector<Bound>& heap, const Bound& bound) {
   heap[at] = bound;
 }
 
-// Whether some node has room for so many tasks when nobody is on it.
+// Whether some node has room for this many tasks when nobody is on it.
 bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy,
                  const RankedNodes& nodes, const JobSpec& spec) {
   const TaskGroup& group = spec.groups.front();
@@ -333,8 +333,8 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
     const bool by_own = !looked.bounds.empty() && (!next || *next < looked.bounds.front());
     if (by_own) next = &looked.bounds.front();
     if (next == nullptr) break;
-    // No node left can be earlier than the last one wanted. Equal is not better, as ties go by
-    // node.
+    // No node left can be earlier than the last one wanted. Equal is not better, as ties are broken
+    // by node.
     if (fits.size() >= wanted && fits[wanted - 1].at <= next->at) break;
     if (by_own) {
       const Bound bound = pop(looked.bounds);

@@ -38,8 +38,8 @@ Placement VictimBooks::left_of(const Placement& placement) const {
   left.devices = placement.devices;
   left.memory_bytes = placement.memory_bytes;
   left.countables = placement.countables;
-  // A core is owned whole and by id: one that is promised is not the victim's to leave. Of devices
-  // and memory, amounts were taken off above, and do not need ids.
+  // A core is owned whole and by id: one that is promised is not the victim's to leave. Devices and
+  // memory are amounts that were taken off above, and do not need ids.
   // The same device may be promised to one job and held by a victim; then its amount is below zero
   // until the victim is gone.
   left.cores = placement.cores - cores_promised_[placement.node];

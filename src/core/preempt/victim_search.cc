@@ -12,7 +12,7 @@
 namespace dove::core {
 namespace {
 
-// So many nodes are looked at to find out whether a victim could be spared after all.
+// How many nodes are looked at to find out whether a victim could be spared after all.
 constexpr std::size_t kNodes_looked_at_max = 50'000;
 constexpr std::size_t kMoved_max = 64;
 

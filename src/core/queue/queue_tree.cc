@@ -293,7 +293,7 @@ std::optional<BranchKey> QueueTree::key_of(const State& state, std::int32_t inde
   const bool by_share =
       !by_job(at(branch.parent)) && !(branch.is_user_queue && branch.user.empty());
   if (by_share) key.share = share_of(state, branch);
-  // Who comes first does so among the users of its queue too.
+  // A job that comes first does so among the users of its queue too.
   constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
   if (by_share && branch.is_user_queue && key.head.rank_negated == kFirst) key.share = kFirst;
   if (by_share && key.share != kFirst && at(branch.parent).order->basis() == Basis::kRank) {

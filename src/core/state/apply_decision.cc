@@ -82,7 +82,7 @@ class DecisionFold {
       state_.changes.allocate(node.id);
     }
     state_.changes.touch(job->id);
-    // Last, as the cursor of ties goes by where it was really put.
+    // Last, as the cursor of ties follows where it was really put.
     move_cursor(*job->spec, decision.placements);
   }
 
@@ -107,7 +107,7 @@ class DecisionFold {
     // The first reason stands: what follows is its consequence.
     if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
     attempt->stop_at = state_.now;
-    // So many exits are the job's own; those after it are our doing.
+    // The exits up to now are the job's own; those after it are our doing.
     attempt->exits_at_stop = static_cast<std::uint32_t>(attempt->exits.size());
     if (decision.reason == StopReason::kPreempted) {
       Job& job = *state_.find_job(decision.job);
@@ -168,7 +168,7 @@ class DecisionFold {
       case JobPhase::kEnded:
         return;
     }
-    // While its phase still says what it was: learn_end and the counts go by that.
+    // While its phase still says what it was: learn_end and the counts read that.
     count_asked(state_, *job, -1);
     if (job->phase == JobPhase::kActive) learn_end(state_, *job);
     job->phase = JobPhase::kEnded;

@@ -49,7 +49,7 @@ std::int32_t slow_device(const State& state, const PlacementRecord& record, Span
   return -1;
 }
 
-// Jobs say what warnings tell of, so they close nothing; but people should look at the node.
+// Warnings come from jobs, so they close nothing; but people should look at the node.
 void note_warning(State& state, Node& node, const std::string& what) {
   note_fault(state, node);
   // Not yet a lemon: one bad hour makes no bad node.
@@ -130,7 +130,7 @@ void vote_on_link(State& state, NodeId a, NodeId b, JobId job) {
 
 void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
                    const ProgressReported& report) {
-  // A report may come late and tell of an earlier step. The step only ever rises, or a hang would
+  // A report may come late and name an earlier step. The step only ever rises, or a hang would
   // seem to be over.
   if (report.step > record.step || record.step_at.us == 0) record.step_at = state.now;
   record.step = std::max(record.step, report.step);

@@ -169,7 +169,7 @@ const std::string* domain_in(const State& state, const std::string& project) {
 }  // namespace
 
 void rebuild_usage(State& state) {
-  // First, as count_placement goes by it.
+  // First, as count_placement reads it.
   state.counts_models = somebody_names_kinds(state);
   // Past use is brought up to now under the old counts; count_placement below then charges no time
   // at all.

@@ -85,8 +85,8 @@ Result<void> read_numa(const List& list, Inventory& out) {
   return {};
 }
 
-// Of a NUMA node's cores the first threads are numbered before all second ones, as the kernel does
-// mostly.
+// The first threads of a NUMA node's cores are numbered before all second ones, as the kernel
+// mostly does.
 void number_threads(std::int64_t each, Inventory& out) {
   for (const NumaNode& numa : out.numa) {
     const std::vector<std::int32_t> threads(numa.cores.begin(), numa.cores.end());

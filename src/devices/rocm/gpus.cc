@@ -175,7 +175,7 @@ void Gpus::find_links(FoundDevices& found) const {
       if (properties["type"] != kXgmi) continue;
       const std::string to = std::to_string(properties["node_to"]);
       for (const Gpu& other : gpus_) {
-        // Both ends tell of it.
+        // Both ends report it.
         if (other.node == to && gpu.uuid < other.uuid) {
           found.links.push_back({gpu.uuid, other.uuid, "XGMI"});
         }

@@ -192,7 +192,7 @@ Result<void> apply_job(const TuxivFile& file, Draft& draft) {
 }
 
 // Our run.sh: the environment, then the entrypoint, joined as tcloud joins it. The environment is
-// entered once before the tasks start: what cannot be had is said once.
+// entered once before the tasks start, so what cannot be had is reported once.
 Result<std::string> task_script(const TuxivFile& file, ParsedJob& job, Draft& draft) {
   TRY_ASSIGN(job.environment, environment_script(file, draft.context->home, draft));
   std::string text = "\n";

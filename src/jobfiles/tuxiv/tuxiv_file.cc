@@ -60,7 +60,7 @@ class Reader {
   Result<void> read_job(const yaml::Value& map);
   Result<void> read_dependencies(const yaml::Value& value);
   Result<void> read_datasets(const yaml::Value& value);
-  // A list of words; what else it may be is said by `pairs`: K: V becomes "K=V".
+  // A list of words. With `pairs` it may also be a map: K: V becomes "K=V".
   Result<void> read_words(const yaml::Value& value, const std::string& path, bool pairs,
                           std::vector<TuxivItem>& items);
   Result<void> read_pairs(const yaml::Value& map, const std::string& path,

@@ -64,7 +64,7 @@ TEST(Tuxiv, TheJobIsThatScript) {
   std::string golden = file_of_tests("joined/expected/configurations/run.slurm");
   std::string head = golden.substr(0, golden.find("srun "));
   EXPECT_TRUE(exec.script.starts_with(head + "dove_environment='"));
-  // What cannot be had is said once, before the tasks start.
+  // What cannot be had is reported once, before the tasks start.
   EXPECT_NE(exec.script.find("\n/bin/bash -c \"$dove_environment\" || exit 1\n"
                              "srun /bin/bash -c \"$dove_environment\"'\npython "),
             std::string::npos);

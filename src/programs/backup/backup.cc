@@ -34,7 +34,7 @@ constexpr const char kManifest[] = "manifest.json";
 constexpr const char kLog[] = "log.sqlite";
 constexpr const char kSealed[] = "keys.cms";
 constexpr const char kSegments[] = "segments";
-// Of a running process alone; the log comes by a way of its own, and the copy is its own head.
+// These belong to a running process; the log is copied separately, and the copy is its own head.
 constexpr std::array<std::string_view, 7> kLeftOut{
     "log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "lock", "head", "url", kCopyMark};
 

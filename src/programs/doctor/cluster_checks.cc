@@ -1,4 +1,4 @@
-// What the API tells of the controller and its nodes.
+// What the API says about the controller and its nodes.
 #include <fmt/format.h>
 
 #include <algorithm>

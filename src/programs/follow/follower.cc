@@ -136,7 +136,7 @@ Result<void> Follower::step() {
   return {};
 }
 
-// Of a log that has lost its beginning: the newest snapshot, and from its last batch on.
+// For a log that has lost its beginning: the newest snapshot, and from its last batch on.
 Result<store::LogPage> Follower::first_page(store::Snapshot& first) {
   TRY_ASSIGN(first, client_.newest_snapshot());
   store::Head before;

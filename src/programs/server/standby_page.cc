@@ -11,7 +11,7 @@
 namespace dove::programs {
 namespace {
 
-// A log that could not be read for so long may have gone on.
+// A log that could not be read for this long may have gone on.
 constexpr std::int64_t kStale_us = 5'000'000;
 constexpr std::chrono::seconds kLook{1};
 

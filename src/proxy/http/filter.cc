@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kSameNameMax = 4;
 constexpr std::array<std::string_view, 2> kOwnCookies{"__Host-dove", "dove-session-"};
 
-// Of one connection (RFC 9110, 7.6.1), or made anew.
+// Headers of one connection (RFC 9110, 7.6.1), and those that are made anew.
 constexpr std::array<std::string_view, 8> kHopByHop{
     "Connection", "Keep-Alive", "Proxy-Connection",   "Upgrade",
     "TE",         "Trailer",    "Proxy-Authenticate", "Proxy-Authorization"};

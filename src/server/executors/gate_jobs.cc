@@ -118,7 +118,7 @@ struct Round {
   std::map<std::string, JobId> taken;
   std::map<std::string, std::string> refused;
   std::size_t pending = 1;            // the call itself
-  std::optional<Error> trouble = {};  // what was said of jobs that are known is not written down
+  std::optional<Error> trouble = {};  // reports on known jobs are not written down
 };
 using RoundPtr = std::shared_ptr<Round>;
 

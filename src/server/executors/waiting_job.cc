@@ -121,7 +121,7 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   spec.nodes_wanted = job.nodes_wanted;
   spec.nodes_excluded = job.nodes_excluded;
   spec.requeue = job.requeue;
-  // Who waits for an allocation (salloc, srun) loses it for good.
+  // A command that waits for an allocation (salloc, srun) loses it for good.
   if (job.requeue && job.batch) spec.preempt = Preempt::kRestart;
   spec.hold = job.hold;
   made.exec.command = {executor.name, job.id};

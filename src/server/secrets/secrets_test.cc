@@ -30,7 +30,7 @@ class SecretsApi : public WithApi {
     body["secrets"] = secrets;
     return body;
   }
-  // What the agent is told of the job's secrets.
+  // What the agent hears about the job's secrets.
   Answer given(const FakeAgent& agent, int job, int attempt = 1) {
     return live.call("GET", fmt::format("/v1/agents/n1/secrets/{}/{}", job, attempt), nullptr, {},
                      &agent.token);

@@ -74,7 +74,7 @@ Result<AppSpec> required_app(Context& context, const core::Job& job) {
 std::string session_url(const Context& context, const core::Job& job, const AppSpec& app) {
   if (!context.origins || app.name.empty()) return "";
   const std::string origin = context.origins->origin_of(job.id.value);
-  // Of a port it is not known whose it is, unless the browser says so.
+  // Whose port it is, is not known unless the browser says so.
   if (!context.origins->by_name()) return fmt::format("{}/.dove/open/{}", origin, job.id.value);
   return origin + (app.path.empty() ? "/" : app.path);
 }

@@ -21,7 +21,7 @@ std::string new_user_code() {
   std::string code;
   while (code.size() < kCodeLetters) {
     for (const unsigned char byte : wire::random_token(32)) {
-      // Of base64's letters the first forty are twice ours; the others would favour some.
+      // The first forty letters of base64 are ours twice; the others would favour some of ours.
       const std::size_t value = byte >= 'a' ? byte - 'a' + 26U : byte >= 'A' ? byte - 'A' : 63U;
       if (value >= 40 || code.size() == kCodeLetters) continue;
       code += kLetters[value % kLetters.size()];

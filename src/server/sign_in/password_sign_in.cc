@@ -145,7 +145,7 @@ void sign_in_with_password(Context& context, const CallPtr& call, ShownPassword 
                             "service that GET /v1/sign-in lists",
                             "password"});
   }
-  // Of everybody: whose password is judged elsewhere is not to be known by it.
+  // For everybody: it must not show whose password is checked elsewhere.
   if (locally && !shown.wanted.empty()) {
     const auto checked = passwords::check_new(shown.user, shown.password, shown.wanted);
     if (!checked.ok()) {

@@ -49,7 +49,7 @@ struct Reading {
   JobId next = JobId(1);
   Instant first_end = kNever;       // of the jobs that are known
   std::int64_t forgotten_jobs = 0;  // when it began
-  int begun = 0;                    // so often
+  int begun = 0;                    // how often it began anew
 };
 
 void begin(const core::State& state, Reading& reading) {

@@ -170,7 +170,7 @@ class Exploration {
     return has_several() ? Seats::names(options_.controllers)
                          : std::vector<std::string>{"controller"};
   }
-  // Of whoever leads; null: nobody does.
+  // The state of the controller that leads; null: none does.
   const core::State* state() {
     if (!has_several()) return control_.runs() ? &control_.state() : nullptr;
     Seat* const leader = seats_->leader();

@@ -19,12 +19,12 @@ using slurm::JobSeen;
 
 constexpr std::int64_t kSecond_us = 1'000'000;
 constexpr std::int64_t kHour_us = 3'600 * kSecond_us;
-// A record of a job that has ended stays for so long (MinJobAge).
+// How long a record of a job that has ended stays (MinJobAge).
 constexpr std::int64_t kRecordKept_us = 300 * kSecond_us;
 constexpr std::int64_t kMemory_bytes = 1 << 20;
 constexpr const char kCluster[] = "dove";  // in the names of what it asks for
 constexpr const char kOurs[] = "root";     // as whom the adapter asks
-// One command in so many is lost, before or after it was obeyed; one in so many is the last.
+// One command in kLost is lost, before or after it was obeyed; after one in kDies the caller dies.
 constexpr std::uint64_t kLost = 200;
 constexpr std::uint64_t kDies = 500;
 
@@ -34,7 +34,7 @@ bool uses_devices(const JobSeen& job) {
   return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
 }
 
-// Of so many of a node, those that no job has.
+// The first `count` of a node's, without those that a job has.
 template <class Records>
 std::vector<int> free_of(const Records& jobs, const std::string& node,
                          std::vector<int> slurm::HeldOnNode::*part, std::int32_t count) {
@@ -240,7 +240,7 @@ void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
   });
 }
 
-// Of one that is nobody's in the ledger.
+// Facts of a task that is nobody's in the ledger.
 TaskFacts SimulatedSlurm::facts_of(const Record& job) const {
   TaskFacts facts;
   facts.node = number_of(job.node);

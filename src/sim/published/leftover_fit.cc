@@ -3,7 +3,7 @@
 namespace dove::sim {
 namespace {
 
-// Of the largest node.
+// The largest node's.
 constexpr std::int64_t kCpu_milli = 128'000;
 constexpr std::int64_t kGpus_milli = 8 * kWholeDevice_milli;
 

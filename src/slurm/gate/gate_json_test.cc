@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the controller is told of the job, which is for `partition` where there are several nodes.
+// What the controller hears about the job, which is for `partition` where there are several nodes.
 json told(const GateSeen& gate, const std::vector<NodeSeen>& nodes = std::vector<NodeSeen>(1),
           const std::string& partition = "") {
   JobSeen job;

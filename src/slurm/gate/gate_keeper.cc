@@ -208,7 +208,7 @@ void GateKeeper::tell(const Observed& observed, std::int64_t now_s) {
     present.id = job.id;
     if (!is_new) {
       present.job = known->second.job;
-      // A hold is said again: while the job was being placed, the ledger did not take it.
+      // A hold is reported again: while the job was being placed, the ledger did not take it.
       if (user_holds_.contains(job.id)) {
         present.word = UserWord::kHold;
       } else if (words_.contains(job.id)) {
@@ -354,7 +354,7 @@ GatePlan GateKeeper::plan(const Observed& observed, const std::vector<Wanted>& w
   return plan;
 }
 
-// Slurm takes its time to end a job. What was told of one run says nothing about the next.
+// Slurm takes its time to end a job. A report on one run says nothing about the next.
 bool GateKeeper::may_end(const JobSeen& job, std::int64_t now_s) const {
   const auto last = endings_.find(job.id);
   return last == endings_.end() || last->second.restarts != job.gate->restarts ||

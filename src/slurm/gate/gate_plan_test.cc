@@ -467,7 +467,7 @@ TEST_F(GatePlanTest, EachOfItsNodesGivesAsManyCpus) {
   EXPECT_EQ(plan().place[0].cpus_of_each, 0) << "they are all its own";
 }
 
-// Of several free GPUs Slurm could take two here and none on the next node.
+// Slurm could take two of several free GPUs here and none on the next node.
 TEST_F(GatePlanTest, AJobWhoseGpusSlurmDividesHasAllOthersFenced) {
   seen.nodes[0].devices_bound = false;
   wanted[0].devices = {0};

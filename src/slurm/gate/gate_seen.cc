@@ -42,8 +42,8 @@ std::optional<int> gpus_in(std::string_view request) {
   return gpus;
 }
 
-// "gres:gpu:4" or "gpu=4" of --cpus-per-gpu and --mem-per-gpu: so much for each. None: it is not
-// understood.
+// "gres:gpu:4" or "gpu=4" of --cpus-per-gpu and --mem-per-gpu: the amount for each GPU. None: it
+// is not understood.
 std::optional<std::int64_t> amount_by_gpu(std::string_view text) {
   if (text.starts_with("gres:") || text.starts_with("gres/")) text.remove_prefix(5);
   if (!text.starts_with("gpu:") && !text.starts_with("gpu=")) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<std::int64_t> amount_by_gpu(std::string_view text) {
   return amount;
 }
 
-// As Slurm 22.05 reckons it: a node has at least so many CPUs, and so much memory, for its GPUs.
+// As Slurm 22.05 computes it: the CPUs and the memory that a node must have for its GPUs.
 void read_by_gpu(const json& object, GateSeen& gate,
                  const std::function<void(const char*)>& cannot) {
   constexpr std::int64_t kCpusMax = 1 << 20;
@@ -76,7 +76,7 @@ void read_by_gpu(const json& object, GateSeen& gate,
   }
 }
 
-// Of --gpus: each node gives as many. Where Slurm could choose, fences leave it no other way.
+// For --gpus: each node gives as many. Where Slurm could choose, fences leave it no other way.
 void read_gpus_of_job(const json& object, GateSeen& gate,
                       const std::function<void(const char*)>& cannot) {
   const std::string text = text_of(object, "tres_per_job");
@@ -117,7 +117,7 @@ void read_licences(std::string_view text, GateSeen& gate,
   }
 }
 
-// In MiB; what is said by GPU counts before what is said by CPU, which may be Slurm's default.
+// In MiB. Memory given by GPU counts before memory given by CPU, which may be Slurm's default.
 std::int64_t memory_of(const json& object, const GateSeen& gate) {
   if (const auto memory = number_of(object, "memory_per_node").value_or(0); memory > 0) {
     return memory;

@@ -18,7 +18,7 @@ constexpr std::int64_t kWeightMax = 1'000'000;
 constexpr std::int64_t kCountMax = 1'000'000'000;
 constexpr int kBandMax = 16;
 
-// Of a dump: the kind of the line, whom it is about, and its options.
+// A line of a dump: its kind, whom it is about, and its options.
 struct Entry {
   std::string kind;  // "Account"
   std::string name;

@@ -104,7 +104,7 @@ class Planner {
     report(work, true, {}, why_not_begun(step.said, step.code));
   }
 
-  // What runs in its allocation ends with it; only then it is said to have ended.
+  // What runs in its allocation ends with it; only then is it reported as ended.
   void lost(const WantedWork& work) {
     const auto held = held_.find(work.key);
     if (held != held_.end()) {

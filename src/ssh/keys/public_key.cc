@@ -18,7 +18,7 @@ constexpr int kRsaGood_bits = 3072;
 
 constexpr std::string_view kRsa = "ssh-rsa";
 
-// What one is made of, behind its name: so many strings, the first of which may be told.
+// What a key is made of after its name: this number of strings, the first of which may be shown.
 struct Kind {
   std::string_view name;
   std::size_t strings = 0;

@@ -291,8 +291,8 @@ std::string PostgresStore::end_other_holders() {
   Result<Lent> line = lend_alive();
   if (!line.ok()) return "";
   // By the lock, and not by what the session is for: appends hold it, and so do snapshots and
-  // retention. Who waits for the lock, or for the second machine to have its commit, is no leader
-  // of before.
+  // retention. A session that waits for the lock, or for the second machine to have its commit, is
+  // not a former leader's.
   const Result<Rows> held = (*line)->run(
       "SELECT application_name, state, coalesce(wait_event, 'nothing'), "
       "(CASE WHEN wait_event_type = 'Client' OR state LIKE 'idle in transaction%' THEN "

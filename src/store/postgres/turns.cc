@@ -134,7 +134,7 @@ Result<Seq> PostgresStore::begin_incarnation(std::int64_t now_s) {
   return head;
 }
 
-// It is said again every second, so it waits for no disk and for no second machine.
+// It is written again every second, so it waits for no disk and for no second machine.
 Result<void> PostgresStore::stands_by(Seq folded) {
   TRY_ASSIGN(Lent line, lend_alive());
   TRY(

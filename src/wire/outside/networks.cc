@@ -23,7 +23,7 @@ constexpr Known kSpecialV4[] = {
     {"192.88.99.0", 24}, {"192.168.0.0", 16}, {"198.18.0.0", 15}, {"198.51.100.0", 24},
     {"203.0.113.0", 24}, {"224.0.0.0", 4},    {"240.0.0.0", 4},
 };
-// Of 2000::/3, which alone is public: protocols (Teredo), documentation, 6to4.
+// In 2000::/3, which alone is public: protocols (Teredo), documentation, 6to4.
 constexpr Known kSpecialV6[] = {{"2001::", 23}, {"2001:db8::", 32}, {"2002::", 16}, {"3fff::", 20}};
 
 constexpr int kV4Bits = 96;  // before the address itself

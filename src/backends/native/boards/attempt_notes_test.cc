@@ -63,7 +63,7 @@ TEST(AttemptNotes, ThoseOfJobsThatRunStay) {
   const core::State state = state_of(Notes::kJobs_max + kRunning, kRunning);
   Notes notes;
   std::uint64_t id = 1;
-  for (; id <= kRunning; ++id) {  // the first of which anything is said
+  for (; id <= kRunning; ++id) {  // the first with a note
     notes.take(state, NodeId(1), JobId(id), 2, "runs");
   }
   for (; id <= Notes::kJobs_max + kRunning; ++id) {

@@ -23,8 +23,8 @@ constexpr std::size_t kRanksShown = 64;
 constexpr std::size_t kSeriesMax = 10'000;
 constexpr std::int64_t kLogEvery_us = 60'000'000;
 constexpr std::int64_t kSpan_max_us = std::int64_t{1} << 49;
-constexpr std::int64_t kSteps = 20;         // so many may pass in silence
-constexpr std::string_view kWait = "wait";  // phases that tasks tell of
+constexpr std::int64_t kSteps = 20;         // as many as may pass in silence
+constexpr std::string_view kWait = "wait";  // phases that tasks report
 constexpr std::string_view kDone = "done";
 constexpr double kMicroseconds = 1e6;  // of a second
 
@@ -42,7 +42,7 @@ const core::Hang* hang_of(const core::State& state, JobId job, AttemptNumber att
   return at == state.hangs.end() || at->second.attempt != attempt ? nullptr : &at->second;
 }
 
-// Whether a rank of which this process had not heard has told of a step since the hang was told.
+// Whether a rank that this process had not heard from has reported a step since the hang was noted.
 bool has_moved(const core::Hang* hang, Rank rank, std::int64_t step) {
   if (hang == nullptr) return true;
   return (!hang->is_one || hang->rank == rank) && step > hang->step;

@@ -9,7 +9,7 @@
 namespace dove::backends {
 namespace {
 
-// Of the window so much may be missing: its ends do not meet those of points.
+// The part of the window that may be missing: its ends do not meet those of points.
 constexpr std::int64_t kMissing_percent = 10;
 
 constexpr std::int32_t kUnknown_last = std::numeric_limits<std::int32_t>::max();

@@ -106,7 +106,7 @@ void TaskLinks::join(const CallPtr& call, const std::string& id) {
     const TaskLinkPtr held = weak.lock();
     if (held != nullptr && held->client != nullptr) held->client->send_bytes(bytes);
   };
-  // The client knows it for the regular end if it was told of one.
+  // The client knows it for the regular end if it heard that there was one.
   callbacks.on_closed = [this, weak](const Error&) {
     const TaskLinkPtr held = weak.lock();
     if (held == nullptr) return;

@@ -102,7 +102,7 @@ std::int32_t tasks_of(const Rooms& all, const StepRequest& request) {
   return request.tasks_per_node > 0 ? request.tasks_per_node * nodes : all_slots(rooms);
 }
 
-// Of rooms with their capacities, those that the step takes: the first, or the largest where those
+// The rooms that the step takes, given the capacities of all: the first, or the largest where those
 // are too small, in their order.
 std::vector<std::size_t> chosen(const std::vector<std::int32_t>& capacities, std::size_t count,
                                 std::int64_t tasks) {

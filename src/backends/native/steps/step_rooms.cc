@@ -95,7 +95,7 @@ TaskGrant merged(const Placement& placement, std::size_t begin, std::size_t end)
   return grant;
 }
 
-// Of a step that shares: what the node's slots hold is split among its tasks.
+// For a step that shares: what the node's slots hold is split among its tasks.
 TaskGrant split_grant(const Placement& placement, std::int32_t position, std::int32_t count) {
   const std::size_t held = placement.tasks.size();
   TaskGrant grant;

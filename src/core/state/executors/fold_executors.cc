@@ -33,7 +33,7 @@ auto place_in(std::vector<ForeignAllocation>& foreign, const std::string& id) {
       [](const ForeignAllocation& each, const std::string& key) { return each.id < key; });
 }
 
-// What of the node is free has changed.
+// What is free on the node has changed.
 void books_changed(State& state, Node& node) {
   // Conflicts first: what two executors claim is closed, and the books are rebuilt without it.
   settle_conflicts(state, node);

@@ -64,7 +64,7 @@ void count_foreign(State& state, const Node& node, const std::string& executor,
     }
     add_foreign_use(state, node, allocation, usage, sign);
   });
-  state.changes.note_declared();  // the order of queues hangs on it
+  state.changes.note_declared();  // the order of queues depends on it
 }
 
 // Taken off before a declaration changes, and put back after: what accounts stand for may be

@@ -12,7 +12,7 @@ namespace dove::core {
 namespace {
 
 constexpr std::int64_t kDay_us = std::int64_t{24} * 3600 * 1'000'000;
-// The calendar repeats after so many days, which are 400 years; years begin in March here.
+// The calendar repeats after this many days, which are 400 years; years begin in March here.
 // By arithmetic and not by the system's calendar: no time zone and no library decides what a month
 // is (Hinnant, "chrono-compatible low-level date algorithms").
 constexpr std::int64_t kEra_days = 146'097;
@@ -97,7 +97,7 @@ Instant month_end(const State& state) {
 
 std::int64_t month_use_at(const MonthUse& use, const Usage& usage, Instant now) {
   const std::int32_t month = month_of(now);
-  // Of what was held across the end of a month, only the part in this month counts.
+  // What was held across the end of a month counts only with its part in this month.
   const Instant from = std::max(use.at, month_start(month));
   const std::int64_t before = use.month == month ? use.gpu_ms : 0;
   const std::int64_t ms = std::max<std::int64_t>((now - from).us / 1000, 0);

@@ -11,8 +11,8 @@ namespace dove::core {
 namespace {
 
 // A job that is likely to take kDoublings_milli doublings of a GPU-second is passed by what comes
-// within so many mean runs and the time that all that waits is likely to take; others in proportion
-// to their doublings.
+// within kMeanRuns mean runs and the time that all that waits is likely to take; others in
+// proportion to their doublings.
 constexpr std::int64_t kMeanRuns = 384;
 constexpr std::int64_t kDoublings_milli = 24'000;
 constexpr std::int64_t kHalfAgain_milli = 585;   // log2(1.5)
@@ -22,7 +22,7 @@ constexpr Span kPassed_max = seconds(std::int64_t{10} * 365 * 24 * 3600);
 // A job that may not be stopped says little about itself but whose it is, and once it runs nobody
 // can mend a wrong guess: it is passed by what comes within two days at most.
 constexpr Span kPassed_unstopped_max = seconds(2 * 24 * 3600);
-// Of one job: sums of millions stay far from their ends.
+// For one job: sums of millions stay far from their ends.
 constexpr std::int64_t kLikely_max_ms = std::int64_t{1} << 40;
 
 // log2 in thousandths, within one. REQUIRES: value > 0.

@@ -7,7 +7,7 @@ constexpr std::int64_t kWithoutHistory_ms = 600'000;
 // The mean of the next wider circle weighs as much as that many jobs: the first ones of a user move
 // the estimate, and do not make it.
 constexpr std::int64_t kPriorJobs = 8;
-constexpr std::size_t kUsersMax = 100'000;  // so many are known by name
+constexpr std::size_t kUsersMax = 100'000;  // as many as are known by name
 
 // 0 up to one GPU, then one more for each doubling.
 std::int32_t width_class(std::int64_t size_milli) {
@@ -30,7 +30,7 @@ std::int64_t mean_ms(const RunCounts& counts, std::int64_t prior_ms, std::int64_
 
 void RunHistory::ended(const std::string& user, std::int64_t size_milli, Span ran) {
   count(all, ran);
-  // Who comes later counts for the mean of all. The state must not grow with names that scripts
+  // A later user counts for the mean of all. The state must not grow with names that scripts
   // make up.
   if (by_user.size() >= kUsersMax && !by_user.contains(user)) return;
   UserRuns& runs = by_user[user];

@@ -32,7 +32,7 @@ std::int64_t level_begin_ms(std::int32_t level) {
   return level == 0 ? 0 : service_level_end_ms(level - 1);
 }
 
-// Of a job that enters the level: the chance that it ends there, and what it spends there.
+// For a job that enters the level: the chance that it ends there, and what it spends there.
 struct Passage {
   std::int64_t ends_ppm = 0;
   std::int64_t spends_ms = 0;

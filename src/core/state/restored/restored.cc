@@ -11,11 +11,11 @@
 namespace dove::core {
 namespace {
 
-// Jobs are taken to have come at this rate since the backup, and so many at once beside.
+// Jobs are taken to have come at this rate since the backup, and a number at once beside.
 // Faster than any cluster takes jobs: ids that were given after the backup are never given again.
 constexpr std::uint64_t kJobsPerSecond = 1000;
 constexpr std::uint64_t kJobsAtOnce = 1'000'000;
-// An attempt a second since the job came, and so many beside.
+// An attempt a second since the job came, and this many beside.
 constexpr std::int64_t kAttemptsBeside = 100;
 
 std::int64_t seconds_between(Instant from, Instant to) {
@@ -134,7 +134,7 @@ bool adopts(const State& state, const UnknownTaskObserved& event) {
   // end a job elsewhere.
   // A number that could have been given before the backup's end is no proof of a later attempt.
   if (!node->awaited || event.attempt >= next_attempt(state, *job)) return false;
-  // It is the first that is told of, or a later one than the backup knows.
+  // It is the first that is reported, or a later one than the backup knows.
   if (job->attempts.empty() || event.attempt > job->attempts.back().number) return true;
   const Attempt& last = job->attempts.back();
   if (event.attempt < last.number || job->phase != JobPhase::kActive) return false;

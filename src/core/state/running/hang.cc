@@ -37,7 +37,7 @@ void fold_hang(State& state, const Job& job, const HangObserved& event) {
   open_finding(state, *state.find_node(hang.node), finding_of(job.id, hang));
 }
 
-// Of two jobs that hang on a node the finding tells of the last one, then of the other.
+// When two jobs of a node hang, the finding names the last one, then the other.
 void end_hang(State& state, JobId job) {
   const auto at = state.hangs.find(job);
   if (at == state.hangs.end()) return;

@@ -24,7 +24,7 @@ void end_idle_by(State& state, const std::string& rule) {
 }
 
 // The warning is what the rule says, so that it does not grow with each start; it lasts until those
-// who tell of use have been heard again.
+// that report use have been heard again.
 void renew_idle(State& state) {
   for (auto& [job, notice] : state.idle) {
     const auto rule = state.idle_rules.find(notice.rule);
