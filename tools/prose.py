@@ -1,6 +1,6 @@
 """Sentences that a native reader stumbles over, for tools/tidy (rule `prose`).
 
-Reads README.md, ARCHITECTURE.md, STYLE.md and docs/ without their code, and the comments of src/**/*.h. The list is
+Reads README.md, ARCHITECTURE.md, STYLE.md and docs/ without their code, and the comments of C++ under src/. The list is
 short on purpose: each pattern was found dozens of times, has a plain equivalent, and is almost never right.
 """
 import re
@@ -25,8 +25,8 @@ PATTERNS = [(re.compile(pattern.replace(" ", r"\s+")), remedy) for pattern, reme
 )]
 README_LINES, README_COLUMNS = 120, 120
 PAGES = ("README.md", "ARCHITECTURE.md", "STYLE.md")
-# Parts whose headers are still to be edited; take a folder out once its comments are plain.
-NOT_YET = ("src/core/", "src/sim/")
+# Files that are still to be edited; take them out once their comments are plain.
+NOT_YET = re.compile(r"src/(?:core/place/|policies/.*\.cc$|(?:core|sim)/.*\.h$)")
 CODE_OF_PAGE = re.compile(r"^```.*?^```|^ {4}\S[^\n]*|`[^`\n]*`", re.M | re.S)
 SPAN = re.compile(r"`[^`]*`")
 NOT_LINE_END = re.compile(r"[^\n]")
@@ -39,16 +39,27 @@ def blank(text):
 def is_read(path):
     if path.endswith(".md"):
         return path in PAGES or path.startswith("docs/")
-    return path.startswith("src/") and path.endswith(".h") and not path.startswith(NOT_YET)
+    return path.startswith("src/") and path.endswith((".h", ".cc")) and not NOT_YET.match(path)
+
+
+def page(text):
+    """The text of a page without its code, and the number of each of its lines."""
+    return CODE_OF_PAGE.sub(lambda m: blank(m.group(0)), text), range(1, text.count("\n") + 2)
 
 
 def comments(text):
-    """The comments of C++ at their places, everything else as blanks; a line without one parts paragraphs."""
-    lines = []
-    for line in text.split("\n"):
+    """The comments of C++ alone, and the number of each of their lines; a line without one parts paragraphs."""
+    lines, numbers = [], []
+    for number, line in enumerate(text.split("\n"), 1):
         code, slashes, comment = line.partition("//")
-        lines.append(blank(code + slashes) + SPAN.sub(lambda m: blank(m.group(0)), comment))
-    return "\n".join(lines)
+        if not slashes or code.endswith(":"):
+            continue
+        if numbers and numbers[-1] != number - 1:
+            lines.append(".")
+            numbers.append(number)
+        lines.append(SPAN.sub(" ", comment))
+        numbers.append(number)
+    return "\n".join(lines), numbers
 
 
 def readme(lines):
@@ -65,7 +76,7 @@ def findings(path, text):
         return
     if path == "README.md":
         yield from readme(text.splitlines())
-    prose = CODE_OF_PAGE.sub(lambda m: blank(m.group(0)), text) if path.endswith(".md") else comments(text)
+    prose, numbers = page(text) if path.endswith(".md") else comments(text)
     for pattern, remedy in PATTERNS:
         for match in pattern.finditer(prose):
-            yield prose.count("\n", 0, match.start()) + 1, f'"{" ".join(match.group(0).split())}": {remedy}'
+            yield numbers[prose.count("\n", 0, match.start())], f'"{" ".join(match.group(0).split())}": {remedy}'

@@ -167,12 +167,17 @@ class Prose(Tree):
         os.remove(os.path.join(self.folder.name, "docs/page.md"))
         self.finds("src/model/node.h:1", "prose",
                    {"src/model/node.h": "// Node: it hangs\n// on its rack.\n#pragma once\n"})
+        os.remove(os.path.join(self.folder.name, "src/model/node.h"))
+        self.finds("src/model/node.cc:2", "prose", {"src/model/node.cc": "int x;\nint y;  // it hangs\nint z;  // on its rack\n"})
+
+    def test_comments_apart_are_no_phrase(self):
+        self.passes({"src/model/node.cc": "int x;  // what an agent tells\nint y;\nint z;  // of its node\n"})
 
     def test_plain_sentences_code_and_questions_pass(self):
         self.passes({"docs/page.md": "## Who may use a pool\n\nOf course. The list is long, so many wait; it is so much that\n"
                                      "nobody counts. Who is next? `order: Of` says so.\n\n    # Of this\n\n```\ngoes by\n```\n",
                      "src/model/node.h": "// Node: `Of<T>` in code.\n#pragma once\nOf<int> goes(by);\n",
-                     "src/model/node.cc": "// It goes by the share.\n", "tests/README.md": "It goes by the share.\n"})
+                     "src/model/node.cc": "auto u = \"http://so many\";\n", "tests/README.md": "It goes by the share.\n"})
 
     def test_the_readme_has_one_page(self):
         self.passes({"README.md": "A line.\n" * 120})
