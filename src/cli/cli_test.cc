@@ -347,13 +347,12 @@ TEST_F(CliTest, AnUpgradeIsShownBeforeItIsAskedFor) {
                  "may_end":[],"checkpointed":[],"restarted":[]}]})"});
   const Outcome shown = run({"dove", "upgrade", "n[1-2]", "--drivers", "--dry-run", "--each=10m"});
   EXPECT_EQ(shown.out,
-            "upgrade of 2 nodes, at most 1 away at once, 10m 0s each: it cannot be said when it is "
-            "done\n"
+            "upgrade of 2 nodes, at most 1 away at once, 10m 0s each: its end cannot be predicted\n"
             "ORDER  NODE  FROM  IDLE      BACK  JOBS\n"
             "    1  n1     now  +30s  +10m 30s  3,4 checkpointed; 5 stopped, run again\n"
             "    2  n2       ?     ?         ?  -\n"
-            "job 7 has no time limit: say --by or --when now, or cancel it\n"
-            "Nothing was changed. What is started on these nodes meanwhile is not counted.\n");
+            "job 7 has no time limit: give --by or --when now, or cancel it\n"
+            "Nothing was changed. The plan does not count what starts on these nodes meanwhile.\n");
   const json asked = json::parse(server_.body_of("POST /v1/maintenance-plan"));
   EXPECT_EQ(asked["nodes"], (json{"n1", "n2"}));
   EXPECT_EQ(asked["action"], "upgrade");

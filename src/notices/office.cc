@@ -473,9 +473,9 @@ void Office::test(const std::string& user, std::size_t index,
                            });
                          });
   if (!begun) {
-    return (*answer)(Error{ErrorKind::kUnavailable, "notices_busy",
-                           "this machine lets the server start no thread; try again in a minute",
-                           ""});
+    return (*answer)(
+        Error{ErrorKind::kUnavailable, "notices_busy",
+              "the server could not start a thread on its machine; try again in a minute", ""});
   }
   ++tests_under_way_;
 }

@@ -110,7 +110,7 @@ Result<void> rotate(const cli::Invocation& invocation) {
                  ""};
   }
   TRY(finish_rotation(data));
-  fmt::print("{}/ca.pem is the new authority; clients need the former one no more\n", data);
+  fmt::print("{}/ca.pem is the new authority; clients no longer need the former one\n", data);
   return {};
 }
 

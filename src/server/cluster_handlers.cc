@@ -141,8 +141,8 @@ void get_events(Context& context, CallPtr call) {
       call->request.header("Accept").find("text/event-stream") != std::string_view::npos;
   if (const std::string order = call->query_text("order"); !order.empty()) {
     if (order == "newest" && !streamed) return get_older_events(context, call, *filter);
-    return call->fail(
-        invalid("bad_parameter", "order is newest, of a page; a stream is in order", "order"));
+    return call->fail(invalid("bad_parameter",
+                              "order=newest is for a page; a stream is always in order", "order"));
   }
   const Result<Seq> after = read_after(*call, streamed ? state.head : Seq());
   if (!after.ok()) return call->fail(after.error());

@@ -293,8 +293,9 @@ void note_checkpoint(Context& context, CallPtr call) {
   const Result<const core::Job*> job = find_job(context.state(), call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
   if (call->caller.job && call->caller.job != (*job)->id) {
-    return call->fail(Error{ErrorKind::kDenied, "not_yours",
-                            "a job says with its own token that it has saved its work", ""});
+    return call->fail(
+        Error{ErrorKind::kDenied, "not_yours",
+              "only the job itself, with its own token, can say that it has saved its work", ""});
   }
   act(context, std::move(call), [](const core::Job& each) {
     const AttemptNumber attempt = each.attempts.empty() ? 0 : each.attempts.back().number;
@@ -333,7 +334,7 @@ void signal_job(Context& context, CallPtr call) {
     fields.boolean("batch_only", batch_only);
     fields.boolean("steps_only", steps_only);
     if (batch_only && steps_only) {
-      fields.fail("steps_only", "given_twice", "give batch_only or steps_only, or none for all");
+      fields.fail("steps_only", "given_twice", "give batch_only or steps_only, or neither for all");
     }
     wish.to = batch_only   ? backends::SignalTo::kScript
               : steps_only ? backends::SignalTo::kSteps

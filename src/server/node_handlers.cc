@@ -174,11 +174,11 @@ void remove_node(Context& context, CallPtr call) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
   if (context.nodes.work.reaches((*node)->id)) {
-    return call->fail(Error{ErrorKind::kConflict, "node_connected",
-                            "the node's agent is connected; stop it first: removing says that the "
-                            "machine is gone and runs nothing. `dove node expel` cuts off an agent "
-                            "that is not to be trusted",
-                            ""});
+    return call->fail(Error{
+        ErrorKind::kConflict, "node_connected",
+        "the node's agent is connected; stop it first: removing a node says that its machine is "
+        "gone and runs nothing. `dove node expel` cuts off an agent that cannot be trusted",
+        ""});
   }
   const Call& asked = *call;
   context.desk.submit(asked, NodeRemoved{(*node)->id}, [call](const Result<Committed>& committed) {
@@ -197,7 +197,7 @@ void declare_node_off(Context& context, CallPtr call) {
     fields.boolean("is_off", is_off);
     if (!is_off) {
       fields.fail("is_off", "bad_value",
-                  "is_off is to be true: it says that somebody made sure that the machine is off, "
+                  "is_off must be true: it says that somebody made sure that the machine is off, "
                   "or that nothing of its agent's tasks runs on it");
     }
     fields.text("why", why);

@@ -226,12 +226,12 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
                                                    store::LogStore& log) {
   TRY_ASSIGN(auto identity, listener::Identity::open(options.data_dir));
   if (!options.sessions_url.empty() && !text::SessionOrigins::parse(options.sessions_url)) {
-    return invalid("bad_sessions_url",
-                   fmt::format("{} is neither a name for each session, as "
-                               "https://*.apps.example.org, nor a range of ports, as "
-                               "http://127.0.0.1:20000-20099",
-                               options.sessions_url),
-                   "--sessions-url");
+    return invalid(
+        "bad_sessions_url",
+        fmt::format("{} is neither a name for each session, such as https://*.apps.example.org, "
+                    "nor a range of ports, such as http://127.0.0.1:20000-20099",
+                    options.sessions_url),
+        "--sessions-url");
   }
   TRY_ASSIGN(openid::Signer signer, openid::Signer::open(options.data_dir + "/identity.pem"));
   auto impl = std::make_unique<Impl>(loop, std::move(options), controller, backend, log,

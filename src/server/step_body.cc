@@ -48,7 +48,7 @@ void read_numbers(JsonFields& fields, const char* name, std::vector<std::uint64_
   }
   if (!fits || out.size() != list->size()) {
     fields.fail(name, "bad_value",
-                fmt::format("expected a list of at most {} whole numbers, not below 0", kListMax));
+                fmt::format("expected a list of at most {} whole numbers, 0 or above", kListMax));
   }
 }
 

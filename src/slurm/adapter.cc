@@ -42,7 +42,7 @@ Result<std::int64_t> read_interval(const std::string& text) {
     return interval->us;
   }
   return Error{ErrorKind::kInvalid, "bad_setting",
-               "--interval: give a time from 100ms to 60s, as 1s or 500ms", "--interval"};
+               "--interval: give a time from 100ms to 60s, such as 1s or 500ms", "--interval"};
 }
 
 Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options, Steps* steps,

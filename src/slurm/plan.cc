@@ -19,8 +19,8 @@ constexpr std::int64_t kSlack_s = 180;
 // Work may last beyond its end: its controller was away, or nothing proves that it is over. Its
 // placeholder stays for this much longer each time that it is about to end.
 constexpr std::int64_t kOverdue_s = 180;
-constexpr const char kAwaitsFence[] = "a standing fence is to hold its devices first";
-constexpr const char kAwaitsItsEnd[] = "a standing fence is to release its devices first";
+constexpr const char kAwaitsFence[] = "a standing fence must hold its devices first";
+constexpr const char kAwaitsItsEnd[] = "a standing fence must release its devices first";
 
 struct Found {
   std::vector<const JobSeen*> living;    // marked, holding or waiting; the oldest first

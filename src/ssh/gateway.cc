@@ -40,9 +40,10 @@ Result<int> listen_at(const std::string& host, std::uint16_t port) {
   hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-    return Error{ErrorKind::kInvalid, "bad_address",
-                 fmt::format("'{}' is no address; give one in numbers, as 127.0.0.1", host),
-                 "host"};
+    return Error{
+        ErrorKind::kInvalid, "bad_address",
+        fmt::format("'{}' is not an address; give one in numbers, such as 127.0.0.1", host),
+        "host"};
   }
   const int fd =
       ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, found->ai_protocol);

@@ -336,7 +336,7 @@ class ForwardTest(ForwardBed):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             done = self.refused(job, f"{taken.getsockname()[1]}:{port}")
             self.assertIn("is taken on this machine", done.stderr)
-        self.assertIn("is no address", self.refused(job, port, "--address", "nowhere.example").stderr)
+        self.assertIn("is not an address", self.refused(job, port, "--address", "nowhere.example").stderr)
         for query in ("", "port=0", "port=70000", "port=80&socket=a", "socket=" + "x" * 600):
             status, _, text = self.cluster.api.raw("GET", f"/v1/jobs/{job}/forward?{query}")
             self.assertEqual(status, 400, text)

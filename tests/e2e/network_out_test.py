@@ -239,13 +239,13 @@ class Out(OnBridge):
             self.assertIn("--container-network", self.warnings[0])
             self.assertIn("ip_forward", self.cluster.run("nodes", "node1").stdout)
             self.asked((WORLD, PORT), network=None, nodes=2, tasks=2)
-            self.assertIn("when the job came", self.warnings[0])
+            self.assertIn("when the job was submitted", self.warnings[0])
             for name in NODES:
                 self.restart(name, "--default-network", "gang")
             job = self.submit("", network=None)
             found = self.cluster.wait(job, 60)
             self.assertNotEqual(found["state"], "completed")
-            self.assertIn("offers none of the gang's", self.cluster.run("show", str(job)).stdout)
+            self.assertIn("offers no gang network", self.cluster.run("show", str(job)).stdout)
             for name in NODES:
                 self.restart(name, "--default-network", "host")
             self.assertNotIn("out0", self.asked((WORLD, PORT), network=None))

@@ -155,7 +155,7 @@ class Secrets(unittest.TestCase):
         self.assertIn("dove secret set nope", refusal(secrets=[{"secret": "nope", "variable": "X"}]))
         self.assertIn("secrets[0].secret", refusal(secrets=[{"secret": "nope", "variable": "X"}]))
         self.assertIn("project", refusal(secrets=[{"secret": "vision/hub", "variable": "X"}]))
-        self.assertIn("stands in the job's environment",
+        self.assertIn("by the job's environment as well",
                       refusal(secrets=[{"secret": "hub", "variable": "X"}], environment={"X": "1"}))
         self.assertIn("a name, not a path", refusal(secrets=[{"secret": "hub", "file": "../x"}]))
         self.assertIn("DOVE_", refusal(secrets=[{"secret": "hub", "variable": "DOVE_URL"}]))

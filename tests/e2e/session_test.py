@@ -296,7 +296,7 @@ class SessionTest(SessionBed):
         job = self.cluster.submit({"command": ["sleep", "600"], "cores": 1})
         done = self.cluster.run("open", str(job), check=False)
         self.assertEqual(done.returncode, 4)
-        self.assertIn(f"job {job} is no session; `dove port-forward {job} PORT`", done.stderr)
+        self.assertIn(f"job {job} is not a session; `dove port-forward {job} PORT`", done.stderr)
         token = self.cluster.api.call("POST", "/v1/users/mallory/token?create=1")["token"]
         done = self.cluster.run("open", str(job), check=False, DOVE_URL=self.cluster.url, DOVE_TOKEN=token)
         self.assertEqual(done.returncode, 5)
@@ -326,7 +326,7 @@ class SessionTest(SessionBed):
                                 "try:\n peer.sendall(b'GET /lab HTTP/1.0\\r\\n\\r\\n'); print(peer.recv(100))\n"
                                 "except ConnectionError: print(b'')"], capture_output=True, text=True, timeout=60)
         self.assertEqual(other.stdout, "b''\n", other.stderr)
-        self.assertIn("a connection of another user of this machine was refused", session.end())
+        self.assertIn("a connection from another user of this machine was refused", session.end())
 
     # -- the real ones, where somebody names them; tests/peers/apps_test.py does
 

@@ -108,7 +108,7 @@ class Hooks(unittest.TestCase):
         for user in ("floods", "noise", "breaks", "explains", "strange"):
             self.assertEqual(sign_in(self.program, user), (503, "hook_failed"), user)
         for words in ("more than 64 KiB", "no JSON object", 'exit status 3"', "exit status 7; it says: the directory is down",
-                      "names a user as no user here can be called"):
+                      "has a name that no user here can have"):
             self.assertIn(words, self.log())
         self.assertFalse({"floods", "noise", "breaks", "strange"} & {user["name"] for user in self.users(self.program)})
 

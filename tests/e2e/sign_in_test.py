@@ -235,7 +235,7 @@ class SignIn(unittest.TestCase):
             return subprocess.run([DOVE, *words], env=environment, capture_output=True, text=True, timeout=30)
 
         self.assertIn("ada", dove("whoami").stdout)
-        self.assertIn("another server or token is named", dove("logout", "--url", "http://127.0.0.1:9").stderr)
+        self.assertIn("the server or token in use is not that of", dove("logout", "--url", "http://127.0.0.1:9").stderr)
         with open(os.path.join(home, "dove/token")) as file:
             key = file.read().strip()
         self.assertIn("revoked", dove("logout").stderr)

@@ -215,8 +215,8 @@ class SshTest(SshBed):
         return done.stderr.decode()
 
     def test_an_unknown_key(self):
-        self.assertIn("nobody's here", self.refused(who="eve"))
-        self.assertIn("nobody's here", self.refused(who="eve", user="4711"))  # no word of which jobs there are
+        self.assertIn("no user here has this key", self.refused(who="eve"))
+        self.assertIn("no user here has this key", self.refused(who="eve", user="4711"))  # no word of which jobs there are
 
     def test_somebody_elses_job(self):
         self.assertIn("not yours", self.refused(who="bob"))
@@ -255,7 +255,7 @@ class SshTest(SshBed):
         _, errors = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 255)
         self.assertIn(b"may not call any more", errors)
-        self.assertIn("nobody's here", self.refused(who="eve"))
+        self.assertIn("no user here has this key", self.refused(who="eve"))
 
     def test_a_disabled_user(self):
         self.cluster.api.call("PUT", "/v1/objects/user/bob", {"disabled": True})

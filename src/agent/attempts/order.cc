@@ -26,13 +26,13 @@ void choose_network(LaunchOrder& order) {
       order.in_network = order.nodes.size() == 1 && order.has_network;
       if (order.nodes.size() > 1) {
         order.no_network =
-            "containers have the nodes' own network: when the job came not all nodes of the "
-            "cluster offered one that leads to others (dove nodes NAME); --container-network says "
-            "which one is wanted";
+            "containers have the nodes' own network: when the job was submitted, not all nodes of "
+            "the cluster offered a gang network that reaches other nodes (dove nodes NAME); "
+            "--container-network says which one is wanted";
       } else if (!order.has_network) {
         order.no_network =
-            "containers have the node's own network: it offers none of the gang's (dove nodes "
-            "NAME); --container-network says which one is wanted";
+            "containers have the node's own network: it offers no gang network (dove nodes NAME); "
+            "--container-network says which one is wanted";
       }
       break;
     case ContainerNetwork::kHost:

@@ -72,7 +72,7 @@ Result<void> make_below(const Descriptor& above, const std::string& parent, cons
   if (!is_new || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0) {
     return Error{ErrorKind::kConflict, "not_theirs",
                  fmt::format("{} belongs to user {} already, so user {} does not get it; move it "
-                             "away if it is of no use any more",
+                             "away if nobody needs it any longer",
                              path, info.st_uid, uid),
                  path};
   }

@@ -159,7 +159,7 @@ void DeviceAllocator::wait(AttemptKey key, const std::set<std::string>& away) {
   if (!plugins_.after) return;
   under_way_[key].limit = plugins_.after(kPlugin_limit, [this, key, away] {
     under_way_[key].failed = fmt::format(
-        "of {} no device plug-in has registered within {} s; restart it, and see its own log",
+        "no device plug-in for {} has registered within {} s; restart it, and see its own log",
         fmt::join(away, ", "), kPlugin_limit.count());
     end(key);
   });

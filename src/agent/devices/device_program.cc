@@ -167,10 +167,10 @@ Result<void> restrict_v2(const std::string& directory, const std::vector<DeviceR
   if (group.get() < 0) return cannot("cannot open the cgroup", directory);
   static thread_local LastProgram last;
   const int program = last.of(rules);
-  if (program < 0) return cannot("the kernel takes no rules of devices for", directory);
+  if (program < 0) return cannot("the kernel accepts no device rules for", directory);
   detach_all(group.get());
   if (attach(group.get(), program) != 0) {
-    return cannot("cannot set rules of devices for", directory);
+    return cannot("cannot set device rules for", directory);
   }
   return {};
 }
@@ -179,9 +179,9 @@ Result<void> can_restrict_v2(const std::string& directory) {
   const files::Descriptor group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (group.get() < 0) return cannot("cannot open the cgroup", directory);
   const files::Descriptor program(load_program({{'c', 1, 3}}, true));  // below it tasks may run
-  if (program.get() < 0) return cannot("the kernel takes no rules of devices for", directory);
+  if (program.get() < 0) return cannot("the kernel accepts no device rules for", directory);
   if (attach(group.get(), program.get()) != 0) {
-    return cannot("cannot set rules of devices for", directory);
+    return cannot("cannot set device rules for", directory);
   }
   detach(group.get(), program.get());
   return {};

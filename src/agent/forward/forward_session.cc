@@ -123,7 +123,8 @@ void ForwardSession::confirm() {
                 if (alive.expired() || socket_ == nullptr) return;
                 if (in_time && *same) return splice();
                 break_off(Error{ErrorKind::kUnavailable, "forward_failed",
-                                "who listens on the port changed just now; try again", "port"});
+                                "the process that listens on the port changed just now; try again",
+                                "port"});
               });
 }
 

@@ -8,7 +8,7 @@ void Forwards::open(const ForwardOrder& order, Result<ForwardTarget> target) {
   if (host_.loop == nullptr || sessions_.count(order.id) != 0) return;
   if (sessions_.size() >= kMost) {
     target = Error{ErrorKind::kUnavailable, "too_many_connections",
-                   "the node carries all the connections to the job that it may", ""};
+                   "the job has as many connections on this node as it may have", ""};
   }
   auto session = std::make_unique<ForwardSession>(host_, order, std::move(target), known_,
                                                   [this, id = order.id] { sessions_.erase(id); });

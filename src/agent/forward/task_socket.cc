@@ -21,11 +21,12 @@ namespace {
 namespace fs = std::filesystem;
 
 Error no_such_socket(const std::string& path, const std::string& why) {
-  return Error{ErrorKind::kNotFound, "no_such_socket",
-               fmt::format("the task has no socket {}: {}; it is to lie in the directory "
-                           "DOVE_SOCKETS of the task",
-                           path, why),
-               "socket"};
+  return Error{
+      ErrorKind::kNotFound, "no_such_socket",
+      fmt::format(
+          "the task has no socket {}: {}; it has to be in the task's directory DOVE_SOCKETS", path,
+          why),
+      "socket"};
 }
 
 int open_beneath(int directory, const std::string& path) {
@@ -62,7 +63,7 @@ Result<int> open_task_socket(const TaskSockets& sockets, const std::string& path
   if (socket_file.get() < 0 || ::fstat(socket_file.get(), &found) != 0) {
     return no_such_socket(path, why_not(errno));
   }
-  if (!S_ISSOCK(found.st_mode)) return no_such_socket(path, "that file is no socket");
+  if (!S_ISSOCK(found.st_mode)) return no_such_socket(path, "that file is not a socket");
   if (found.st_uid != owner.st_uid) {
     return Error{ErrorKind::kDenied, "not_yours",
                  fmt::format("the socket {} belongs to another user than the task's", path),

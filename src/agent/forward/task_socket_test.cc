@@ -91,8 +91,8 @@ TEST_F(TaskSocketTest, PathsThatLeadOutAreNotFollowed) {
 
 TEST_F(TaskSocketTest, WhatIsNoSocketOrNotThereIsNamed) {
   std::ofstream(sockets_ + "/file") << "text";
-  EXPECT_TRUE(says("file", "is no socket"));
-  EXPECT_TRUE(says("", "is no socket"));
+  EXPECT_TRUE(says("file", "is not a socket"));
+  EXPECT_TRUE(says("", "is not a socket"));
   EXPECT_TRUE(says("nothing", "No such file"));
   EXPECT_TRUE(says(std::string(5000, 'x'), "too long"));
   EXPECT_EQ(connect_task_socket({folder_ + "/8.1", folder_ + "/8.1/sockets"}, "app").error().code,

@@ -79,7 +79,7 @@ Ring::Ring(wire::Loop& loop, RingHub& hub, RingPlan plan,
       done_(std::move(done)),
       client_(loop, wire::Address{next().host, next().port, plan_.tls}) {
   CHECK(plan_.peers.size() >= 2, "a ring has at least two nodes");
-  CHECK(hub_.rings_.emplace(plan_.key, this).second, "there is one ring of an attempt");
+  CHECK(hub_.rings_.emplace(plan_.key, this).second, "an attempt has only one ring");
   words_.resize(plan_.words);
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = word_of(i, plan_.rank);
   limit_timer_ = loop_.after(plan_.limit, [this] { too_late(); });

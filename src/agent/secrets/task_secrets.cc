@@ -58,11 +58,12 @@ bool is_own_folder(const std::string& path) {
 Result<void> make_place(const std::string& place) {
   const std::string memory = fs::path(place).parent_path().string();
   if (place.empty() || !is_in_memory(memory)) {
-    return Error{ErrorKind::kInternal, "no_memory_files",
-                 fmt::format("secrets are kept in memory alone, and {} is no tmpfs on this node: "
-                             "mount one there",
-                             memory.empty() ? "/dev/shm" : memory),
-                 ""};
+    return Error{
+        ErrorKind::kInternal, "no_memory_files",
+        fmt::format(
+            "secrets are kept only in memory, and {} is not a tmpfs on this node: mount one there",
+            memory.empty() ? "/dev/shm" : memory),
+        ""};
   }
   if (::mkdir(place.c_str(), 0711) != 0 && errno != EEXIST) return cannot_write(place, errno);
   if (!is_own_folder(place)) return not_ours(place);

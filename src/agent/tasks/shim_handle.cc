@@ -156,7 +156,7 @@ Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& path) {
     if (::flock(config.get(), LOCK_EX | LOCK_NB) == 0) break;  // no shim, and none to come
     if (waited_ms >= kStartWaitMs) {
       return Error{ErrorKind::kTimeout, "shim_starting",
-                   fmt::format("the shim of {} does not get to start; try again", path), path};
+                   fmt::format("the shim of {} did not start in time; try again", path), path};
     }
     ::poll(nullptr, 0, 1);
   }

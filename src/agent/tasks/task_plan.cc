@@ -110,11 +110,11 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
   if (is_nobody && order.linux_user.empty()) plan.volume_user = order.user;
   if (mapped && !(contained && order.linux_user.empty())) {
     if (order.linux_user.empty()) {
-      return cannot("no_linux_user",
-                    fmt::format("user '{}' is mapped to no Linux user, so nothing can be run for "
-                                "them; an administrator says `dove apply` with kind: User, name: "
-                                "{}, linux_user: …",
-                                order.user, order.user));
+      return cannot(
+          "no_linux_user",
+          fmt::format("user '{}' is mapped to no Linux user, so nothing can be run for them; an "
+                      "administrator runs `dove apply` with kind: User, name: {}, linux_user: …",
+                      order.user, order.user));
     }
     const std::optional<LinuxUser> user = known_linux_user(order.linux_user);
     // What runs already stays while users cannot be looked up; what is started looks again.
@@ -219,7 +219,7 @@ void warn_of_edits(TaskPlan& plan) {
   for (const auto& [name, value] : plan.edits.annotations) without.push_back("annotation " + name);
   if (without.empty()) return;
   plan.warnings.push_back(
-      fmt::format("the device plug-in's {} are for containers alone; a job with an image has them",
+      fmt::format("the device plug-in's {} apply only to containers; a job with an image has them",
                   fmt::join(without, ", ")));
 }
 

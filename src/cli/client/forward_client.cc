@@ -192,9 +192,10 @@ Result<std::uint16_t> ForwardClient::listen(const std::string& address, std::uin
   hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   if (::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-    return Error{ErrorKind::kInvalid, "bad_address",
-                 fmt::format("'{}' is no address; give one in numbers, as 127.0.0.1", address),
-                 "address"};
+    return Error{
+        ErrorKind::kInvalid, "bad_address",
+        fmt::format("'{}' is not an address; give one in numbers, such as 127.0.0.1", address),
+        "address"};
   }
   auto listener = std::make_unique<Listener>();
   listener->target = target;
@@ -220,7 +221,7 @@ void ForwardClient::accept(const Listener& listener) {
   if (listener.is_local && !is_own_user(fd)) {
     ::close(fd);
     return on_error_(Error{ErrorKind::kDenied, "not_yours",
-                           "a connection of another user of this machine was refused", ""});
+                           "a connection from another user of this machine was refused", ""});
   }
   const int yes = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

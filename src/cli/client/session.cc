@@ -188,8 +188,8 @@ class Session {
               answer.ok() ? fmt::format("it answers with status {}", answer->status) : trouble_;
           fail_with_log(Error{
               ErrorKind::kTimeout, "app_silent",
-              fmt::format("{} has not answered at {} within {} s{}{}; `dove logs {}` has all that "
-                          "it said, `dove cancel {}` ends it",
+              fmt::format("{} has not answered at {} within {} s{}{}; `dove logs {}` shows its "
+                          "output, `dove cancel {}` ends it",
                           wanted_.name, wanted_.target.text(), wanted_.patience.count(),
                           why.empty() ? "" : ": ", why, wanted_.target.job, wanted_.target.job),
               ""});
@@ -207,7 +207,7 @@ class Session {
       return loop_.stop();
     }
     say_line(fmt::format("{} of job {} is at {}", wanted_.name, wanted_.target.job, url()));
-    say_line("Ctrl-C closes this way in" +
+    say_line("Ctrl-C stops forwarding" +
              std::string(wanted_.cancels ? " and cancels the job" : "; the job goes on"));
   }
 

@@ -55,7 +55,7 @@ Result<int> signal_number(const std::string& text) {
   }
   return Error{
       ErrorKind::kInvalid, "bad_signal",
-      fmt::format("'{}' is no signal: give a name such as TERM or USR1, or a number", text), ""};
+      fmt::format("'{}' is not a signal: give a name such as TERM or USR1, or a number", text), ""};
 }
 
 SignalWatch::SignalWatch(std::function<void(int)> heard) : heard_(std::move(heard)) {

@@ -344,7 +344,7 @@ Result<Endpoint> job_endpoint() {
   if (endpoint.url.empty() || !inside_job()) {
     return Error{
         ErrorKind::kInvalid, "not_in_a_job",
-        "this works inside a job only: DOVE_URL, DOVE_JOB_ID and DOVE_JOB_TOKEN are not set", ""};
+        "this works only inside a job: DOVE_URL, DOVE_JOB_ID and DOVE_JOB_TOKEN are not set", ""};
   }
   endpoint.insecure = is_told_insecure({});
   TRY(wire::may_show_secrets(endpoint.url, endpoint.insecure));

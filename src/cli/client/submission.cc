@@ -236,7 +236,7 @@ Result<Submitted> submit_as_slurm(Api& api, jobfiles::ParsedJob job) {
   const Result<Submitted> submitted = submit(api, job);
   if (submitted.ok() || submitted.error().code != "admin_only" || priority <= 0) return submitted;
   fmt::print(stderr,
-             "warning: --priority {} is passed over: only administrators give one above 0\n",
+             "warning: --priority {} is ignored: only administrators may give one above 0\n",
              priority);
   priority = 0;
   return submit(api, job);

@@ -254,7 +254,7 @@ namespace {
 const char* keeper_text(const std::string& keeper) {
   if (keeper == "mps") return "held by MPS, all processes of a task together by libdove-share.so";
   if (keeper == "library") return "held by libdove-share.so, which a program can go around";
-  return "held by nobody: this device or its node has nothing that could";
+  return "held by nobody: nothing on this device or its node can hold it";
 }
 
 // "held by …", or "held by … (node1, node2); …".

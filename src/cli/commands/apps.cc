@@ -42,8 +42,8 @@ Result<std::string> log_directory(const Invocation& invocation, const std::strin
   const std::string workdir = text_of(*exec, "workdir");
   if (!workdir.empty()) return workdir;
   return Error{ErrorKind::kConflict, "no_log_directory",
-               fmt::format("job {} writes to a directory of its own, which goes with it; name the "
-                           "log directory",
+               fmt::format("job {} writes to a directory of its own, which is removed with it; "
+                           "name the log directory",
                            operand),
                ""};
 }
@@ -55,7 +55,7 @@ Result<int> run_app(const apps::AppProgram& app, const Invocation& invocation) {
   use.options = job_options(invocation);
   if (app.wants_logs) {
     if (use.arguments.empty()) {
-      return usage_error("whose logs? dove tensorboard LOGDIR, or a job's id");
+      return usage_error("name the logs: dove tensorboard LOGDIR, or the id of a job");
     }
     TRY_ASSIGN(use.log_directory, log_directory(invocation, use.arguments[0]));
     use.arguments.erase(use.arguments.begin());
@@ -77,16 +77,16 @@ Result<int> run_open(const Invocation& invocation) {
   // Whom it is shared with sees the app, and not what the job runs.
   const json exec = job.contains("app") ? job : job.value("exec", json());
   if (!exec.is_object()) {
-    return Error{ErrorKind::kDenied, "not_yours",
-                 fmt::format("only job {}'s user, administrators and whom it is shared with enter "
-                             "its app",
-                             id),
-                 ""};
+    return Error{
+        ErrorKind::kDenied, "not_yours",
+        fmt::format(
+            "only job {}'s user, administrators and those it is shared with may enter its app", id),
+        ""};
   }
   if (!exec.contains("app")) {
     return Error{ErrorKind::kConflict, "no_app",
-                 fmt::format("job {} is no session; `dove port-forward {} PORT` leads to a port on "
-                             "which it listens",
+                 fmt::format("job {} is not a session; `dove port-forward {} PORT` leads to a port "
+                             "on which it listens",
                              id, id),
                  ""};
   }
@@ -113,7 +113,7 @@ Result<int> run_share(const Invocation& invocation) {
   const std::string& id = invocation.operands[0];
   const std::vector<std::string> users(invocation.operands.begin() + 1, invocation.operands.end());
   if (users.empty() == !invocation.has("remove")) {
-    return usage_error("who? dove share JOB USER..., or dove share JOB --remove USER");
+    return usage_error("share with whom? dove share JOB USER..., or dove share JOB --remove USER");
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
   json answer;

@@ -72,10 +72,9 @@ Result<int> run_accept_clock(const Invocation& invocation) {
 Result<int> run_finish(const Invocation& invocation) {
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json answer, api.send("POST", "/v1/controllers/finish-upgrade", json::object()));
-  print(
-      fmt::format("the cluster is at level {}: controllers of the former version can read its log "
-                  "no more\n",
-                  number_of(answer, "level")));
+  print(fmt::format(
+      "the cluster is at level {}: controllers of the former version can no longer read its log\n",
+      number_of(answer, "level")));
   return kExitOk;
 }
 

@@ -69,7 +69,8 @@ Result<int> run_checkpoint(const Invocation& given) {
   Invocation invocation = given;
   if (invocation.operands.empty()) invocation.operands.push_back(current_job());
   if (invocation.operands.front().empty()) {
-    return usage_error("which JOB? Inside a job DOVE_JOB_ID says it; here nothing does");
+    return usage_error(
+        "name the JOB: it may be left out only inside a job, where DOVE_JOB_ID is set");
   }
   return for_each_job(invocation, "checkpoint", json::object(), "has saved its work");
 }

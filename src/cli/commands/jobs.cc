@@ -289,7 +289,7 @@ std::string never_met_text(Api& api, const json& job) {
                          became_text(id, state));
     }
   }
-  return "a dependency of it can never be met";
+  return "one of its dependencies can never be met";
 }
 
 // What else would do in place of the causes that name too few places.

@@ -27,7 +27,7 @@ class Deadline {
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, stop, std::chrono::microseconds(timeout_us), [] { return false; });
       if (stop.stop_requested()) return;
-      say("the time is over, and the job is not");
+      say("the time is up, and the job has not ended");
       _exit(kExitTimeout);
     });
   }

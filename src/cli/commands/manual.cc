@@ -71,8 +71,7 @@ void append_roff(const CommandSpec& spec, std::string& out) {
 
 const char* const kExitCodes =
     "0 it worked, 1 it failed, 2 the command line is wrong, 3 what was named does not exist,\n"
-    "4 its state forbids this, 5 no permission, 6 the server cannot be reached, 7 the time is "
-    "over.\n"
+    "4 its state forbids this, 5 no permission, 6 the server cannot be reached, 7 the time is up.\n"
     "`wait`, `srun` and `submit --wait` give the exit code of the job. The commands under Slurm's\n"
     "names give 1 for every failure. An interrupt gives 130.";
 
@@ -83,8 +82,8 @@ const char* const kServer =
     "~/.local/state/dove.\n"
     "The token is DOVE_TOKEN, the file DOVE_TOKEN_FILE, or the one beside the URL "
     "(`token_file:`).\n"
-    "It is shown to no http:// server on another machine, unless --insecure, DOVE_INSECURE=1 or\n"
-    "`insecure: true` beside the URL says that everybody on the network is trusted.";
+    "It is not sent to an http:// server on another machine, unless --insecure, DOVE_INSECURE=1\n"
+    "or `insecure: true` beside the URL says that everybody on the network is trusted.";
 
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {

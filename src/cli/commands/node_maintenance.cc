@@ -28,8 +28,8 @@ Result<std::int64_t> instant_us(const std::string& text) {
   std::tm at{};
   const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M", &at);
   if (end == nullptr || *end != '\0') {
-    return usage_error(
-        fmt::format("--by={} is neither a length such as 2h nor a time as 2027-01-31T18:00", text));
+    return usage_error(fmt::format(
+        "--by={} is neither a length such as 2h nor a time such as 2027-01-31T18:00", text));
   }
   at.tm_isdst = -1;
   return std::int64_t{std::mktime(&at)} * 1'000'000;
@@ -92,7 +92,7 @@ std::string plan_text(const json& plan) {
     const std::int64_t done_us = number_of(plan, "done_us");
     out += fmt::format(": done in {}, at {}\n", span_text(done_us - at_us), when_text(done_us));
   } else {
-    out += ": it cannot be said when it is done\n";
+    out += ": its end cannot be predicted\n";
   }
   Table table(
       {{"ORDER", true}, {"NODE"}, {"FROM", true}, {"IDLE", true}, {"BACK", true}, {"JOBS"}});
@@ -107,10 +107,11 @@ std::string plan_text(const json& plan) {
   }
   out += table.text(colours_on());
   for (const json& job : list_of(plan, "endless")) {
-    out += fmt::format("job {} has no time limit: say --by or --when now, or cancel it\n",
+    out += fmt::format("job {} has no time limit: give --by or --when now, or cancel it\n",
                        job.get<std::int64_t>());
   }
-  return out + "Nothing was changed. What is started on these nodes meanwhile is not counted.\n";
+  return out +
+         "Nothing was changed. The plan does not count what starts on these nodes meanwhile.\n";
 }
 
 Result<int> show_plan(const Invocation& invocation, const std::string& action) {

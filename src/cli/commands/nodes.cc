@@ -106,7 +106,7 @@ std::string maintenance_text(const json& node) {
   }
   if (const std::int64_t at_us = number_of(node, "lost_at_us"); at_us > 0) {
     const bool may_return = text_of(node, "state") != "expelled";
-    line("Lost at", when_text(at_us) + (may_return ? ", unless it is heard of" : "") +
+    line("Lost at", when_text(at_us) + (may_return ? ", unless it is heard from" : "") +
                         "; at once with `dove node lost " + text_of(node, "name") + " --is-off`");
   }
   return out;
@@ -212,7 +212,7 @@ Result<int> set_drained(const Invocation& invocation, bool drained) {
       TRY(api.send("POST", node_target(name, drained ? "/drain" : "/undrain"), body));
       print(fmt::format(
           "node {} {}\n", name,
-          drained ? "drains: what runs may end, nothing new starts" : "takes jobs again"));
+          drained ? "drains: running work may end, nothing new starts" : "takes jobs again"));
     }
   }
   return kExitOk;

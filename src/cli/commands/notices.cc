@@ -143,7 +143,7 @@ Result<int> run_remove(const Invocation& invocation) {
   const std::string gone = text_of(targets[number - 1], "to");
   targets.erase(number - 1);
   TRY(api.send("PUT", target, json{{"targets", targets}}));
-  print(fmt::format("{} hears of nothing any more\n", gone));
+  print(fmt::format("{} gets no more notices\n", gone));
   return kExitOk;
 }
 
@@ -176,7 +176,7 @@ std::vector<Command> notice_commands() {
   CommandSpec list =
       spec_of("notices", "Show where notices about your jobs go, and whether they arrive");
   list.description =
-      "People are told by mail, by a webhook or in a chat of what they have chosen\n"
+      "People hear by mail, by a webhook or in a chat about what they have chosen\n"
       "(docs/guide/notices.md). URLs of webhooks are shown by their host.";
   list.options.push_back(output_option());
   CommandSpec add = spec_of("notices add", "Add a target for notices");

@@ -125,7 +125,7 @@ Result<int> run(const Invocation& invocation) {
     return usage_error("--pty is for one task: leave out what asks for more, or --pty");
   }
   if (!job.submission.spec.array.indices.empty()) {
-    return usage_error("an array is submitted: dove submit --array=...");
+    return usage_error("run takes no array: use dove submit --array=...");
   }
   print_warnings(job.warnings);
   TRY_ASSIGN(Api api, Api::connect(invocation));

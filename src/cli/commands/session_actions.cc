@@ -21,11 +21,10 @@ Error conflict(const char* code, std::string message) {
 Result<void> check_session(const std::string& id, const json& job) {
   const auto exec = job.find("exec");
   if (exec == job.end() || !exec->is_object() || exec->contains("app")) return {};
-  return conflict(
-      "no_session",
-      fmt::format("job {0} is no session: `dove cancel {0}` ends it, `dove requeue --hold "
-                  "{0}` has it wait and begin anew when it is released",
-                  id));
+  return conflict("no_session",
+                  fmt::format("job {0} is not a session: `dove cancel {0}` ends it, `dove requeue "
+                              "--hold {0}` has it wait and begin anew when it is released",
+                              id));
 }
 
 Result<std::string> stop(Api& api, const std::string& id, const json& job) {

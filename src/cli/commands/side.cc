@@ -26,11 +26,10 @@ Result<std::string> log_directory_of(const std::string& given, const jobfiles::P
       exec.workdir.empty() && !exec.container.image.empty() ? exec.container.workdir : exec.workdir;
   if (given.starts_with('/')) return given;
   if (!base.empty()) return given.empty() ? base : base + "/" + given;
-  return Error{
-      ErrorKind::kInvalid, "no_log_directory",
-      "the job begins in a directory of its own, which goes with it: name where it writes, "
-      "as in --tensorboard=/shared/ann/runs, or give it a --workdir",
-      "log-directory"};
+  return Error{ErrorKind::kInvalid, "no_log_directory",
+               "the job begins in a directory of its own, which is removed with it: name where it "
+               "writes, as in --tensorboard=/shared/ann/runs, or give it a --workdir",
+               "log-directory"};
 }
 
 std::string filled(const std::string& pattern, const JobSpec& main, const std::string& id) {

@@ -152,7 +152,7 @@ std::vector<Command> ssh_commands() {
   CommandSpec list = key_spec("ssh-key list", "List your SSH keys", "");
   list.options.push_back(output_option());
   CommandSpec remove =
-      key_spec("ssh-key remove", "Remove SSH keys: they let nobody in any more", "ID...");
+      key_spec("ssh-key remove", "Remove SSH keys, which then let nobody in", "ID...");
   remove.operands_min = 1;
   remove.operands_max = -1;
   CommandSpec gateway =

@@ -42,7 +42,7 @@ Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
     source = {"--wrap", invocation.get("wrap"), jobfiles::Format::kWrap, {}};
   } else if (operands.empty()) {
     return usage_error(
-        "what shall run? give a file, a directory, - for stdin, --wrap='COMMAND', or -- PROGRAM "
+        "nothing to run: give a file, a directory, - for stdin, --wrap='COMMAND', or -- PROGRAM "
         "ARGS");
   } else if (!is_command) {
     TRY_ASSIGN(source, read_source(operands[0]));

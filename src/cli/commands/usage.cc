@@ -23,7 +23,7 @@ Result<std::string> target_of(const Invocation& invocation) {
   const std::optional<std::int64_t> since_us = parse_span_us(given);
   if (!since_us || *since_us < 1'000'000) {
     return Error{ErrorKind::kInvalid, "bad_option",
-                 fmt::format("--since={} is no time to look back, such as 12h or 30d", given), ""};
+                 fmt::format("--since={} is not a length of time such as 12h or 30d", given), ""};
   }
   return fmt::format("/v1/usage?by={}&seconds={}&limit=1000",
                      wire::percent_encode(invocation.get("by", "user")), *since_us / 1'000'000);

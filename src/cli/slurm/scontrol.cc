@@ -176,7 +176,7 @@ Result<int> update_node(Api& api, std::map<std::string, std::string>& values) {
   const bool drain = state == "drain";
   if (!drain && state != "resume" && state != "undrain") {
     return usage_error(
-        "of a node only State=DRAIN (with Reason=) and State=RESUME can be set here; see `dove "
+        "for a node, only State=DRAIN (with Reason=) and State=RESUME can be set here; see `dove "
         "apply`");
   }
   for (const std::string& name : text::expand_hostlist(values["nodename"])) {
@@ -204,8 +204,8 @@ Result<int> run_update(const Invocation& invocation) {
                              priority.find_first_not_of("-0123456789") == std::string::npos;
   if (!only_priority) {
     return usage_error(
-        "of a job only Priority=NUMBER can be changed after submission; cancel it and submit it "
-        "anew for the rest");
+        "for a job, only Priority=NUMBER can be changed after submission; for anything else, "
+        "cancel it and submit it again");
   }
   TRY(api.send("POST", job_target(job, "/priority"),
                json{{"priority", std::atoll(priority.c_str())}}));
@@ -233,7 +233,8 @@ Result<int> run_scontrol(const Invocation& invocation) {
     return 0;
   }
   return usage_error(fmt::format(
-      "'{}' is not there: known are show, hold, release, requeue, update, ping and version", verb));
+      "'{}' is not supported: there are show, hold, release, requeue, update, ping and version",
+      verb));
 }
 
 }  // namespace

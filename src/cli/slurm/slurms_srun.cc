@@ -112,7 +112,7 @@ Result<int> run_slurms_srun(const Invocation& invocation) {
   const std::string srun = find_slurms_srun();
   if (srun.empty()) {
     return Error{ErrorKind::kNotFound, "no_srun",
-                 "PATH has no srun of Slurm, which runs this job; put its folder behind that of "
+                 "Slurm runs this job, but PATH has no srun of Slurm; put its folder after that of "
                  "dove's commands",
                  "PATH"};
   }

@@ -63,7 +63,7 @@ Result<void> check_options(const Invocation& invocation, bool in_job) {
     const std::string_view why = jobfiles::step_objection(*option, values.back());
     if (why.empty()) continue;
     if (option->use == jobfiles::StepUse::kRefused) {
-      return usage_error(fmt::format("--{} is not there: {}", name, why));
+      return usage_error(fmt::format("--{} is not supported: {}", name, why));
     }
     if (!invocation.has("quiet")) {
       face_says("srun", fmt::format("warning: --{} has no effect: {}", name, why));

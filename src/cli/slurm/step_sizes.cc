@@ -150,7 +150,7 @@ Result<void> join_gpus(Gpus& gpus, json& sizes) {
   }
   if (gpus.per_node && *gpus.per_node > 0 && gpus.total) {
     if (*gpus.total % *gpus.per_node != 0) {
-      return contradicts(fmt::format("--gpus={} are no whole number of nodes with {} each",
+      return contradicts(fmt::format("--gpus={} is not a whole number of nodes with {} each",
                                      *gpus.total, *gpus.per_node));
     }
     TRY(agree(sizes, "nodes", *gpus.total / *gpus.per_node,
@@ -184,7 +184,7 @@ Result<json> read_bind(std::string value) {
       const auto read = std::from_chars(word.data() + (hex ? 2 : 0), end, number,
                                         hex || kind == "mask_gpu" ? 16 : 10);
       if (read.ec != std::errc() || read.ptr != end) {
-        return usage_error(fmt::format("--gpu-bind={}: \"{}\" is no number", value, word));
+        return usage_error(fmt::format("--gpu-bind={}: \"{}\" is not a number", value, word));
       }
       list.push_back(number);
     }

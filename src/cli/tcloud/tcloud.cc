@@ -38,7 +38,8 @@ Result<int> run_submit(const Invocation& invocation) {
   std::error_code error;
   const fs::path absolute = fs::weakly_canonical(fs::absolute(directory, error), error);
   if (!fs::is_directory(absolute, error)) {
-    return usage_error(fmt::format("{}: is no directory; tcloud submits directories", directory));
+    return usage_error(
+        fmt::format("{}: is not a directory; tcloud submits directories", directory));
   }
   print("Start parsing tuxiv.conf...\n");
   std::fflush(stdout);
@@ -134,7 +135,7 @@ Result<int> run_env_ls(const Invocation& invocation) {
   const std::string wanted =
       invocation.get("name", invocation.operands.empty() ? std::string() : invocation.operands[0]);
   if (wanted.find('/') != std::string::npos)
-    return usage_error("the name of an environment has no '/'");
+    return usage_error("the name of an environment may not contain '/'");
   list_folder(local_home() + "/.Miniconda3/envs", wanted);
   list_folder(local_home() + "/.dove/environments", wanted);
   return 0;

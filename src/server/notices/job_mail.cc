@@ -31,7 +31,7 @@ Result<void> check_address(const Context& context, const JobSpec& spec) {
   const notices::Settings& settings = context.office.settings();
   if (!notices::is_mail_address(spec.mail_to)) {
     return invalid("bad_address",
-                   fmt::format("{} is no mail address; write NAME@HOST, one alone",
+                   fmt::format("{} is not a mail address; write a single NAME@HOST",
                                spec.mail_to.substr(0, 64)),
                    "mail_to");
   }
@@ -55,22 +55,22 @@ Result<std::vector<std::string>> take_mail(const Context& context, JobSpec& spec
   if (spec.mail_about.empty() && spec.mail_to.empty()) return warnings;
   if (!context.office.settings().smtp.has_value()) {
     warnings.emplace_back(
-        "nobody is mailed: this cluster sends no mail; `dove notices add "
-        "--webhook URL` tells you otherwise");
+        "nobody is mailed: this cluster sends no mail; `dove notices add --webhook URL` reaches "
+        "you in another way");
     spec.mail_about.clear();
     spec.mail_to.clear();
     return warnings;
   }
   if (!spec.mail_to.empty()) TRY(check_address(context, spec));
   if (spec.mail_about.empty()) {
-    warnings.emplace_back("nobody is mailed: say of what with mail_about (--mail-type=END,FAIL)");
+    warnings.emplace_back(
+        "nobody is mailed: say about what with mail_about (--mail-type=END,FAIL)");
   } else if (notices::job_targets(context.state(), spec).empty()) {
     warnings.emplace_back(
         "nobody is mailed: you have no address; `dove notices add --mail ADDRESS` makes one yours");
   } else if (!spec.array.indices.empty()) {
     warnings.emplace_back(
-        "each element of the array is mailed about by itself, within your "
-        "notices of an hour");
+        "each element of the array sends its own mail, within your limit of notices an hour");
   }
   return warnings;
 }

@@ -124,8 +124,8 @@ Result<void> take_targets(const Context& context, const std::optional<Declared>&
       continue;
     }
     return invalid("not_an_administrator",
-                   fmt::format("administrators of the cluster hear of sick nodes, and {} is none: "
-                               "leave out node_sick",
+                   fmt::format("only administrators of the cluster hear of sick nodes, and {} is "
+                               "not one: leave out node_sick",
                                user->name),
                    "about");
   }

@@ -16,12 +16,11 @@ Result<void> check_secrets(const core::State& state, const JobSpec& spec, const 
       return error;
     }
     if (use.variable.empty() || !exec.environment.contains(use.variable)) continue;
-    return Error{
-        ErrorKind::kInvalid, "given_twice",
-        fmt::format("{} is a secret's and stands in the job's environment as well: take it "
-                    "out of one of them (`unset {}`, or another name)",
-                    use.variable, use.variable),
-        fmt::format("secrets[{}].variable", i)};
+    return Error{ErrorKind::kInvalid, "given_twice",
+                 fmt::format("{} is set by a secret and by the job's environment as well: take it "
+                             "out of one of them (`unset {}`, or another name)",
+                             use.variable, use.variable),
+                 fmt::format("secrets[{}].variable", i)};
   }
   return {};
 }

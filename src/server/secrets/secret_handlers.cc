@@ -46,13 +46,14 @@ Result<Owner> owner_of(const core::State& state, const Call& call) {
   const std::string user = call.query_text("user");
   const Caller& caller = call.caller;
   if (!project.empty() && !user.empty()) {
-    return invalid("given_twice", "a secret is of a user or of a project: give one of them",
+    return invalid("given_twice", "a secret belongs to a user or to a project: give one of them",
                    "user");
   }
   if (project.empty()) {
     if (!user.empty() && user != caller.user && !caller.admin) {
       return Error{ErrorKind::kDenied, "admin_only",
-                   "only an administrator keeps secrets of other people; leave out `user`", "user"};
+                   "only an administrator may keep secrets of other people; leave out `user`",
+                   "user"};
     }
     if (!user.empty() && !listener::is_name(user)) return not_found("user", user);
     return Owner{user.empty() ? caller.user : user, ""};
@@ -97,8 +98,8 @@ Result<void> check_room(const core::State& state, const Owner& owner, const std:
       });
   if (static_cast<std::size_t>(count) < kSecretsMax) return {};
   return Error{ErrorKind::kConflict, "too_many",
-               fmt::format("there are {} secrets, which is the most: remove one with `dove secret "
-                           "remove NAME`",
+               fmt::format("there are {} secrets already, which is the limit: remove one with "
+                           "`dove secret remove NAME`",
                            count),
                "name"};
 }

@@ -75,8 +75,8 @@ Result<void> Vault::read() {
   if (whole) return {};
   forget();
   return Error{ErrorKind::kUnavailable, "secrets_key_damaged",
-               fmt::format("{} has a line that is not a key of {} hexadecimal digits: repair it, "
-                           "or put it there from a backup",
+               fmt::format("{} has a line that is not a key of {} hexadecimal digits: repair the "
+                           "file, or restore it from a backup",
                            path_, 2 * wire::kBoxKeyBytes),
                "secret"};
 }

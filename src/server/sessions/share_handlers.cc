@@ -63,7 +63,7 @@ void share_job(Context& context, CallPtr call) {
   std::vector<std::string> more;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
     fields.texts("users", more, kNameRule, kAtOnceMost);
-    if (more.empty()) fields.fail("users", "missing_field", "name whoever it is shared with");
+    if (more.empty()) fields.fail("users", "missing_field", "name the user that it is shared with");
   });
   if (!read.ok()) return call->fail(read.error());
   const auto job = job_to_share(context, *call);

@@ -21,7 +21,7 @@ void let_in(Context& context, const CallPtr& call, const hook::Person& answer) {
   if (!person.ok()) {
     if (person.error().code == "hook_failed") {
       write_down(*call, Level::kWarning, "hook_failed",
-                 "its answer names a user as no user here can be called");
+                 "its answer has a name that no user here can have");
     }
     return refuse_sign_in(context, call, person.error());
   }

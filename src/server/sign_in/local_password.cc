@@ -44,7 +44,7 @@ Result<void> check_person(const UserDeclaration& user) {
   const std::string& name = user.name;
   if (!is_reserved(name) && user.service_of.empty()) return {};
   return Error{ErrorKind::kConflict, "no_person",
-               fmt::format("{} is no person, and signs in with a token or a key", name), "name"};
+               fmt::format("{} is not a person, and signs in with a token or a key", name), "name"};
 }
 
 Error wrong_password() {
@@ -54,8 +54,7 @@ Error wrong_password() {
 
 Error one_time_password_over(ErrorKind kind) {
   return {kind, "password_over",
-          "this one-time password was good for a week, which is over; ask an administrator for "
-          "another one",
+          "this one-time password has expired after a week; ask an administrator for another one",
           "password"};
 }
 

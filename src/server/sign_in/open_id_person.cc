@@ -66,7 +66,7 @@ Result<UserDeclaration> new_user(const Provider& provider, const Json& claims,
   const bool is_fit = listener::is_name(user.linux_user) && user.linux_user.size() <= 32;
   if (is_fit && user.linux_user != "root") return user;
   return Error{ErrorKind::kUnauthenticated, "bad_user_claim",
-               fmt::format("{} names no Linux user for {} (`{}`); an administrator can mend that "
+               fmt::format("{} names no Linux user for {} (`{}`); an administrator can fix that "
                            "there, or declare the user here",
                            provider.title, name, provider.linux_user_claim),
                provider.linux_user_claim};

@@ -32,7 +32,7 @@ Result<UserDeclaration> user_of(const Context& context, const Call& call) {
   const std::string& name = call.parameters[0];
   if (!is_own(call) && !call.caller.admin) {
     return Error{ErrorKind::kDenied, "admin_only",
-                 "everybody sets their own password, and an administrator those of others", ""};
+                 "people set their own passwords; only an administrator sets those of others", ""};
   }
   const auto found = context.state().users.find(name);
   if (found != context.state().users.end()) return found->second;

@@ -35,7 +35,7 @@ Result<void> SideThreads::queue(std::function<void()> work) {
     if (threads_.empty()) {
       waiting_.pop_back();
       return Error{ErrorKind::kUnavailable, "sign_in_busy",
-                   "this machine lets the server start no thread; try again in a minute", ""};
+                   "the server could not start a thread on its machine; try again in a minute", ""};
     }
   }
   changed_.notify_one();

@@ -83,10 +83,10 @@ Result<Knocker> whose(Context& context, const ssh::PublicKey& key, const core::J
     if (job != nullptr && job->spec->user == name) break;
   }
   if (!found.user.empty()) return found;
-  return Error{ErrorKind::kUnauthenticated, "ssh_key_unknown",
-               "this key is nobody's here; add it with `dove ssh-key add FILE.pub`, or use `dove "
-               "ssh JOB`",
-               "key"};
+  return Error{
+      ErrorKind::kUnauthenticated, "ssh_key_unknown",
+      "no user here has this key; add it with `dove ssh-key add FILE.pub`, or use `dove ssh JOB`",
+      "key"};
 }
 
 struct Entry {

@@ -43,8 +43,8 @@ Result<UserDeclaration> user_of(const Context& context, const Call& call) {
   const auto found = context.state().users.find(name);
   if (!may_keep_keys(context.state(), call.caller, name)) {
     return Error{ErrorKind::kDenied, "admin_only",
-                 "everybody looks after their own SSH keys, administrators after all, and managers "
-                 "of a project after those of its service accounts",
+                 "people manage their own SSH keys, administrators everybody's, and managers of a "
+                 "project those of its service accounts",
                  ""};
   }
   if (found != context.state().users.end()) return found->second;

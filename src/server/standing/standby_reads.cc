@@ -133,8 +133,8 @@ struct StandbyReads::Impl {
 
 Error StandbyReads::Impl::behind(Seq wanted) const {
   return Error{ErrorKind::kUnavailable, "standby_behind",
-               fmt::format("this controller has the log up to record {}, and the answer is to "
-                           "contain record {}: ask again, or the one that leads",
+               fmt::format("this controller has the log up to record {}, and the answer has to "
+                           "contain record {}: ask again, or ask the leader",
                            desk.state().head.value, wanted.value),
                kLogHead};
 }

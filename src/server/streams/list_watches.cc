@@ -105,7 +105,7 @@ void ListWatches::answer(ListOf what, listener::CallPtr call, JobQuery wanted,
     const HeldPtr own = weak.lock();
     if (own == nullptr || held_.erase(own) == 0) return;
     own->call->fail(Error{ErrorKind::kUnauthenticated, "access_ended",
-                          "the key has ended, or its user may not call any more", ""});
+                          "the key has ended, or its user may no longer call", ""});
   });
   held->call = std::move(call);
   held->timer = loop_.after(std::chrono::seconds(*wait_s), [this, weak] {

@@ -74,7 +74,7 @@ bool LogCopies::admits(listener::Call& call) const {
   }
   if (calls_.use_count() > kCallsMax) {
     call.fail(Error{ErrorKind::kUnavailable, "too_many_followers",
-                    "the log is read by as many followers as may at once; try again later", ""});
+                    "as many followers as may do so read the log already; try again later", ""});
     return false;
   }
   call.turn = calls_;
@@ -102,7 +102,7 @@ void LogCopies::hold(listener::CallPtr call, std::int64_t wait_s, Read read) {
     const auto own = weak.lock();
     if (own == nullptr || held_.erase(own) == 0) return;
     own->call->fail(Error{ErrorKind::kUnauthenticated, "access_ended",
-                          "the key has ended, or its user may not call any more", ""});
+                          "the key has ended, or its user may no longer call", ""});
   });
   held->call = std::move(call);
   held->read = std::move(read);
@@ -159,8 +159,8 @@ void LogCopies::blobs(listener::CallPtr call) {
   const bool are_named = !digests.empty() && digests.size() <= kBlobsMax &&
                          std::all_of(digests.begin(), digests.end(), is_digest);
   if (!are_named) {
-    return call->fail(
-        listener::invalid("bad_parameter", "sha256 takes 1 to 50 digests, with commas", "sha256"));
+    return call->fail(listener::invalid(
+        "bad_parameter", "sha256 takes 1 to 50 digests, separated by commas", "sha256"));
   }
   answer(std::move(call),
          [digests](store::LogStore& log, store::LogSource&) { return read_blobs(log, digests); });

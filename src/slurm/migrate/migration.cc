@@ -138,7 +138,7 @@ class Conf {
     } else if (name == "prioritydecayhalflife") {
       const std::int64_t half_s = slurm_time_s(pair.value);
       if (half_s > 0) return cluster.text("fair_share_half_life", fmt::format("{}s", half_s));
-      report_.instead(Verdict::kNone, "past use always counts less with time here");
+      report_.instead(Verdict::kNone, "past use always counts less as time passes");
     } else if (name == "licenses") {
       set_licenses(pair.value, cluster);
     } else if (name == "prioritytype") {
@@ -302,7 +302,7 @@ class Conf {
     const std::int64_t limit_s = slurm_time_s(value);
     if (limit_s > 0) pool.text(field, fmt::format("{}s", limit_s));
     if (limit_s < 0 && !same_word(value, "NONE")) {
-      report_.instead(Verdict::kNone, "it is no time that Slurm knows");
+      report_.instead(Verdict::kNone, "it is not a time that Slurm knows");
     }
   }
 

@@ -36,7 +36,7 @@ void PriorityWeights::read(std::string_view name, const std::string& value, Repo
     if (span_s > 0) {
       max_age_s_ = std::min<std::int64_t>(span_s, std::int64_t{100} * 366 * 86400);
     } else {
-      report.instead(Verdict::kNone, "no span of time: age_span is 7 days");
+      report.instead(Verdict::kNone, "not a length of time: age_span is 7 days");
     }
   } else if (name == "priorityweightfairshare") {
     weight(fair_share_);

@@ -40,7 +40,7 @@ class Reporter {
     lines_.back().note = std::move(note);
   }
   void unknown(const std::string& place, const std::string& text) {
-    lines_.push_back({place, text, Verdict::kNone, "not understood: it is no option", false});
+    lines_.push_back({place, text, Verdict::kNone, "not understood: it is not an option", false});
   }
   std::vector<ReportLine> take() { return std::move(lines_); }
 

@@ -89,7 +89,7 @@ class Planner {
     // Whoever began it may have gone with all that it knew: it is not begun again.
     if (work.started || begun_.contains(work.key)) return lost(work);
     if (work.stop) return report(work, true, {});
-    if (!work.program) return report(work, true, {}, "what it is to run is not known any more");
+    if (!work.program) return report(work, true, {}, "what it should run is no longer known");
     const auto held = held_.find(work.key);
     if (held != held_.end() && held->second != kEnding_job) plan_.begin.push_back(&work);
   }

@@ -142,7 +142,7 @@ Result<int> run_logout(const Invocation& invocation) {
   // Else the key would go to a server that it is not for.
   if (endpoint.token != *token) {
     return usage_error(
-        "another server or token is named than that of `dove login`: unset DOVE_URL, DOVE_TOKEN, "
+        "the server or token in use is not that of `dove login`: unset DOVE_URL, DOVE_TOKEN, "
         "DOVE_TOKEN_FILE and DOVE_DATA, and leave out --url and --data");
   }
   endpoint.unix_socket.clear();

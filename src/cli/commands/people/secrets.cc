@@ -135,7 +135,7 @@ std::vector<Command> secret_commands() {
   set.operands_min = set.operands_max = 1;
   set.description =
       "The value is typed, or comes from a file or from standard input, as it is. A job names the\n"
-      "secret (`--secret NAME=VARIABLE`, `--secret NAME:FILE`); docs/guide/secrets.md tells more.";
+      "secret (`--secret NAME=VARIABLE`, `--secret NAME:FILE`); docs/guide/secrets.md says more.";
   set.options = {
       {"from-file", 0, "FILE", "take the value from there; -: from standard input"}, project, user};
   CommandSpec list = spec_of("secret list", "List the secrets that your jobs may have");

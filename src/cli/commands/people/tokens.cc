@@ -174,7 +174,7 @@ std::vector<Command> key_commands() {
   list.options = {{"user", 0, "USER", "only of this user"}, output_option()};
   CommandSpec revoke;
   revoke.name = "key revoke";
-  revoke.summary = "Revoke keys: they let nobody in any more";
+  revoke.summary = "Revoke keys, which then let nobody in";
   revoke.group = "People";
   revoke.operands = "ID...";
   revoke.operands_min = 1;

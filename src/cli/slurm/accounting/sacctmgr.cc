@@ -356,10 +356,10 @@ Result<int> run_sacctmgr(const Invocation& invocation) {
     print(fmt::format("slurmdbd(primary) at {} is UP\n", api.endpoint().url));
     return 0;
   }
-  return usage_error(fmt::format(
-      "'{}' is not there: sacctmgr only shows; projects, users and queues are declared with `dove "
-      "apply`",
-      printable(verb)));
+  return usage_error(
+      fmt::format("'{}' is not supported: sacctmgr only shows; projects, users and queues are "
+                  "declared with `dove apply`",
+                  printable(verb)));
 }
 
 }  // namespace
