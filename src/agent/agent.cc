@@ -146,7 +146,7 @@ Session::Host Agent::session_host() {
   host.opened = [this](const std::string& cluster_id) {
     facts_.cluster_id = cluster_id;
     telemetry::log(telemetry::Level::kInfo, "connected",
-                   {{"node", options_.name}, {"attempts", attempts_.held().size()}});
+                   {{"node", options_.name}, {"attempts", attempts_.active().size()}});
   };
   host.began = [this] {
     attempts_.session_began();
@@ -166,8 +166,8 @@ LaunchPipeline::Host Agent::pipeline_host() {
   };
   host.held = [this] {
     std::vector<const Placement*> placements;
-    for (const ActiveAttempt* held : attempts_.living()) {
-      placements.push_back(&held->order().placement);
+    for (const ActiveAttempt* attempt : attempts_.living()) {
+      placements.push_back(&attempt->order().placement);
     }
     return placements;
   };

@@ -72,7 +72,7 @@ class Agent {
   void set_fabric(devices::Fabric fabric);
   const std::string& name() const { return options_.name; }
   const Inventory& inventory() const { return node_.inventory(); }
-  const Attempts::Held& held() const { return attempts_.held(); }
+  const Attempts::Active& active() const { return attempts_.active(); }
   // The controller refuses this agent for good (a wrong token): the message says what to do.
   const std::optional<Error>& refused() const { return session_.refused(); }
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "agent/attempts/attempt_record.h"
-#include "agent/attempts/held_slots.h"
+#include "agent/attempts/attempt_slots.h"
 #include "agent/tasks/session_home.h"
 #include "agent/tasks/shim_status.h"
 #include "telemetry/log.h"
@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kGraceMax{10'000};  // whatever an order say
 
 }  // namespace
 
-ActiveAttempt::ActiveAttempt(HeldContext context, std::string directory, LaunchOrder order)
+ActiveAttempt::ActiveAttempt(AttemptContext context, std::string directory, LaunchOrder order)
     : context_(std::move(context)),
       directory_(std::move(directory)),
       order_(std::move(order)),

@@ -37,7 +37,7 @@ struct StepTaskOutput {
   std::string linux_user;
 };
 
-struct HeldContext {
+struct AttemptContext {
   const AgentFacts* facts = nullptr;
   Runner* runner = nullptr;
   bool keeps_records = true;  // false: nothing of the attempt is written to disk
@@ -68,7 +68,7 @@ class ActiveAttempt {
   enum class Stage { kPreparing, kPrepared, kStarted, kEnded };
 
   // `directory` is the attempt's own; `order_text` is kept there as it came.
-  ActiveAttempt(HeldContext context, std::string directory, LaunchOrder order);
+  ActiveAttempt(AttemptContext context, std::string directory, LaunchOrder order);
   ~ActiveAttempt();
 
   // A new order: waits for what it needs of others, writes it down, prepares, and starts unless
@@ -175,7 +175,7 @@ class ActiveAttempt {
   const TaskPlan* plan(Rank rank) const;
   void say(protocol::Report report);
 
-  HeldContext context_;
+  AttemptContext context_;
   std::string directory_;
   LaunchOrder order_;
   Stage stage_ = Stage::kPreparing;

@@ -80,7 +80,7 @@ class ActiveAttemptTest : public ::testing::Test {
       grant.local_rank = i;
       order.placement.tasks.push_back(grant);
     }
-    HeldContext context;
+    AttemptContext context;
     context.facts = &facts_;
     context.runner = &runner_;
     context.mapped_users = mapped_users_;

@@ -26,12 +26,12 @@ constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
 constexpr std::size_t kEndsMax = 1000;  // that a restored log hears of again
 
-protocol::HeldPlacement placement_of(const ActiveAttempt& held) {
+protocol::HeldPlacement placement_of(const ActiveAttempt& attempt) {
   protocol::HeldPlacement out;
-  out.key = held.order().key;
-  out.exits = held.exits();
-  out.started_ago_us = held.started_ago_us();
-  switch (held.stage()) {
+  out.key = attempt.order().key;
+  out.exits = attempt.exits();
+  out.started_ago_us = attempt.started_ago_us();
+  switch (attempt.stage()) {
     case ActiveAttempt::Stage::kPreparing:
     case ActiveAttempt::Stage::kPrepared:
       break;
@@ -42,11 +42,11 @@ protocol::HeldPlacement placement_of(const ActiveAttempt& held) {
       out.stage = protocol::HeldStage::kEnded;
       break;
   }
-  if (const auto* ended = std::get_if<protocol::Ended>(&held.last_report())) {
+  if (const auto* ended = std::get_if<protocol::Ended>(&attempt.last_report())) {
     out.cpu_us = ended->cpu_us;
     out.memory_peak_bytes = ended->memory_peak_bytes;
   }
-  if (const auto* refused = std::get_if<protocol::LaunchRefused>(&held.last_report())) {
+  if (const auto* refused = std::get_if<protocol::LaunchRefused>(&attempt.last_report())) {
     out.launch_failed = refused->why;
   }
   return out;
@@ -76,8 +76,8 @@ std::string Attempts::directory(AttemptKey key) const {
   return options_.data_dir + "/attempts/" + key.text();
 }
 
-HeldContext Attempts::context(AttemptKey key) {
-  HeldContext context;
+AttemptContext Attempts::context(AttemptKey key) {
+  AttemptContext context;
   context.facts = &facts_;
   context.runner = &runner_;
   context.mapped_users = options_.mapped_users;
@@ -85,8 +85,8 @@ HeldContext Attempts::context(AttemptKey key) {
   context.output_rotate_bytes = options_.output_rotate_bytes;
   context.report = [this](protocol::Report said) { report(std::move(said)); };
   context.step_output = [this](const StepAttach& step, const StepTaskOutput& output) {
-    streams_.open_step(step, output, [held = find(step.key)](const std::string& path) {
-      return held != nullptr && held->writes_to(path);
+    streams_.open_step(step, output, [attempt = find(step.key)](const std::string& path) {
+      return attempt != nullptr && attempt->writes_to(path);
     });
   };
   context.wall_us = [this] { return loop_.wall_us(); };
@@ -103,8 +103,8 @@ HeldContext Attempts::context(AttemptKey key) {
   };
   context.ask_secrets = [this, key](auto done) {
     const auto wanted = [this, key] {
-      const ActiveAttempt* held = find(key);
-      return held != nullptr && !held->stopping();
+      const ActiveAttempt* attempt = find(key);
+      return attempt != nullptr && !attempt->stopping();
     };
     secrets_.ask(key, wanted, std::move(done));
   };
@@ -123,9 +123,9 @@ HeldContext Attempts::context(AttemptKey key) {
 
 ActiveAttempt& Attempts::hold(LaunchOrder order) {
   const AttemptKey key = order.key;
-  auto held = std::make_unique<ActiveAttempt>(context(key), directory(key), std::move(order));
-  ActiveAttempt& reference = *held;
-  held_[key] = std::move(held);
+  auto attempt = std::make_unique<ActiveAttempt>(context(key), directory(key), std::move(order));
+  ActiveAttempt& reference = *attempt;
+  active_[key] = std::move(attempt);
   return reference;
 }
 
@@ -134,65 +134,65 @@ void Attempts::launch(LaunchOrder order, const std::string& text) {
 }
 
 ActiveAttempt* Attempts::find(AttemptKey key) const {
-  const auto found = held_.find(key);
-  return found == held_.end() ? nullptr : found->second.get();
+  const auto found = active_.find(key);
+  return found == active_.end() ? nullptr : found->second.get();
 }
 
 std::vector<ActiveAttempt*> Attempts::living() const {
   std::vector<ActiveAttempt*> all;
-  for (const auto& [key, held] : held_) {
-    if (held->stage() != ActiveAttempt::Stage::kEnded) all.push_back(held.get());
+  for (const auto& [key, attempt] : active_) {
+    if (attempt->stage() != ActiveAttempt::Stage::kEnded) all.push_back(attempt.get());
   }
   return all;
 }
 
 bool Attempts::lives(AttemptKey key) const {
-  const ActiveAttempt* held = find(key);
-  return held != nullptr && held->stage() != ActiveAttempt::Stage::kEnded;
+  const ActiveAttempt* attempt = find(key);
+  return attempt != nullptr && attempt->stage() != ActiveAttempt::Stage::kEnded;
 }
 
 bool Attempts::repeat(AttemptKey key) {
-  ActiveAttempt* const held = find(key);
-  if (held == nullptr) return false;
-  held->was_interrupted() ? held->start() : held->repeat_report();
+  ActiveAttempt* const attempt = find(key);
+  if (attempt == nullptr) return false;
+  attempt->was_interrupted() ? attempt->start() : attempt->repeat_report();
   return true;
 }
 
 void Attempts::pass_barrier(AttemptKey key, const std::optional<Placement>& given) {
-  ActiveAttempt* const held = find(key);
-  if (held == nullptr) {
+  ActiveAttempt* const attempt = find(key);
+  if (attempt == nullptr) {
     // The hash in the next heartbeat shows that it is not here.
     telemetry::log(telemetry::Level::kWarning, "start_of_unknown", {{"attempt", key.text()}});
-  } else if (held->stage() <= ActiveAttempt::Stage::kPrepared) {
-    if (given) held->take_place(*given);
-    held->start();
+  } else if (attempt->stage() <= ActiveAttempt::Stage::kPrepared) {
+    if (given) attempt->take_place(*given);
+    attempt->start();
   } else {
-    held->repeat_report();
+    attempt->repeat_report();
   }
 }
 
 void Attempts::stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace) {
-  ActiveAttempt* const held = find(key);
-  if (held == nullptr) {
+  ActiveAttempt* const attempt = find(key);
+  if (attempt == nullptr) {
     report(protocol::Ended{key, {}});  // nothing of it is here
-  } else if (held->stage() == ActiveAttempt::Stage::kEnded) {
-    held->repeat_report();
+  } else if (attempt->stage() == ActiveAttempt::Stage::kEnded) {
+    attempt->repeat_report();
   } else if (preempted) {
-    held->preempt();
+    attempt->preempt();
   } else {
-    held->stop_in(grace);
+    attempt->stop_in(grace);
   }
 }
 
 void Attempts::signal(const protocol::Signal& signal) {
-  ActiveAttempt* const held = find(signal.key);
-  if (held == nullptr) return;
-  if (signal.step.has_value()) return held->stop_step(*signal.step, signal.number);
-  held->signal(signal);
+  ActiveAttempt* const attempt = find(signal.key);
+  if (attempt == nullptr) return;
+  if (signal.step.has_value()) return attempt->stop_step(*signal.step, signal.number);
+  attempt->signal(signal);
 }
 
 void Attempts::start_step(const StepOrder& step) {
-  if (ActiveAttempt* const held = find(step.key)) return held->start_step(step);
+  if (ActiveAttempt* const attempt = find(step.key)) return attempt->start_step(step);
   protocol::StepOver over{step.key, step.step, {}};
   for (const TaskGrant& task : step.tasks) {
     over.exits.push_back(TaskExit{task.rank, 127, 0, "start_failed: the job is not here"});
@@ -201,7 +201,7 @@ void Attempts::start_step(const StepOrder& step) {
 }
 
 void Attempts::attach_step(const StepAttach& attach) {
-  if (ActiveAttempt* const held = find(attach.key)) return held->attach_step(attach);
+  if (ActiveAttempt* const attempt = find(attach.key)) return attempt->attach_step(attach);
   protocol::StepOver over{attach.key, attach.step, {}};
   for (const Rank rank : attach.ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
   report(std::move(over));
@@ -209,16 +209,16 @@ void Attempts::attach_step(const StepAttach& attach) {
 
 void Attempts::exec(const ExecOrder& order) {
   const Result<void> checked = check(order);
-  ActiveAttempt* const held = checked.ok() ? find(order.key) : nullptr;
-  if (held != nullptr) return held->exec(order);
+  ActiveAttempt* const attempt = checked.ok() ? find(order.key) : nullptr;
+  if (attempt != nullptr) return attempt->exec(order);
   telemetry::log(telemetry::Level::kWarning, "exec_refused",
                  {{"why", checked.ok() ? "the job is not here" : checked.error().message}});
 }
 
 void Attempts::forward(const ForwardOrder& order) {
   const Result<void> checked = check(order);
-  ActiveAttempt* const held = checked.ok() ? find(order.key) : nullptr;
-  if (held != nullptr) return held->forward(order);
+  ActiveAttempt* const attempt = checked.ok() ? find(order.key) : nullptr;
+  if (attempt != nullptr) return attempt->forward(order);
   telemetry::log(telemetry::Level::kWarning, "forward_refused",
                  {{"why", checked.ok() ? "the job is not here" : checked.error().message}});
 }
@@ -227,9 +227,9 @@ void Attempts::forward(const ForwardOrder& order) {
 // a restarted agent otherwise.
 void Attempts::forget(AttemptKey key) {
   secrets_.forget(key);
-  const auto found = held_.find(key);
-  if (found == held_.end() || found->second->stage() != ActiveAttempt::Stage::kEnded) return;
-  held_.erase(found);
+  const auto found = active_.find(key);
+  if (found == active_.end() || found->second->stage() != ActiveAttempt::Stage::kEnded) return;
+  active_.erase(found);
   if (!options_.keeps_records) return;
   if (!facts_.stage_directory.empty()) {
     side_.run(
@@ -258,10 +258,10 @@ Relays::Source Attempts::output(const protocol::RelayOrder& relay) const {
   const bool is_stdout = relay.stream == "stdout";
   Relays::Source source;
   source.offset = relay.offset;
-  if (ActiveAttempt* const held = find(relay.key)) {
-    source.path = held->output_file(relay.rank, is_stdout);
-    source.owner = owner_of(held->order(), options_.mapped_users);
-    source.follow = !source.path.empty() && relay.follow && held->writes_to(source.path);
+  if (ActiveAttempt* const attempt = find(relay.key)) {
+    source.path = attempt->output_file(relay.rank, is_stdout);
+    source.owner = owner_of(attempt->order(), options_.mapped_users);
+    source.follow = !source.path.empty() && relay.follow && attempt->writes_to(source.path);
   } else {
     source.path = finished_output(relay.key, relay.rank, is_stdout, source.owner);
   }
@@ -275,9 +275,9 @@ Relays::Source Attempts::output(const protocol::RelayOrder& relay) const {
 // Whether that is where the task's standard output goes as well.
 bool Attempts::is_one_file(AttemptKey key, Rank rank, const std::string& path) const {
   std::optional<std::string> ignored;
-  ActiveAttempt* const held = find(key);
-  return path == (held == nullptr ? finished_output(key, rank, true, ignored)
-                                  : held->output_file(rank, true));
+  ActiveAttempt* const attempt = find(key);
+  return path == (attempt == nullptr ? finished_output(key, rank, true, ignored)
+                                     : attempt->output_file(rank, true));
 }
 
 // The output of an attempt that is over is where its order said, or in its directory, now moved.
@@ -290,7 +290,7 @@ std::string Attempts::finished_output(AttemptKey key, Rank rank, bool is_stdout,
   Result<LaunchOrder> order = read_launch_order(*line, kept.has_network);
   if (!order.ok()) return "";
   owner = owner_of(*order, options_.mapped_users);
-  HeldContext context;
+  AttemptContext context;
   context.facts = &facts_;
   context.runner = &runner_;
   return ActiveAttempt(std::move(context), directory, std::move(order).value())
@@ -298,15 +298,15 @@ std::string Attempts::finished_output(AttemptKey key, Rank rank, bool is_stdout,
 }
 
 void Attempts::describe(protocol::Sync& sync, bool brings_ends) const {
-  for (const auto& [key, held] : held_) {
-    sync.placements.push_back(placement_of(*held));
-    for (const std::int32_t step : held->steps()) {
+  for (const auto& [key, attempt] : active_) {
+    sync.placements.push_back(placement_of(*attempt));
+    for (const std::int32_t step : attempt->steps()) {
       sync.steps.push_back({key.job, key.attempt, step});
     }
   }
   if (!brings_ends) return;
   for (auto& end : remembered_ends(options_.data_dir + "/finished", kEndsMax)) {
-    if (!held_.contains(end.key)) sync.placements.push_back(std::move(end));
+    if (!active_.contains(end.key)) sync.placements.push_back(std::move(end));
   }
 }
 
@@ -315,8 +315,8 @@ void Attempts::describe(protocol::Sync& sync, bool brings_ends) const {
 std::uint64_t Attempts::placements_hash(const std::vector<AttemptKey>& also) const {
   std::map<AttemptKey, unsigned> stages;
   for (const AttemptKey key : also) stages[key] = 1;
-  for (const ActiveAttempt* held : living()) {
-    stages[held->order().key] = held->stage() == ActiveAttempt::Stage::kStarted ? 2 : 1;
+  for (const ActiveAttempt* attempt : living()) {
+    stages[attempt->order().key] = attempt->stage() == ActiveAttempt::Stage::kStarted ? 2 : 1;
   }
   Digest digest;
   for (const auto& [key, stage] : stages) {
@@ -328,10 +328,10 @@ std::uint64_t Attempts::placements_hash(const std::vector<AttemptKey>& also) con
 }
 
 void Attempts::session_began() {
-  for (const auto& [key, held] : held_) {
+  for (const auto& [key, attempt] : active_) {
     // The ledger still wants what it did not stop: had it not, its orders would have said so.
-    if (held->was_interrupted()) held->start();
-    if (held->stage() == ActiveAttempt::Stage::kStarted) tell_shares_and_warnings(*held);
+    if (attempt->was_interrupted()) attempt->start();
+    if (attempt->stage() == ActiveAttempt::Stage::kStarted) tell_shares_and_warnings(*attempt);
   }
 }
 
@@ -341,8 +341,8 @@ void Attempts::report(protocol::Report said) {
                       std::holds_alternative<protocol::TaskOver>(said);
   if (is_end && before_end_) {
     // Only gangs blame links. What ended may be of a former process of the agent's.
-    const ActiveAttempt* held = find(*protocol::key_of(said));
-    if (held != nullptr && held->order().nodes.size() > 1) before_end_(held->order().key);
+    const ActiveAttempt* attempt = find(*protocol::key_of(said));
+    if (attempt != nullptr && attempt->order().nodes.size() > 1) before_end_(attempt->order().key);
   }
   if (const auto* over = std::get_if<protocol::StepOver>(&said)) {
     // The step's client hears of the end after its output.
@@ -354,38 +354,38 @@ void Attempts::report(protocol::Report said) {
   }
   const auto* started = std::get_if<protocol::Started>(&said);
   if (started == nullptr) return reports_.add(std::move(said));
-  if (const ActiveAttempt* held = find(started->key)) tell_shares_and_warnings(*held);
+  if (const ActiveAttempt* attempt = find(started->key)) tell_shares_and_warnings(*attempt);
   reports_.add(std::move(said), When::kStarted);
 }
 
 // The controller keeps neither: they are sent anew in each session, and without one not at all.
-void Attempts::tell_shares_and_warnings(const ActiveAttempt& held) {
+void Attempts::tell_shares_and_warnings(const ActiveAttempt& attempt) {
   using When = ReportQueue::When;
   if (!reports_.is_open()) return;
-  const AttemptKey key = held.order().key;
-  if (!held.shares().empty()) {
-    reports_.add(protocol::Shares{key, held.shares()}, When::kNextMessage);
+  const AttemptKey key = attempt.order().key;
+  if (!attempt.shares().empty()) {
+    reports_.add(protocol::Shares{key, attempt.shares()}, When::kNextMessage);
   }
-  const std::set<std::string> warnings = held.warnings();
+  const std::set<std::string> warnings = attempt.warnings();
   if (warnings.empty()) return;
   reports_.add(protocol::Warnings{key, {warnings.begin(), warnings.end()}}, When::kNextMessage);
 }
 
 void Attempts::stop_all(std::function<void(bool over)> done) {
   stopped_ = std::move(done);
-  for (const auto& [key, held] : held_) held->leave();
+  for (const auto& [key, attempt] : active_) attempt->leave();
   check_stopped(loop_.monotonic_us(), kStopGrace_us);
 }
 
 void Attempts::check_stopped(std::int64_t since_us, std::int64_t kill_after_us) {
-  const bool over = std::none_of(held_.begin(), held_.end(),
+  const bool over = std::none_of(active_.begin(), active_.end(),
                                  [](const auto& entry) { return entry.second->runs(); });
   const std::int64_t waited_us = loop_.monotonic_us() - since_us;
   if (over || waited_us > kStopMax_us) return stopped_(over);
   if (waited_us > kill_after_us) {  // they had their chance
     protocol::Signal kill;
     kill.number = SIGKILL;
-    for (const auto& [key, held] : held_) held->signal(kill);
+    for (const auto& [key, attempt] : active_) attempt->signal(kill);
     kill_after_us += 1'000'000;
   }
   stop_timer_ = loop_.after(std::chrono::milliseconds(5), [this, since_us, kill_after_us] {

@@ -39,7 +39,7 @@ class Attempts {
     std::int64_t output_rotate_bytes = 0;
     std::chrono::milliseconds needs_limit{120'000};  // for users and file systems to answer
   };
-  using Held = std::map<AttemptKey, std::unique_ptr<ActiveAttempt>>;
+  using Active = std::map<AttemptKey, std::unique_ptr<ActiveAttempt>>;
 
   // All of them outlive it. `facts` may change until load() or the first hold().
   Attempts(wire::Loop& loop, Options options, const AgentFacts& facts, Runner& runner,
@@ -56,7 +56,8 @@ class Attempts {
   // its tasks said of others has to be heard first. Unset: nothing is.
   void before_ends(std::function<void(AttemptKey)> call) { before_end_ = std::move(call); }
 
-  const Held& held() const { return held_; }
+  // With those that have ended and are not recorded yet.
+  const Active& active() const { return active_; }
   ActiveAttempt* find(AttemptKey key) const;   // nullptr: it is not here
   std::vector<ActiveAttempt*> living() const;  // that have not ended
   bool lives(AttemptKey key) const;            // it is here, and has not ended
@@ -89,12 +90,12 @@ class Attempts {
 
  private:
   ActiveAttempt& hold(LaunchOrder order);
-  HeldContext context(AttemptKey key);
+  AttemptContext context(AttemptKey key);
   void load_one(const std::string& directory, std::optional<LaunchOrder> order);
   void look_up_users(const std::set<std::string>& users);
   void meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done);
   void report(protocol::Report said);
-  void tell_shares_and_warnings(const ActiveAttempt& held);
+  void tell_shares_and_warnings(const ActiveAttempt& attempt);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout,
                               std::optional<std::string>& owner) const;
   bool is_one_file(AttemptKey key, Rank rank, const std::string& path) const;
@@ -109,7 +110,7 @@ class Attempts {
   TaskStreams& streams_;
   SecretRequests& secrets_;
   ReportQueue& reports_;
-  Held held_;
+  Active active_;
   std::function<void(AttemptKey)> before_end_;
   std::function<void(bool over)> stopped_;  // set while stopping everything
   wire::Timer stop_timer_;

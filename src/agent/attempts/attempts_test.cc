@@ -113,7 +113,7 @@ TEST_F(AttemptsTest, WhereNothingWasStartedNothingStays) {
   fs::create_directories(directory("7.1"));  // killed before the order was written
   damage("8.1", "");                         // while it was
   attempts_->load();
-  EXPECT_TRUE(attempts_->held().empty());
+  EXPECT_TRUE(attempts_->active().empty());
   EXPECT_FALSE(fs::exists(directory("7.1")));
   EXPECT_FALSE(fs::exists(directory("8.1")));
 }
@@ -123,7 +123,7 @@ TEST_F(AttemptsTest, LeavesAloneWhatIsNobodysAttempt) {
   fs::create_directories(directory("7"));
   std::ofstream(directory("notes.txt")) << "mine";
   attempts_->load();
-  EXPECT_TRUE(attempts_->held().empty());
+  EXPECT_TRUE(attempts_->active().empty());
   EXPECT_TRUE(fs::exists(directory("lost+found")));
   EXPECT_TRUE(fs::exists(directory("7")));
   EXPECT_TRUE(fs::exists(directory("notes.txt")));

@@ -84,9 +84,9 @@ void Attempts::load_one(const std::string& directory, std::optional<LaunchOrder>
   // what runs, and the controller hears of its end.
   LaunchOrder unknown;
   unknown.key = *key;
-  ActiveAttempt& held = hold(std::move(unknown));
-  held.resume();
-  held.stop();
+  ActiveAttempt& attempt = hold(std::move(unknown));
+  attempt.resume();
+  attempt.stop();
 }
 
 // A look at users and file systems that may not answer, on the attempt's own side thread.

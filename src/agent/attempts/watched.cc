@@ -7,10 +7,10 @@
 namespace dove::agent {
 namespace {
 
-UseWatch::Held used(const ActiveAttempt& held, const std::string& node,
-                    const Inventory& inventory) {
-  const LaunchOrder& order = held.order();
-  UseWatch::Held use;
+UseWatch::Attempt used(const ActiveAttempt& attempt, const std::string& node,
+                       const Inventory& inventory) {
+  const LaunchOrder& order = attempt.order();
+  UseWatch::Attempt use;
   use.key = order.key;
   use.mark = attempt_mark(node, order.key);
   use.cores = static_cast<std::int32_t>(order.placement.cores.size());
@@ -26,7 +26,7 @@ UseWatch::Held used(const ActiveAttempt& held, const std::string& node,
   const bool has_app = !order.exec.app.name.empty() && !tasks.empty() && tasks.front().rank == 0;
   if (!has_app) return use;
   use.app = order.exec.app;
-  if (Result<ForwardTarget> way = held.forward_target(0); way.ok()) {
+  if (Result<ForwardTarget> way = attempt.forward_target(0); way.ok()) {
     use.way = std::move(way).value();
   }
   return use;
@@ -34,24 +34,25 @@ UseWatch::Held used(const ActiveAttempt& held, const std::string& node,
 
 }  // namespace
 
-std::vector<ProgressWatch::Held> watched_progress(const Attempts& attempts) {
-  std::vector<ProgressWatch::Held> all;
-  for (const ActiveAttempt* held : attempts.living()) {
-    const LaunchOrder& order = held->order();
+std::vector<ProgressWatch::Attempt> watched_progress(const Attempts& attempts) {
+  std::vector<ProgressWatch::Attempt> all;
+  for (const ActiveAttempt* attempt : attempts.living()) {
+    const LaunchOrder& order = attempt->order();
     const bool contained = !order.exec.container.image.empty();
     std::vector<Rank> ranks;
     for (const TaskGrant& task : order.placement.tasks) ranks.push_back(task.rank);
     all.push_back({order.key, progress_prefix(order),
-                   contained ? own_progress_directory(held->directory()) : "", std::move(ranks)});
+                   contained ? own_progress_directory(attempt->directory()) : "",
+                   std::move(ranks)});
   }
   return all;
 }
 
-std::vector<UseWatch::Held> watched_use(const Attempts& attempts, const std::string& node,
-                                        const Inventory& inventory) {
-  std::vector<UseWatch::Held> all;
-  for (const auto& [key, held] : attempts.held()) {
-    if (held->runs() && !held->stopping()) all.push_back(used(*held, node, inventory));
+std::vector<UseWatch::Attempt> watched_use(const Attempts& attempts, const std::string& node,
+                                           const Inventory& inventory) {
+  std::vector<UseWatch::Attempt> all;
+  for (const auto& [key, attempt] : attempts.active()) {
+    if (attempt->runs() && !attempt->stopping()) all.push_back(used(*attempt, node, inventory));
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// What watches look at of the attempts that are held: how far they are, and what they use.
+// What watches look at in active attempts: how far they are, and what they use.
 //
 // Plain looks, taken anew each time. Loop thread only.
 #pragma once
@@ -13,9 +13,9 @@
 namespace dove::agent {
 
 // Attempts that have not ended.
-std::vector<ProgressWatch::Held> watched_progress(const Attempts& attempts);
+std::vector<ProgressWatch::Attempt> watched_progress(const Attempts& attempts);
 // Attempts that run and are not being stopped, for rules about idle sessions.
-std::vector<UseWatch::Held> watched_use(const Attempts& attempts, const std::string& node,
-                                        const Inventory& inventory);
+std::vector<UseWatch::Attempt> watched_use(const Attempts& attempts, const std::string& node,
+                                           const Inventory& inventory);
 
 }  // namespace dove::agent

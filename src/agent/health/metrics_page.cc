@@ -18,9 +18,9 @@ void add_agent(const Agent& agent, telemetry::Exposition& out) {
   out.add({}, agent.connected() ? 1 : 0);
   int preparing = 0;
   int running = 0;
-  for (const auto& [key, held] : agent.held()) {
-    preparing += held->stage() < ActiveAttempt::Stage::kStarted ? 1 : 0;
-    running += held->stage() == ActiveAttempt::Stage::kStarted ? 1 : 0;
+  for (const auto& [key, attempt] : agent.active()) {
+    preparing += attempt->stage() < ActiveAttempt::Stage::kStarted ? 1 : 0;
+    running += attempt->stage() == ActiveAttempt::Stage::kStarted ? 1 : 0;
   }
   out.family("dove_agent_attempts", Kind::kGauge, "Attempts that the node holds, by stage.");
   out.add({{"stage", "preparing"}}, preparing);
@@ -81,9 +81,9 @@ Result<void> MetricsPage::listen(const std::string& address, std::shared_ptr<con
 std::string MetricsPage::text() const {
   telemetry::Exposition out;
   std::vector<DeviceHolder> holders;
-  for (const auto& [key, held] : agent_.held()) {
-    if (held->stage() == ActiveAttempt::Stage::kEnded) continue;
-    for (DeviceHolder& holder : device_holders(held->order(), agent_.slices()))
+  for (const auto& [key, attempt] : agent_.active()) {
+    if (attempt->stage() == ActiveAttempt::Stage::kEnded) continue;
+    for (DeviceHolder& holder : device_holders(attempt->order(), agent_.slices()))
       holders.push_back(std::move(holder));
   }
   add_device_metrics(agent_.name(), agent_.inventory(), samples_, holders, out);

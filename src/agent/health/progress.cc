@@ -207,12 +207,12 @@ protocol::Progress AttemptProgress::report(AttemptKey key) const {
 
 ProgressWatch::ProgressWatch(wire::Loop& loop, std::string directory,
                              std::chrono::milliseconds every,
-                             std::function<std::vector<Held>()> held,
+                             std::function<std::vector<Attempt>()> attempts,
                              std::function<void(protocol::Progress)> tell)
     : loop_(loop),
       directory_(std::move(directory)),
       every_(every),
-      held_(std::move(held)),
+      attempts_(std::move(attempts)),
       tell_(std::move(tell)) {}
 
 void ProgressWatch::start(bool shared) {
@@ -237,11 +237,11 @@ void ProgressWatch::last_words(AttemptKey key) {
   const auto at = watched_.find(key);
   if (at == watched_.end()) return;
   Watched& watched = at->second;
-  const Held& held = watched.held;
+  const Attempt& attempt = watched.attempt;
   ProgressFound found;
-  read_progress_of(held.own_directory.empty() ? directory_ : held.own_directory, held.prefix,
-                   held.ranks, found);
-  watched.is_news |= watched.progress.take(found[held.prefix]);
+  read_progress_of(attempt.own_directory.empty() ? directory_ : attempt.own_directory,
+                   attempt.prefix, attempt.ranks, found);
+  watched.is_news |= watched.progress.take(found[attempt.prefix]);
   if (!watched.progress.has_new_blame()) return;
   watched.is_news = false;
   watched.told_us = loop_.monotonic_us();
@@ -251,32 +251,33 @@ void ProgressWatch::last_words(AttemptKey key) {
 void ProgressWatch::look() {
   // Some looks between two tellings: the median is of several steps.
   timer_ = loop_.after(std::max(every_ / 8, std::chrono::milliseconds(50)), [this] { look(); });
-  const std::vector<Held> all = held_();
+  const std::vector<Attempt> all = attempts_();
   const bool was_idle = std::exchange(is_idle_, all.empty());
   if (was_idle && is_idle_ && ++idle_looks_ % kIdleLooks != 0) return;
   ProgressFound found;
-  for (const Held& held : all) found[held.prefix];
+  for (const Attempt& attempt : all) found[attempt.prefix];
   const bool saw_all = read_progress(directory_, /*removes=*/true, found);
-  for (const Held& held : all) {
-    if (!saw_all) read_progress_of(directory_, held.prefix, held.ranks, found);
-    if (!held.own_directory.empty()) read_progress(held.own_directory, /*removes=*/false, found);
+  for (const Attempt& attempt : all) {
+    if (!saw_all) read_progress_of(directory_, attempt.prefix, attempt.ranks, found);
+    if (!attempt.own_directory.empty())
+      read_progress(attempt.own_directory, /*removes=*/false, found);
   }
   const std::int64_t now_us = loop_.monotonic_us();
   std::map<AttemptKey, Watched> still;
-  for (const Held& held : all) {
-    const auto before = watched_.find(held.key);
+  for (const Attempt& attempt : all) {
+    const auto before = watched_.find(attempt.key);
     Watched watched = before == watched_.end() ? Watched{} : std::move(before->second);
-    watched.held = held;
-    watched.is_news |= watched.progress.take(found[held.prefix]);
+    watched.attempt = attempt;
+    watched.is_news |= watched.progress.take(found[attempt.prefix]);
     const bool blames = watched.progress.has_new_blame() && ++watched.blames <= kBlames_max;
     const bool due = watched.told_us == 0 || blames ||
                      now_us - watched.told_us >= std::chrono::microseconds(every_).count();
     if (watched.is_news && due) {
       watched.is_news = false;
       watched.told_us = now_us;
-      tell_(watched.progress.report(held.key));
+      tell_(watched.progress.report(attempt.key));
     }
-    still.emplace(held.key, std::move(watched));
+    still.emplace(attempt.key, std::move(watched));
   }
   watched_ = std::move(still);
 }

@@ -83,15 +83,15 @@ class AttemptProgress {
 // another rank is told at once, kBlames_max times in an attempt.
 class ProgressWatch {
  public:
-  struct Held {
+  struct Attempt {
     AttemptKey key;
     std::string prefix;
     std::string own_directory;  // "": its files are where all are
     std::vector<Rank> ranks;    // that run here
   };
-  // `held` are the attempts whose tasks may run here; `tell` gets the entries of reports.
+  // `attempts` are the attempts whose tasks may run here; `tell` gets the entries of reports.
   ProgressWatch(wire::Loop& loop, std::string directory, std::chrono::milliseconds every,
-                std::function<std::vector<Held>()> held,
+                std::function<std::vector<Attempt>()> attempts,
                 std::function<void(protocol::Progress)> tell);
   // Makes the directory; `shared`: tasks run as other users.
   void start(bool shared);
@@ -102,7 +102,7 @@ class ProgressWatch {
 
  private:
   struct Watched {
-    Held held;
+    Attempt attempt;
     AttemptProgress progress;
     bool is_news = false;
     std::int64_t told_us = 0;
@@ -113,7 +113,7 @@ class ProgressWatch {
   wire::Loop& loop_;
   std::string directory_;
   std::chrono::milliseconds every_;
-  std::function<std::vector<Held>()> held_;
+  std::function<std::vector<Attempt>()> attempts_;
   std::function<void(protocol::Progress)> tell_;
   std::map<AttemptKey, Watched> watched_;
   bool is_idle_ = false;  // no task ran when it looked last: nothing can be new

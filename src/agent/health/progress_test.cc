@@ -166,7 +166,7 @@ TEST_F(ProgressFiles, IsToldAtOnceAndThenNowAndThen) {
   std::vector<protocol::Progress> told;
   ProgressWatch watch(
       loop, folder_, std::chrono::milliseconds(400),
-      [&]() -> std::vector<ProgressWatch::Held> {
+      [&]() -> std::vector<ProgressWatch::Attempt> {
         return {{AttemptKey{JobId(1), 1}, "1.1.aa", "", {}}};
       },
       [&](const protocol::Progress& report) { told.push_back(report); });
@@ -184,7 +184,7 @@ TEST_F(ProgressFiles, BlameIsToldAtOnceAndBeforeTheEnd) {
   const AttemptKey key{JobId(1), 1};
   ProgressWatch watch(
       loop, folder_, std::chrono::hours(1),
-      [&]() -> std::vector<ProgressWatch::Held> {
+      [&]() -> std::vector<ProgressWatch::Attempt> {
         return {{key, "1.1.aa", "", {0}}};
       },
       [&](const protocol::Progress& report) { told.push_back(report); });

@@ -64,41 +64,41 @@ std::optional<std::int32_t> UseWatch::Mean::take() {
 }
 
 void UseWatch::saw(const std::vector<devices::DeviceSample>& samples) {
-  const std::vector<Held> all = host_.held();
+  const std::vector<Attempt> all = host_.attempts();
   std::map<AttemptKey, Watched> still;
-  for (const Held& held : all) {
-    if (auto known = watched_.extract(held.key)) {
+  for (const Attempt& attempt : all) {
+    if (auto known = watched_.extract(attempt.key)) {
       still.insert(std::move(known));
     } else {
-      still[held.key];
+      still[attempt.key];
     }
   }
   watched_ = std::move(still);
   if (all.empty()) return;
   std::map<std::string, Reading> readings;
   for (const devices::DeviceSample& sample : samples) readings[sample.uuid] = reading_of(sample);
-  for (const Held& held : all) {
-    Watched& watched = watched_[held.key];
-    if (!held.gpus.empty()) {
-      watched.gpu.add(busiest(held.gpus, readings, &Reading::use));
-      watched.gpu_memory.add(busiest(held.gpus, readings, &Reading::memory));
-      for (const Gpu& gpu : held.gpus) watched.devices[gpu.device].add(readings[gpu.uuid].use);
+  for (const Attempt& attempt : all) {
+    Watched& watched = watched_[attempt.key];
+    if (!attempt.gpus.empty()) {
+      watched.gpu.add(busiest(attempt.gpus, readings, &Reading::use));
+      watched.gpu_memory.add(busiest(attempt.gpus, readings, &Reading::memory));
+      for (const Gpu& gpu : attempt.gpus) watched.devices[gpu.device].add(readings[gpu.uuid].use);
     }
-    ask(held);
+    ask(attempt);
   }
   count(all);
 }
 
-void UseWatch::ask(const Held& held) {
-  Watched& watched = watched_[held.key];
-  const bool answers = held.app && !held.app->activity.empty() && held.way;
+void UseWatch::ask(const Attempt& attempt) {
+  Watched& watched = watched_[attempt.key];
+  const bool answers = attempt.app && !attempt.app->activity.empty() && attempt.way;
   if (!answers || watched.is_asked) return;
   watched.is_asked = true;
   const auto word = std::make_shared<Result<AppWord>>(Error{});
   host_.aside(
-      held.key.text() + ".app",
-      [word, app = *held.app, way = *held.way] { *word = ask_app(app, way, kAppLimit); },
-      [this, word, key = held.key, alive = std::weak_ptr<bool>(alive_)] {
+      attempt.key.text() + ".app",
+      [word, app = *attempt.app, way = *attempt.way] { *word = ask_app(app, way, kAppLimit); },
+      [this, word, key = attempt.key, alive = std::weak_ptr<bool>(alive_)] {
         if (alive.expired()) return;
         const auto found = watched_.find(key);
         if (found == watched_.end()) return;
@@ -112,11 +112,11 @@ void UseWatch::ask(const Held& held) {
       });
 }
 
-void UseWatch::count(const std::vector<Held>& all) {
+void UseWatch::count(const std::vector<Attempt>& all) {
   if (std::exchange(is_counting_, true)) return;
   const auto uses = std::make_shared<std::map<std::string, ProcessUse>>();
   std::vector<std::string> marks;
-  for (const Held& held : all) marks.push_back(held.mark);
+  for (const Attempt& attempt : all) marks.push_back(attempt.mark);
   host_.aside(
       "use", [uses, marks = std::move(marks)] { *uses = read_process_use(marks); },
       [this, uses, all, alive = std::weak_ptr<bool>(alive_)] {
@@ -126,26 +126,26 @@ void UseWatch::count(const std::vector<Held>& all) {
       });
 }
 
-void UseWatch::counted(const std::vector<Held>& all,
+void UseWatch::counted(const std::vector<Attempt>& all,
                        const std::map<std::string, ProcessUse>& uses) {
   const std::int64_t now_us = host_.monotonic_us();
-  for (const Held& held : all) {
-    const auto known = watched_.find(held.key);
+  for (const Attempt& attempt : all) {
+    const auto known = watched_.find(attempt.key);
     if (known == watched_.end()) continue;
     Watched& watched = known->second;
-    const auto use = uses.find(held.mark);
+    const auto use = uses.find(attempt.mark);
     const bool is_first = watched.counted_us == 0;
     const ProcessUse* const now = use == uses.end() ? nullptr : &use->second;
-    if (!is_first) host_.tell(report(held, watched, now, now_us));
+    if (!is_first) host_.tell(report(attempt, watched, now, now_us));
     watched.before = now == nullptr ? std::nullopt : std::optional(*now);
     watched.counted_us = now_us;
   }
 }
 
-protocol::Use UseWatch::report(const Held& held, Watched& watched, const ProcessUse* use,
+protocol::Use UseWatch::report(const Attempt& attempt, Watched& watched, const ProcessUse* use,
                                std::int64_t now_us) {
   protocol::Use said;
-  said.key = held.key;
+  said.key = attempt.key;
   said.span_us = std::max<std::int64_t>(now_us - watched.counted_us, 1);
   said.gpu = watched.gpu.take();
   said.gpu_memory = watched.gpu_memory.take();
@@ -154,7 +154,7 @@ protocol::Use UseWatch::report(const Held& held, Watched& watched, const Process
   }
   // Time that went with processes nobody waited for makes the sum smaller: nothing is known then.
   if (use != nullptr && watched.before && use->cpu_us >= watched.before->cpu_us) {
-    const double cores_us = static_cast<double>(said.span_us) * std::max(held.cores, 1);
+    const double cores_us = static_cast<double>(said.span_us) * std::max(attempt.cores, 1);
     said.cpu = hundredths(static_cast<double>(use->cpu_us - watched.before->cpu_us) / cores_us);
     const std::int64_t in_terminals_us = use->terminal_us - watched.before->terminal_us;
     said.in_use = in_terminals_us >= said.span_us * kTerminalBusy / kAll;

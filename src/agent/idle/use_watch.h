@@ -32,7 +32,7 @@ class UseWatch {
     std::int32_t device = 0;  // its number on the node
     std::string uuid;
   };
-  struct Held {
+  struct Attempt {
     AttemptKey key;
     std::string mark;                  // attempt_mark
     std::int32_t cores = 0;            // that it holds here
@@ -41,7 +41,7 @@ class UseWatch {
     std::optional<ForwardTarget> way;  // to the app; unset: it does not run yet
   };
   struct Host {
-    std::function<std::vector<Held>()> held;
+    std::function<std::vector<Attempt>()> attempts;
     std::function<std::int64_t()> monotonic_us;
     std::function<std::int64_t()> wall_us;
     // Runs `work` on a side thread, then `done` on the loop. What hangs for ever is not asked
@@ -80,10 +80,10 @@ class UseWatch {
     std::optional<AppWord> word;  // the last answer, until it is told
   };
 
-  void count(const std::vector<Held>& all);
-  void counted(const std::vector<Held>& all, const std::map<std::string, ProcessUse>& uses);
-  void ask(const Held& held);
-  protocol::Use report(const Held& held, Watched& watched, const ProcessUse* use,
+  void count(const std::vector<Attempt>& all);
+  void counted(const std::vector<Attempt>& all, const std::map<std::string, ProcessUse>& uses);
+  void ask(const Attempt& attempt);
+  protocol::Use report(const Attempt& attempt, Watched& watched, const ProcessUse* use,
                        std::int64_t now_us);
 
   const Host host_;

@@ -26,23 +26,23 @@ devices::DeviceSample sample_of(const std::string& uuid, std::optional<double> p
 class UseWatchTest : public testing::Test {
  protected:
   UseWatchTest() {
-    UseWatch::Held held;
-    held.key = {JobId(7), 1};
-    held.mark = "nobody.7.1";
-    held.cores = 2;
-    held.gpus = {{0, "GPU-1"}, {5, "GPU-2"}};
-    held_.push_back(held);
+    UseWatch::Attempt attempt;
+    attempt.key = {JobId(7), 1};
+    attempt.mark = "nobody.7.1";
+    attempt.cores = 2;
+    attempt.gpus = {{0, "GPU-1"}, {5, "GPU-2"}};
+    attempts_.push_back(attempt);
   }
   void look(std::optional<double> first, std::optional<double> second) {
     now_us_ += 10'000'000;
     watch_.saw({sample_of("GPU-1", first), sample_of("GPU-2", second)});
   }
 
-  std::vector<UseWatch::Held> held_;
+  std::vector<UseWatch::Attempt> attempts_;
   std::deque<protocol::Use> told_;
   std::int64_t now_us_ = 0;
   UseWatch watch_{UseWatch::Host{
-      [this] { return held_; }, [this] { return now_us_; }, [] { return std::int64_t{0}; },
+      [this] { return attempts_; }, [this] { return now_us_; }, [] { return std::int64_t{0}; },
       [](const std::string&, const std::function<void()>& work, const std::function<void()>& done) {
         work();
         done();
@@ -77,7 +77,7 @@ TEST_F(UseWatchTest, ADeviceThatSaysNothingMayBeBusy) {
 }
 
 TEST_F(UseWatchTest, WithoutDevicesThereIsNoWordOfThem) {
-  held_[0].gpus.clear();
+  attempts_[0].gpus.clear();
   look(0, 0);
   look(0, 0);
   ASSERT_EQ(told_.size(), 1u);

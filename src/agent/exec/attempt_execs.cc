@@ -1,7 +1,7 @@
 // ActiveAttempt's commands of `dove exec`.
 #include <algorithm>
 
-#include "agent/attempts/held_slots.h"
+#include "agent/attempts/attempt_slots.h"
 
 namespace dove::agent {
 

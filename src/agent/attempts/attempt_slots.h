@@ -1,4 +1,4 @@
-// What a ActiveAttempt keeps of each of its tasks and steps. For its own files alone.
+// What an ActiveAttempt keeps of each of its tasks and steps. For its own files alone.
 #pragma once
 
 #include <cstddef>

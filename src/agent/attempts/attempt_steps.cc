@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "agent/attempts/attempt_record.h"
-#include "agent/attempts/held_slots.h"
+#include "agent/attempts/attempt_slots.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
