@@ -32,7 +32,7 @@ struct FleetOptions {
   std::string policy_digest;
 };
 
-// Blocks until the log holds so many events. The store is empty before.
+// Blocks until the log holds as many events as the options say. The store is empty before.
 Result<void> record_fleet(store::LogStore& log, store::LogKeeper& keeper,
                           const FleetOptions& options);
 

@@ -1,7 +1,7 @@
 // OpenbFigures: what a replay of an OpenbTrace found.
 //
 // The figure is the part of all GPUs that is unallocated at a load: the mean over the arrivals at
-// which what has arrived rounds to so many per cent of the cluster's GPUs.
+// which what has arrived rounds to that percentage of the cluster's GPUs.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class OpenbTally {
  public:
   explicit OpenbTally(std::int64_t all_milli) : all_milli_(all_milli) {}
 
-  // A task of so many thousandths of a GPU arrived, and was placed or not.
+  // A task of `milli` thousandths of a GPU arrived, and was placed or not.
   void arrived(std::int64_t milli, bool placed);
   OpenbResult result() const;
 

@@ -29,7 +29,7 @@ class Brain {
 class RandomWorld {
  public:
   // The seed decides on the placement of single tasks too. `varied`: also other orders, limits by
-  // model, features, and pools that close. `with_hangs`: ranks also tell of steps, and fall silent.
+  // model, features, and pools that close. `with_hangs`: ranks also report steps, and fall silent.
   // `with_quotas`: varied, and every order, projects with quotas, guarantees by model, pools that
   // give whole nodes, reservations. `brain` is not owned.
   RandomWorld(Brain& brain, std::uint64_t seed, bool varied, bool with_hangs = false,

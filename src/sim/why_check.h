@@ -3,9 +3,9 @@
 //
 // 1. With all reasons gone and all other waiting jobs held, the job is launched.
 // 2. With any one of them left it is not: each is needed.
-// 3. Who is said to be ahead is launched first where both could be; a queue that is said to let
-//    nothing pass lets the job not pass.
-// 4. What is said never to fit does not on empty nodes either. What is said to be in pieces is.
+// 3. A job that explain calls ahead is launched first where both could be; a queue that lets
+//    nothing pass, by its word, does not let the job pass.
+// 4. What it says never fits does not fit on empty nodes either. What it says is in pieces is.
 // 5. With another set of causes gone in place of those about places, the job is launched too, and
 //    with a part of that set it is not.
 #pragma once

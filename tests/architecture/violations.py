@@ -170,6 +170,9 @@ class Prose(Tree):
         os.remove(os.path.join(self.folder.name, "src/model/node.h"))
         self.finds("src/model/node.cc:2", "prose", {"src/model/node.cc": "int x;\nint y;  // it hangs\nint z;  // on its rack\n"})
 
+    def test_headers_of_every_part_are_read(self):
+        self.finds("src/core/clock.h:1", "prose", {"src/core/clock.h": "// Clock: it hangs on the log.\n#pragma once\n"})
+
     def test_comments_apart_are_no_phrase(self):
         self.passes({"src/model/node.cc": "int x;  // what an agent tells\nint y;\nint z;  // of its node\n"})
 

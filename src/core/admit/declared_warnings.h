@@ -1,4 +1,4 @@
-// What of a declared object has no effect, or contradicts what was declared beside it.
+// Parts of a declared object that have no effect, or contradict what was declared beside it.
 #pragma once
 
 #include <string>

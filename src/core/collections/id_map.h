@@ -168,7 +168,7 @@ class IdMap {
     std::size_t count = 0;  // of blocks in use
   };
 
-  // Of an element; without a block: of none.
+  // The place of an element; without a block: of none.
   struct Place {
     std::uint64_t first = 0;  // id of the block's first slot
     Block* block = nullptr;
@@ -184,7 +184,7 @@ class IdMap {
         pages_.begin(), pages_.end(), page,
         [](const auto& one, std::uint64_t number) { return one.first < number; });
   }
-  // Of the element; null when there is none.
+  // The element's; null when there is none.
   value_type* slot_in(std::uint64_t index) const {
     const auto page = page_from(index / kPage);
     if (page == pages_.end() || page->first != index / kPage) return nullptr;

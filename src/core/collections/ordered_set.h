@@ -125,7 +125,7 @@ class OrderedSet {
     ++size_;
     const bool comes_last = part + 1 == parts_.size() && at == block(part).end();
     if (comes_last && block(part).is_at_end() && block(part).size() >= kMost / 2) {
-      // Who comes last, comes last again: what is before stays full.
+      // A value that comes last will be followed by others: what is before stays full.
       parts_.push_back({value, std::make_unique<Block>()});
       ++part;
       at = block(part).end();
@@ -205,7 +205,7 @@ class OrderedSet {
     }
   };
 
-  // Of the values from `from` to the next part's: the first part has all below too.
+  // Holds the values from `from` to the next part's: the first part has all below too.
   struct Part {
     T from;
     std::unique_ptr<Block> block;

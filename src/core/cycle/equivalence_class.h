@@ -26,7 +26,7 @@ enum class Verdict {
   kOpen,       // to be tried
   kNoPlace,    // until something is freed that could matter
   kOverLimit,  // until usage falls
-  kChanging,   // until any book changes: the search may miss, or a limit hung on the nodes found
+  kChanging,   // until any book changes: the search may miss, or a limit was about the nodes found
   kDeclared,   // until something declared changes (pool closed, time limit)
 };
 
@@ -95,7 +95,7 @@ class EquivalenceClasses {
 // Puts a waiting job into, or takes it out of, the queue.
 void enqueue(const State& state, Indexes& indexes, const Job& job, IndexedJob& entry);
 void dequeue(Indexes& indexes, IndexedJob& entry);
-// Whether so many elements of the class's array run as may at once.
+// Whether as many elements of the class's array run as may at once.
 bool array_is_full(const Indexes& indexes, const EquivalenceClass& it);
 // That, or a limit of a queue, user or cluster keeps the class's jobs.
 bool is_over_limit(State& state, const Indexes& indexes, EquivalenceClass& it);

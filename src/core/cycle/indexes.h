@@ -66,7 +66,7 @@ using KeptNodes = std::map<JobId, std::vector<NodeId>>;  // core/cycle/kept_node
 struct Indexes {
   Policies policies;
   bool by_order_policy = true;
-  std::int32_t month = 0;  // that they were built in: limits by month are held against it
+  std::int32_t month = 0;  // that they were built in: limits by month are compared with it
   Generation books;        // of what is free, used or promised
 
   // what sync is at
@@ -112,7 +112,7 @@ struct Indexes {
 
   Plan plan;
   KeptNodes kept_nodes;     // as kPlace last found them
-  std::size_t decided = 0;  // so many decisions the last cycle made
+  std::size_t decided = 0;  // how many decisions the last cycle made
 };
 
 // Makes the indexes fit for a cycle: builds them unless they follow this State, with these policies

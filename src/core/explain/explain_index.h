@@ -34,7 +34,7 @@ class ExplainIndex {
   // REQUIRES: the pool is the state's.
   PoolBooks& books(const Pool& pool);
   const RunningJobs& running();
-  // So many of the pool's jobs hold places, and nobody knows until when.
+  // The number of the pool's jobs that hold places until nobody knows when.
   std::int64_t endless(const Pool& pool);
   // What all available nodes have, as the queue tree counts it.
   const Total& total();
@@ -50,7 +50,7 @@ class ExplainIndex {
 
   const State& state_;
   const Policies policies_;
-  const std::size_t nodes_;  // so many there were: views point at them
+  const std::size_t nodes_;  // how many there were: views point at them
   std::map<std::string, std::unique_ptr<PoolBooks>> books_;
   Instant windows_until_;  // then a reservation ends
   std::optional<RunningJobs> running_;

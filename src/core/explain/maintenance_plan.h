@@ -17,7 +17,7 @@ struct MaintenanceRequest {
   std::vector<NodeId> nodes;
   NodeRequest request;
   Instant at;  // when it is asked for
-  Span each;   // a node is away for so long, its tests included, once nothing runs there
+  Span each;   // how long a node is away, its tests included, once nothing runs there
 };
 
 // One node, from leaving production on. Jobs are those that were there then.

@@ -22,7 +22,7 @@ struct Kind {
   enum class What { kCores, kMemory, kDevices, kCountable };
   What what = What::kCores;
   std::string name;  // as Reason::resource names it
-  Request devices;   // of kDevices: the request to tell of
+  Request devices;   // of kDevices: the request to report
 
   std::int64_t asked(const Request& request) const;
   std::int64_t free(const FreeView& view) const;
@@ -46,7 +46,7 @@ constexpr Causes kInsideCause = 128;   // the job is confined to its reservation
 // Those by which nodes are left out.
 constexpr Causes kClosedCauses = kUnavailableCause | kReservedCause | kInsideCause;
 constexpr std::size_t kKinds_max = 24;
-// Of the kind of that index: what other jobs hold; that the job asks for any.
+// For the kind of that index: what other jobs hold; that the job asks for any.
 constexpr Causes held_cause(std::size_t kind) { return Causes{1} << (8 + kind); }
 constexpr Causes scarce_cause(std::size_t kind) { return Causes{1} << (8 + kKinds_max + kind); }
 

@@ -13,7 +13,7 @@ struct PoolNodes {
   std::vector<NodeId> ids;           // ascending
   ById<NodeId, bool> are_members;    // of all nodes of the state; so are the next
   ById<NodeId, bool> are_available;  // members alone
-  std::size_t available = 0;         // so many of them are
+  std::size_t available = 0;         // how many of them are
   // Empty when nothing is reserved.
   ById<NodeId, std::vector<Window>> windows;
 };

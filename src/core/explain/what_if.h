@@ -69,7 +69,7 @@ class WhatIf {
   bool may_use(const JobSpec& spec, NodeId node) const;
   // Nodes that the job may use.
   std::vector<const Node*> matching(const JobSpec& spec) const;
-  // Of those, the ones with room for a task.
+  // The number of those with room for a task.
   std::int64_t count_with_room(const JobSpec& spec) const;
 
   Candidates candidates() const;

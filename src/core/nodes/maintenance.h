@@ -14,7 +14,7 @@ namespace dove::core {
 // An agent that was told to test or to repair its node answers within this time.
 constexpr Span kMaintenance_deadline = seconds(3600);
 
-// From so many others the node must not have been reached before it is blamed.
+// The number of other nodes that must have failed to reach the node before it is blamed.
 constexpr std::size_t kVotes = 2;
 
 // Whether the pass that maintains nodes has to look at it.

@@ -31,7 +31,7 @@ struct Hold {
   bool whole = false;  // of a promise to an exclusive job: nobody else at that time
 };
 
-// So much is free from `at` until the next step.
+// What is free from `at` until the next step.
 struct Step {
   Instant at;
   NodeFree free;
@@ -65,7 +65,7 @@ struct Plan {
   Instant boundary = kNever;    // of a reservation: everything is derived anew
   bool reserves = false;        // some reservation is not over ...
   ById<NodeId, std::vector<Window>> windows;  // ... by node; short of those that have just joined
-  std::int64_t ends = 0;                 // so many active jobs are known to end at some instant
+  std::int64_t ends = 0;                 // how many active jobs end at some instant that is known
   Generation freed;                      // something was freed that a job may start on
   Generation sooner;                     // a hold may have come to end sooner
   Generation endless_ended;              // a job without a plan may have got one anywhere
@@ -129,9 +129,9 @@ void note_reserved(const State& state, Plan& plan, const Node& node);
 // Adds what a promise will hold on a node.
 void add_hold(NodePlan& node, const Hold& hold);
 
-// What of the node is free all through [from, to), by id; none when the node is closed to the job
-// then. What is promised to `job` itself counts as free; with `but_after` so does what is promised
-// for later than that.
+// The part of the node that is free all through [from, to), by id; none when the node is closed to
+// the job then. What is promised to `job` itself counts as free; with `but_after` so does what is
+// promised for later than that.
 struct Claim {
   const JobSpec* spec = nullptr;
   std::int32_t restart_nodes = 0;  // as of a Guest (core/place/reservation.h)
@@ -150,8 +150,8 @@ Instant next_change(const NodePlan& plan, Instant at);
 // Whether the books hold all that the placement names.
 bool holds_all(const FreeBooks& books, const Placement& placement);
 
-// The first instant from `claim.from` on at which the sums would do for so long, and the node is
-// open to the job. A lower bound, never too late.
+// The first instant from `claim.from` on at which the sums are enough for as long as the claim
+// lasts, and the node is open to the job. A lower bound, never too late.
 Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNeeds& needs,
                          const Guest& guest, Instant from, Span length);
 

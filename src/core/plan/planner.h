@@ -3,7 +3,7 @@
 //
 // A job whose tasks go evenly over a number of nodes is planned node by node: each has a lower
 // bound by sums (core/plan/plan.h), and only nodes whose bound is below the best start so far are
-// looked at by id. Any other job (several groups, uneven spreads, topology) is searched for at so
+// looked at by id. Any other job (several groups, uneven spreads, topology) is searched for at as
 // many instants as it takes to halve their number down to one. Steps grow with the nodes of the
 // pool times the holds on each, never with the number of waiting jobs.
 //

@@ -37,7 +37,7 @@ class VictimLimits {
   const State& state_;
   struct Broken {
     Reason limit;
-    std::int64_t over = 0;  // by so much; none at 0
+    std::int64_t over = 0;  // by how much; none at 0
   };
   std::vector<Broken> broken_;
   bool could_hold_ = true;

@@ -26,7 +26,7 @@ struct Total {
   bool operator==(const Total&) const = default;
 };
 
-// What a share is reckoned from: of a user, or of a queue with all below it.
+// What a share is computed from: a user's, or that of a queue with all below it.
 struct ShareView {
   const Usage* used = nullptr;   // now; never null
   const Total* total = nullptr;  // of the cluster; never null
@@ -42,8 +42,8 @@ struct ShareView {
 enum class Basis {
   kJob,      // their first job
   kUse,      // the smallest share, by what is held now
-  kPastUse,  // the smallest share, by what was held of late too
-  kRank,     // the rank of their first job less their share, by what was held of late too
+  kPastUse,  // the smallest share, by what was held recently too
+  kRank,     // the rank of their first job less their share, by what was held recently too
 };
 
 constexpr bool counts_past_use(Basis basis) {

@@ -77,7 +77,7 @@ class QueueTree {
   const Holder& holder_of(const Job& job);
   // What the queue, all above it, and the user hold has changed.
   void usage_changed(const Holder& holder);
-  // Time has passed: shares by past use are reckoned anew.
+  // Time has passed: shares by past use are computed anew.
   void time_passed();
   // The cluster's totals have changed: all shares are.
   void set_total(const Total& total);
@@ -102,9 +102,9 @@ class QueueTree {
     // In the state's maps; null as long as nothing was found there.
     const Usage* usage = nullptr;
     const PastUse* past = nullptr;
-    bool by_head = false;        // it or one above it goes by its first job among its siblings
+    bool by_head = false;        // its first job, or that of one above it, sets its place
     Children children;           // those with a class to be tried
-    std::int32_t stale = kNone;  // the first child to be reckoned anew
+    std::int32_t stale = kNone;  // the first child to be computed anew
     std::int32_t next_stale = kNone;
     bool is_stale = false;
     Classes classes;               // of a user queue whose first job blocks the others
@@ -125,10 +125,10 @@ class QueueTree {
   const std::pair<QueueKey, std::uint64_t>* first_of(const Branch& user_queue) const;
   // The child that is tried first. REQUIRES: the branch is open.
   std::int32_t first_child(const State& state, std::int32_t index);
-  // Notes that the branch's key may have changed, and with it those above that go by first jobs.
+  // Notes that the branch's key may have changed, and with it those above that follow first jobs.
   void mark(std::int32_t index);
   void mark_shares(bool past_only);
-  // Reckons the stale children of a branch anew.
+  // Computes the stale children of a branch anew.
   void freshen(const State& state, std::int32_t index);
   std::optional<BranchKey> key_of(const State& state, std::int32_t index);
   // The first job that may be tried. REQUIRES: the branch is open.

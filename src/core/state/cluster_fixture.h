@@ -1,5 +1,5 @@
 // TestCluster: a State in one line, for the tests of core. `TestCluster cluster(2, {.gpus = 8});`
-// has two nodes that take work; jobs are said as short as they can be, and moved on by hand.
+// has two nodes that take work; jobs are written as short as they can be, and moved on by hand.
 //
 // Only folds: nothing is decided here (core/cycle/decide_fixture.h does that). One thread.
 #pragma once

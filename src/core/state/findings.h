@@ -39,7 +39,7 @@ bool is_untrusted(const State& state, const Node& node, JobId job);
 // Whether new work may be placed on the node.
 bool is_available(const Node& node);
 
-// So many faults of late that it is to be replaced, not repaired once more.
+// Whether it had enough faults recently to be replaced, not repaired once more.
 bool is_lemon(const State& state, const Node& node);
 
 // How fast a node of a gang is: of its slowest rank and of half of its ranks, by time of a step.

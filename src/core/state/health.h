@@ -15,7 +15,7 @@
 
 namespace dove::core {
 
-// So many findings are kept open on a node, and so many times of faults.
+// How many findings are kept open on a node, and how many times of faults.
 constexpr std::size_t kFindings_max = 64;
 constexpr std::size_t kFaults_max = 16;
 

@@ -47,7 +47,7 @@ struct PlacementRecord {
   bool slow_noted = false;        // as a fault of its node: once in an attempt
 };
 
-// The ranks of a running attempt have told of no step for `silent`: see HangObserved.
+// The ranks of a running attempt have reported no step for `silent`: see HangObserved.
 struct Hang {
   AttemptNumber attempt = 0;
   NodeId node;
@@ -80,7 +80,7 @@ struct Attempt {
   Instant stop_at;                  // when Stop was decided; 0 before
   Instant ended_at;                 // 0 before
   Instant stage_at;                 // since when `stage` holds; refreshed by ControllerStarted
-  std::uint32_t exits_at_stop = 0;  // so many of `exits` had come when Stop was decided
+  std::uint32_t exits_at_stop = 0;  // how many of `exits` had come when Stop was decided
   Instant saved_at = {};            // its last CheckpointTaken; 0: none
   bool held_back = false;           // waits for Start also with one placement: for placeholders
 
@@ -225,7 +225,7 @@ struct State {
   // Whether usage is counted by model and by profile of slices too: somebody limits by them.
   bool counts_models = false;
   std::map<JobId, PromiseRecord> promises;  // of waiting jobs
-  std::map<JobId, Hang> hangs;              // of active jobs, until a rank tells of a step
+  std::map<JobId, Hang> hangs;              // of active jobs, until a rank reports a step
   std::map<JobId, IdleNotice> idle;         // until somebody uses or keeps the job; see above
   std::map<JobId, Instant> kept;            // until when no rule but that of lifetime ends them
   std::map<JobId, std::vector<std::string>> shared;  // who else may enter the job's app

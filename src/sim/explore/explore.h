@@ -31,9 +31,9 @@ struct ExploreOptions {
   std::uint64_t check_every = 64;     // batches between two checks of all books
   // That share a log and its lease, where there are more than one. REQUIRES: outage_us == 0 then.
   std::int32_t controllers = 1;
-  std::int32_t shared_nodes = 0;  // so many of the nodes a simulated Slurm schedules, too
-  // No faults but one, in the times of a new cluster: after an hour, there is no controller for so
-  // long; an hour later it is over. 0: the faults above.
+  std::int32_t shared_nodes = 0;  // the number of nodes that a simulated Slurm schedules, too
+  // No faults but one, in the times of a new cluster: after an hour, there is no controller for
+  // this long; an hour later the run is over. 0: the faults above.
   std::int64_t outage_us = 0;
   const core::Policies* policies = nullptr;
   std::string directory;  // exists, is empty and fast; agents keep their records there

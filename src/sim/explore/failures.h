@@ -24,7 +24,7 @@ struct Failure {
   FailureEffect effect;
 };
 
-// Of 1 000 000 nodes, so many fail in a day.
+// The number of nodes that fail in a day, among 1 000 000.
 constexpr std::uint64_t kFailuresPerMillionNodeDays = 3'790;
 
 // Which component fails next, by the table's counts.

@@ -33,7 +33,7 @@ struct MessageFaults {
   std::uint64_t slow = 100;  // up to half a minute
   std::uint64_t doubled_line = 200;
 
-  // So many of a hundred of each.
+  // This percentage of each.
   MessageFaults times(std::uint64_t percent) const;
 };
 

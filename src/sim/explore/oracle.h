@@ -103,7 +103,7 @@ class Oracle {
     std::int64_t over_us = 0;     // its last task that ran
   };
   using Key = std::pair<std::uint64_t, std::uint32_t>;  // job, attempt
-  // What of a node is in use: by job, by how many of its tasks, and how much of it.
+  // The part of a node that is in use: by job, by how many of its tasks, and how much of it.
   struct User {
     int tasks = 0;
     std::int32_t milli = 0;

@@ -42,7 +42,7 @@ class SharedDatabase {
   void set_away(bool is_away) { away_ = is_away; }
   // Connections are lost; an append that was under way happened or not.
   void fail_over();
-  // What becomes of the next so many appends, renewals and terms.
+  // What becomes of the next `times` appends, of a renewal, of a term.
   enum class Fault { kNone, kNotDone, kDone, kDoneLater, kFull };
   void next_append(Fault fault, int times = 1);
   void next_renewal_unanswered() { renewal_unanswered_ = true; }

@@ -9,10 +9,10 @@
 
 namespace dove::sim {
 
-// A node with so many equal GPUs.
+// A node with `gpus` equal GPUs.
 std::shared_ptr<const Inventory> live_node(std::int64_t gpus);
 
-// A job of so many GPUs: on one node if one of `gpus_per_node` holds it, else on whole ones and the
+// A job of `gpus` GPUs: on one node if one of `gpus_per_node` holds it, else on whole ones and the
 // remainder on one more.
 JobSpec live_gang(std::int64_t gpus, std::int64_t gpus_per_node);
 

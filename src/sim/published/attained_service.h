@@ -2,8 +2,8 @@
 // et al., NSDI'19, with the two limits of 3 250 and 7 200 GPU-seconds that Muri's simulator has).
 //
 // Within a level running jobs come before waiting ones, and those that reached it just now last.
-// With `promote_after` a job that has paused for so many times what it attained begins again at
-// level 0, so that none starves; 0 never promotes, as published.
+// A job that has paused for `promote_after` times what it attained begins again at level 0, so that
+// none starves; 0 never promotes, as published.
 #pragma once
 
 #include "sim/published/job_order.h"

@@ -15,7 +15,7 @@
 
 namespace dove::sim {
 
-// Of the user, queue or virtual cluster that a job counts toward.
+// The account of the user, queue or virtual cluster that a job counts toward.
 struct AccountView {
   std::int64_t share_ppm = 0;  // dominant share of the cluster in use now, millionths
 };

@@ -24,7 +24,7 @@ class QueueNodes {
 
   std::int64_t free() const { return free_sum_; }
   std::int64_t total() const { return total_; }
-  // Where a job of so many GPUs would go; nothing is taken. REQUIRES: gpus > 0.
+  // Where a job of `gpus` GPUs would go; nothing is taken. REQUIRES: gpus > 0.
   std::optional<Taken> find(std::int64_t gpus) const;
   // REQUIRES: what is taken is free there; what is given back was taken.
   void allocate(const Taken& taken);

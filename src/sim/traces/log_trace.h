@@ -1,4 +1,4 @@
-// LogTrace: the jobs that a log of ours tells of, as a trace to be put through other queues.
+// LogTrace: the jobs of a log of ours, as a trace to be put through other queues.
 //
 // Fed with a log's batches in order. A job counts once it has ended and ran: its run is the time
 // of all its attempts, its width the GPUs that it asked for (a share or slices count as whole

@@ -15,7 +15,7 @@ void drop_executor(State& state, const std::string& name);
 // counts again.
 void settle_executors(State& state, Node& node);
 
-// What is said of nodes or executors that are not declared changes nothing.
+// Reports about nodes or executors that are not declared change nothing.
 void fold(State& state, const ForeignAllocationObserved& event);
 void fold(State& state, const ForeignAllocationEnded& event);
 void fold(State& state, const ExecutorNodeObserved& event);

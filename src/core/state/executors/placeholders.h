@@ -26,7 +26,7 @@ void each_placeholder(const State& state, JobId job, AttemptNumber attempt, Visi
 // Whether executors hold all that its placements name.
 bool placeholders_confirmed(const State& state, JobId job, const Attempt& attempt);
 
-// How long a job waits after so many refusals in a row: a second, then twice as long each time.
+// How long a job waits after its refusals in a row: a second, then twice as long each time.
 Span placeholder_backoff(const Job& job);
 constexpr Span kBackoff_max = seconds(256);
 

@@ -32,7 +32,7 @@ struct ServiceHistory {
   std::int64_t jobs_ended = 0;
   std::int64_t ran_ms = 0;  // by jobs that ended, whatever their width
 
-  // A job went from so much service to so much. REQUIRES: 0 <= before_ms <= after_ms.
+  // A job's service grew from the one to the other. REQUIRES: 0 <= before_ms <= after_ms.
   void spent(std::int64_t before_ms, std::int64_t after_ms);
   void finished(std::int64_t service_ms, Span ran);
 };

@@ -1,4 +1,4 @@
-// Past use with a half-life, in whole numbers: what fair share is reckoned from.
+// Past use with a half-life, in whole numbers: what fair share is computed from.
 //
 // The amount is GPU milliseconds in thousandths; a core counts as a tenth of a GPU, 64 GiB of
 // memory as much. Halving is exact, parts of a half-life are within 1/2000 of 2^-x.

@@ -17,7 +17,7 @@ std::string hang_text(JobId job, const Hang& hang);
 
 // REQUIRES: the event is about `job`'s current attempt.
 void fold_hang(State& state, const Job& job, const HangObserved& event);
-// It is over: a rank told of a step, or the attempt has ended. Without a hang nothing changes.
+// It is over: a rank reported a step, or the attempt has ended. Without a hang nothing changes.
 void end_hang(State& state, JobId job);
 
 // Why the active job is to be stopped for it; kNone: there is none, or people decide.

@@ -19,7 +19,7 @@ void end_idle(State& state, JobId job);
 // What the rule found does not hold any more: it is another one now.
 void end_idle_by(State& state, const std::string& rule);
 // The controller started: whoever was warned could not be heard, and has as long again as the
-// warning was. A lifetime ends when it was said.
+// warning was. A lifetime ends when the warning said.
 void renew_idle(State& state);
 // When the active job is stopped for it; kNever: it is not idle.
 Instant idle_stop_at(const State& state, const Job& job);
