@@ -24,7 +24,7 @@
 #include "slurm/gate/gate_keeper.h"
 #include "slurm/gate/rest_gate.h"
 #include "slurm/gate/scheduler_wake.h"
-#include "slurm/rest_cluster.h"
+#include "slurm/rest/rest_cluster.h"
 #include "slurm/slurm_json.h"
 #include "slurm/works/steps.h"
 #include "telemetry/clock.h"

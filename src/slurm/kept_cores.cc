@@ -34,12 +34,13 @@ std::map<std::string, Taken> taken_on(const Observed& seen) {
   return taken;
 }
 
-// The reservation may have so many on one of its nodes: it has one on each of the others.
+// The most cores that the reservation may have on one of its nodes: it has one on each of the
+// others.
 std::int64_t most_on_one(const ReservationSeen& one) {
   return std::max<std::int64_t>(one.cores - std::ssize(one.names) + 1, 0);
 }
 
-// The cores that it is said to have there. A node that is not named among others has none.
+// The cores that Slurm names there. A node that is not named among others has none.
 const std::vector<int>& said_cores(const ReservationSeen& one, const std::string& node) {
   static const std::vector<int> none;
   const auto said = one.cores_of.find(node);

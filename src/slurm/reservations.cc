@@ -47,7 +47,7 @@ std::vector<int> cores_in(std::string_view list) {
   return cores;
 }
 
-// Of "NodeName=n1 CoreIDs=0-1 NodeName=n2 CoreIDs=4", in one line.
+// From "NodeName=n1 CoreIDs=0-1 NodeName=n2 CoreIDs=4", in one line.
 std::map<std::string, std::vector<int>> cores_by_node(std::string_view line) {
   constexpr std::string_view kNode = " NodeName=";
   std::map<std::string, std::vector<int>> all;

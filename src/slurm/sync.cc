@@ -31,7 +31,7 @@ constexpr std::size_t kLineBytesMax = 256;
 constexpr std::int64_t kMinute_s = 60;
 constexpr std::size_t kReservationsMax = 10'000;
 constexpr TextRule kIdRule{128, TextRule::Kind::kName};
-// Of a node's features, as the controller takes them.
+// The features of a node, as the controller takes them.
 constexpr std::size_t kFeaturesMax = 64;
 constexpr TextRule kFeatureRule{64, TextRule::Kind::kFeature};
 

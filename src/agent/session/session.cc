@@ -206,7 +206,7 @@ void Session::sync_answered(const Result<wire::Response>& answer, std::int64_t s
   synced(*read, sent_us);
 }
 
-// Whether the controller counts on this node is known at once, and what is held is said in turn.
+// Whether the controller counts on this node is known at once; what it holds, it says in its turn.
 void Session::take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   knows_tickets_ = true;
   if (!answer.waits_us || answer.epoch < contact_->epoch()) return sync();

@@ -69,7 +69,7 @@ Result<void> replace_next(const std::string& data_dir, const std::optional<wire:
   return {};
 }
 
-// Of a rotation that ended between its two renames.
+// For a rotation that ended between its two renames.
 void finish_renaming(const std::string& data_dir) {
   const Result<std::string> certificate = files::read_text(pem_of(data_dir, true), kFileBytesMax);
   const Result<std::string> key = files::read_text(key_of(data_dir, false), kFileBytesMax);

@@ -19,7 +19,7 @@ namespace {
 // The most jobs whose programs are read for one page of sessions, or of jobs with some labels.
 constexpr std::size_t kProgramsInPage = 1000;
 constexpr std::chrono::seconds kProgramsWait{5};
-// A list's piece takes a turn of the loop for some 2 ms. A request passes several turns, and waits
+// A list's piece takes a turn of the loop for about 2 ms. A request passes several turns, and waits
 // for a piece in each.
 constexpr int kLookedAtInPiece = 20'000;
 constexpr std::int64_t kSummariesInPiece = 60;

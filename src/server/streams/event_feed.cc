@@ -33,7 +33,7 @@ bool is_forgotten(const Result<Value>& read) {
   return !read.ok() && read.error().code == "records_forgotten";
 }
 
-// Whole batches after `after`, with `records` records at least where there are so many; fewer once
+// Whole batches after `after`, with at least `records` records where the log has them; fewer once
 // `stops`.
 Result<std::vector<store::Batch>> read_window(store::LogStore& log, Seq after, std::size_t records,
                                               const std::atomic<bool>& stops) {

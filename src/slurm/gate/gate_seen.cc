@@ -168,7 +168,7 @@ void read_nodes(const json& object, GateSeen& gate,
   if (tasks_of_node > 0 && most_tasks > tasks_of_node) {
     cannot("more tasks than its nodes may have (--ntasks-per-node)");
   }
-  // Each node gives as many as the one with the most tasks needs. Of CPUs that are not divided
+  // Each node gives as many as the one with the most tasks needs. Where CPUs are not divided
   // among tasks (--overcommit), each gives its part.
   const std::int64_t each = gate.cpus % tasks == 0 ? std::int64_t{gate.cpus / tasks} * most_tasks
                                                    : (gate.cpus - 1) / gate.nodes + 1;

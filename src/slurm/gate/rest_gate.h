@@ -5,7 +5,7 @@
 #pragma once
 
 #include "slurm/gate/gate_control.h"
-#include "slurm/rest_api.h"
+#include "slurm/rest/rest_api.h"
 
 namespace dove::slurm {
 

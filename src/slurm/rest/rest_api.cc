@@ -1,4 +1,4 @@
-#include "slurm/rest_api.h"
+#include "slurm/rest/rest_api.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// What `squeue --json` of 22.05 prints is this version's, too.
+// `squeue --json` of 22.05 prints this version, too.
 constexpr const char kVersion[] = "v0.0.38";
 constexpr std::size_t kExcerptBytes = 200;
 constexpr std::size_t kAnswerMax = 1 << 20;  // of a change

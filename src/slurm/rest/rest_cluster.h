@@ -8,7 +8,7 @@
 
 #include "slurm/cluster.h"
 #include "slurm/reservations.h"
-#include "slurm/rest_api.h"
+#include "slurm/rest/rest_api.h"
 
 namespace dove::slurm {
 

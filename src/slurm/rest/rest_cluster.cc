@@ -1,4 +1,4 @@
-#include "slurm/rest_cluster.h"
+#include "slurm/rest/rest_cluster.h"
 
 #include <ctime>
 #include <utility>
