@@ -29,6 +29,9 @@ class StandbyAuthority(unittest.TestCase):
 
             def rotate(*options):
                 return cluster.run("ca", "rotate", "--data", first.data, *options, DOVE_DATA=first.data).stdout
+            kept = "SELECT count(*) FROM dove.meta WHERE key = 'text:authorities'"
+            until(lambda: "1" in str(cluster.postgres.sql(kept)), 20, "what the leader keeps for the others")
+            cluster.postgres.sql("CREATE TABLE earlier AS SELECT * FROM dove.meta WHERE key = 'text:authorities'")
             former = text(first, "ca.pem")
             self.assertIn("ca.next.pem", rotate())
             for name in ("ca.next.pem", "ca.next.key"):
@@ -45,8 +48,14 @@ class StandbyAuthority(unittest.TestCase):
             # By the new authority, which alone `ask` believes now.
             until(lambda: second.ask("/healthz")[0] == 200, 20, "the standby's certificate of the new authority")
 
+            # A database that went back brings no former authority back.
+            newest = text(second, "ca.pem")
+            cluster.postgres.sql("UPDATE dove.meta SET bytes = earlier.bytes FROM earlier WHERE meta.key = earlier.key")
             first.kill()
             cluster.wait_leader(but=0)
+            self.assertEqual(text(second, "ca.pem"), newest)
+            same = "SELECT count(*) FROM dove.meta, earlier WHERE meta.key = earlier.key AND meta.bytes = earlier.bytes"
+            until(lambda: "0" in str(cluster.postgres.sql(same)), 20, "the newest to be kept again")
             self.assertIsNone(second.process.poll(), "it was never restarted")
             cluster.api = cluster.any_api()
             cluster.wait_connected(60)

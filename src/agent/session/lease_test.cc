@@ -113,7 +113,7 @@ TEST_F(LeaseTest, TheTaskIsOverByTheDeadline) {
 
 TEST_F(LeaseTest, TheTaskIsOverByTheDeadlineThatWasReadBeforeDamage) {
   Result<LeaseWriter> writer = LeaseWriter::open(dir("lease"));
-  writer->renew(boottime_us() + 2'000'000);
+  writer->renew(boottime_us() + 5'000'000);
   ShimHandle handle = spawn(fenced("touch began; while :; do sleep 0.01; done"));
   ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(dir("began")); }));
   std::fstream file(dir("lease"), std::ios::binary | std::ios::in | std::ios::out);

@@ -58,7 +58,7 @@ void Session::connect_failed(const Error& error) {
     lease_->unreachable();
   }
   if (error.code == "connection_refused") uplink_.forget_port();
-  if (error.kind == ErrorKind::kTimeout) uplink_.timed_out();
+  if (error.code == "connect_timeout") uplink_.timed_out();
   uplink_.turn();
   connect_later();
 }

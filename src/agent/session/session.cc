@@ -23,6 +23,7 @@ constexpr std::chrono::seconds kReportTimeout{10};
 constexpr std::int64_t kFenceMin_us = 10'000;
 constexpr int kFailuresToAsk = 3;
 constexpr std::chrono::seconds kKeepAgain{1};
+constexpr std::chrono::seconds kKeepAgainMost{60};
 
 // Names of directories begin with it: hexadecimal digits, or nothing.
 std::string directory_name(const std::string& id) {
@@ -144,7 +145,9 @@ void Session::keep_token() {
                     {"why", kept.error().message},
                     {"effect", "without it this node has to join anew when its agent has ended"}});
   }
-  token_timer_ = loop_.after(kKeepAgain, [this] { keep_token(); });
+  // Later and later: a disk that fails may hold up the loop each time.
+  keep_again_ = was_lost ? std::min(2 * keep_again_, kKeepAgainMost) : kKeepAgain;
+  token_timer_ = loop_.after(keep_again_, [this] { keep_token(); });
 }
 
 void Session::certify() {

@@ -136,7 +136,8 @@ class Session {
   int failures_ = 0;
   std::optional<Error> refused_;
   bool is_stopped_ = false;
-  bool token_is_lost_ = false;  // with this process
+  bool token_is_lost_ = false;         // with this process
+  std::chrono::seconds keep_again_{};  // until it is written again
   Random jitter_;
   wire::Timer reconnect_timer_;
   wire::Timer heartbeat_timer_;

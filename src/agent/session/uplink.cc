@@ -61,7 +61,7 @@ void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
 
 // Failing to write costs a restarted agent its grace at worst, the safe direction.
 void Uplink::leads_here() {
-  be_patient(here(), kPatience);
+  for (Place& place : places_) be_patient(place, kPatience);
   if (led_here()) return;
   led_by_ = here().people.text();
   (void)files::write_atomically(path("controller"), led_by_ + "\n", 0644);

@@ -72,7 +72,7 @@ class Uplink {
   bool secure() const { return options_.urls.front().secure; }
   bool has_several() const { return places_.size() > 1; }
   void turn();
-  // Nobody answered here in time. The next attempt at this place may take twice as long, at most
+  // No connection stood in time. The next attempt at this place may take twice as long, at most
   // 20 s: when a whole cluster calls at once, a server that cannot take all of them in a few
   // seconds would otherwise spend itself on those that have given up.
   void timed_out();

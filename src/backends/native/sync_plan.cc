@@ -173,7 +173,13 @@ Span waits_for(const core::State& state, const core::Node& node, const protocol:
                Instant now) {
   const bool is_awaited = node.awaited && node.contact == Contact::kSilent && !node.removed &&
                           !core::is_expelled(node) && machine.boot_id == node.boot_id;
-  if (!is_awaited) return {};
+  // The answer to a sync may be lost: shorter terms than those that the agent has would count here,
+  // and the longer ones there, where nothing but the break of its session limits them.
+  const core::Agreed& terms = node.agreed;
+  const bool are_shorter = state.settings.fence < terms.fence ||
+                           state.settings.disconnect_grace < terms.disconnect_grace ||
+                           state.settings.outage_grace < terms.outage_grace;
+  if (!is_awaited || are_shorter) return {};
   const Span fence = node.agreed.fence.us > 0 ? node.agreed.fence : state.settings.fence;
   const Span left = core::lost_at(state, node) - now;
   return Span{std::max<std::int64_t>(left.us - fence.us - core::kFence_margin.us, 0)};

@@ -40,6 +40,9 @@ class WaitsFor : public testing::Test {
     node.contact_since = Instant{1'000'000'000};
     node.awaited = true;
     node.agreed = {seconds(5), seconds(300), seconds(3600)};
+    state.settings.fence = node.agreed.fence;
+    state.settings.disconnect_grace = node.agreed.disconnect_grace;
+    state.settings.outage_grace = node.agreed.outage_grace;
   }
   Span after(Span span) const { return waits_for(state, node, machine, node.contact_since + span); }
 
@@ -67,6 +70,10 @@ TEST_F(WaitsFor, NobodyElseIsToldThat) {
   machine.boot_id = "boot";
   node.request.action = NodeAction::kExpel;
   EXPECT_EQ(after({}), Span());
+  node.request.action = {};
+  EXPECT_EQ(after({}), seconds(3600));
+  state.settings.disconnect_grace = seconds(10);
+  EXPECT_EQ(after({}), Span()) << "its agent holds on to longer terms";
 }
 
 }  // namespace

@@ -337,7 +337,14 @@ Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,
     facts.dropped = cut.dropped;
   }
   if (!to.store.empty()) TRY(move_to_store(partial, to.store));
-  TRY(begun.becomes(data));  // a directory takes the place of an empty one
+  // A directory takes the place of an empty one.
+  if (Result<void> placed = begun.becomes(data); !placed.ok()) {
+    Error failed = placed.error();
+    if (!to.store.empty()) {
+      failed.message += "; the database holds the log by now: drop it there before you try again";
+    }
+    return failed;
+  }
   return facts;
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -39,6 +40,9 @@ std::string text_of(const std::string& data_dir) {
   return codec::dump_json(text);
 }
 
+// How far rotations have got: the newest authority, and whether it is the only one.
+using Progress = std::pair<std::int64_t, bool>;
+
 Error unreadable() {
   return {ErrorKind::kInvalid, "authorities_unreadable",
           "what the leader keeps of the cluster's authorities cannot be read", ""};
@@ -53,6 +57,31 @@ Result<std::optional<wire::Authority>> authority_in(const Json& text, const char
   TRY_ASSIGN(wire::Authority opened,
              wire::Authority::open({certificate.get<std::string>(), key.get<std::string>()}));
   return std::optional<wire::Authority>(std::move(opened));
+}
+
+struct Both {
+  wire::Authority shown;
+  std::optional<wire::Authority> next;
+};
+
+Result<Both> both_in(const std::string& kept) {
+  TRY_ASSIGN(const Json text, codec::parse_json(kept, kTextMax));
+  if (!text.is_object()) return unreadable();
+  TRY_ASSIGN(auto shown, authority_in(text, "shown"));
+  TRY_ASSIGN(auto next, authority_in(text, "next"));
+  if (!shown) return unreadable();
+  return Both{std::move(*shown), std::move(next)};
+}
+
+Result<Progress> progress_of(const std::string& text) {
+  TRY_ASSIGN(const Both both, both_in(text));
+  std::int64_t newest_s = 0;
+  for (const wire::Authority* one : {&both.shown, both.next ? &*both.next : nullptr}) {
+    if (one == nullptr) continue;
+    TRY_ASSIGN(const auto facts, wire::read_certificate(one->credentials().chain_pem));
+    newest_s = std::max(newest_s, facts.not_before_s);
+  }
+  return Progress{newest_s, !both.next};
 }
 
 }  // namespace
@@ -88,8 +117,16 @@ Result<void> SharedAuthorities::agree(bool leads, const std::string& here) {
   if (kept == here) return remember(here);
   const std::string before = files::text_or_empty(data_dir_ + "/ca.shared", kSecretMax);
   const bool changed_here = !before.empty() && before != wire::sha256_hex(here);
-  const bool changed_there = !kept.empty() && before != wire::sha256_hex(kept);
-  if (changed_there && !(leads && changed_here)) return take(kept);
+  if (!kept.empty()) {
+    // A database that went back to an earlier moment keeps what was: nodes that have followed a
+    // rotation since would believe none of the controllers, and the new key be gone.
+    TRY_ASSIGN(const Progress there, progress_of(kept));
+    TRY_ASSIGN(const Progress own, progress_of(here));
+    const bool changed_there = before != wire::sha256_hex(kept);
+    if (there > own || (there == own && changed_there && !(leads && changed_here))) {
+      return take(kept);
+    }
+  }
   if (leads) {
     TRY(place_.write(wire::seal_box(sealing, here, kAbout)));
     telemetry::log(telemetry::Level::kInfo, "authorities_shared", {});
@@ -104,14 +141,10 @@ Result<void> SharedAuthorities::agree(bool leads, const std::string& here) {
 }
 
 Result<void> SharedAuthorities::take(const std::string& kept) {
-  TRY_ASSIGN(const Json text, codec::parse_json(kept, kTextMax));
-  if (!text.is_object()) return unreadable();
-  TRY_ASSIGN(const auto shown, authority_in(text, "shown"));
-  TRY_ASSIGN(const auto next, authority_in(text, "next"));
-  if (!shown) return unreadable();
-  TRY(take_authorities(data_dir_, *shown, next));
+  TRY_ASSIGN(const Both both, both_in(kept));
+  TRY(take_authorities(data_dir_, both.shown, both.next));
   telemetry::log(telemetry::Level::kInfo, "authorities_of_leader",
-                 {{"shown", shown->digest()}, {"next", next ? next->digest() : ""}});
+                 {{"shown", both.shown.digest()}, {"next", both.next ? both.next->digest() : ""}});
   return remember(kept);
 }
 

@@ -3,7 +3,8 @@
 // Each has them in its data directory. The leader keeps them in the database as well, under a key
 // that follows from `secret`, which the controllers have and the database does not. A standby takes
 // what the leader keeps, and so does a controller that begins to lead. DATA/ca.shared names what
-// was last the same here and there, which tells whose files have changed since.
+// was last the same here and there, which tells whose files have changed since. A newer authority
+// never gives way to an older one.
 //
 // Waits for the database: for the Term's thread.
 #pragma once
