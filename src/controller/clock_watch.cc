@@ -33,6 +33,11 @@ void ClockWatch::begin(std::int64_t stamped_us) {
   now_us();
 }
 
+void ClockWatch::go_on_from(std::int64_t at_us) {
+  instants_.go_on_from(at_us);
+  now_us();
+}
+
 std::int64_t ClockWatch::even_us() const { return over_steady_us_ + telemetry::monotonic_us(); }
 
 void ClockWatch::appended(const store::Batch& batch) {

@@ -26,6 +26,7 @@ class ClockWatch {
   std::int64_t now_us();
   void heard(std::int64_t at_us, std::int64_t late_us) { instants_.heard(at_us, late_us); }
   void begin(std::int64_t stamped_us);
+  void go_on_from(std::int64_t at_us);
   void look();
   void keep();  // at the end
   // Somebody may have said in it that the clock is right.

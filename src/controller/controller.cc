@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "controller/batch_maker.h"
+#include "controller/boot_doubt.h"
 #include "controller/clock_watch.h"
 #include "controller/disk_watch.h"
 #include "controller/housekeeping.h"
@@ -81,6 +82,7 @@ struct Controller::Impl {
   bool stops_at_once = false;
   std::optional<Error> refusal;
   std::optional<ClockWatch> clock;  // nothing: options.clock; controller's thread only
+  BootDoubt doubt;
 
   telemetry::Counter& events_total =
       telemetry::metrics().counter("dove_log_events_total", "Events written to the log.");
@@ -104,7 +106,15 @@ struct Controller::Impl {
   void note(Event event);
   void look_around() {
     disk.look();
-    if (clock) clock->look();
+    if (!clock) return;
+    clock->look();
+    if (!clock->leap()) doubt = {};
+    if (doubt.settles(ledger.state())) note(ClockAccepted{});
+  }
+  void begin_clock() {
+    clock->begin(ledger.state().now.us);
+    doubt = BootDoubt(ledger.state(), options.off_since_us, clock->now_us());
+    if (doubt.goes_on_us() != 0) clock->go_on_from(doubt.goes_on_us());
   }
   std::int64_t now_us() { return clock ? clock->now_us() : options.clock(); }
   std::int64_t due_in_us();
@@ -146,7 +156,7 @@ Result<void> Controller::open() {
     return begun.error();
   }
   self.epoch = *begun;
-  if (self.clock) self.clock->begin(self.ledger.state().now.us);
+  if (self.clock) self.begin_clock();
   Cause cause;
   cause.principal = "controller";
   BatchMaker restored(self.ledger, self.options, self.epoch);

@@ -46,6 +46,11 @@ std::int64_t Instants::now_us() {
   return now_us_;
 }
 
+void Instants::go_on_from(std::int64_t at_us) {
+  now_us();
+  now_us_ = at_us;
+}
+
 bool Instants::slewing() const {
   return leap_us_ != 0 && (accepted_ || std::abs(leap_us_) <= kSlewed_us);
 }

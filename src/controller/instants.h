@@ -28,6 +28,8 @@ class Instants {
   void begin(std::int64_t stamped_us);
 
   std::int64_t now_us();
+  // From that instant on, whatever the machine's clock says.
+  void go_on_from(std::int64_t at_us);
   // The machine's clock is right, however far it is from here.
   void accept();
   // Times run towards a clock that was accepted.

@@ -30,6 +30,9 @@ struct ControllerOptions {
   std::function<std::int64_t()> free_bytes;  // of the log's disk; empty: not watched
   // Where time goes on, whatever the machine's clock says (microseconds UTC); 0: where that is.
   std::int64_t begin_us = 0;
+  // Where begin_us is not: when the machine was last on (microseconds UTC), before it was started
+  // anew; 0: not known (boot_doubt.h).
+  std::int64_t off_since_us = 0;
   bool clock_accepted = false;  // with begin_us: somebody said that the machine's clock is right
   // Told now and then, and at the end, what an instant and monotonic() are, and whether times still
   // run towards a clock that was accepted; empty: nobody is.

@@ -33,6 +33,14 @@ KeptTime::Kept KeptTime::read(std::int64_t steady_us) const {
   return {at_us + (steady_us - then_us), word == kAccepted};
 }
 
+std::int64_t KeptTime::before_boot_us() const {
+  std::istringstream words(text_or_empty(path_, 256));
+  std::string boot;
+  std::int64_t at_us = 0;
+  if (!(words >> boot >> at_us) || boot == boot_ || boot_.empty()) return 0;
+  return at_us;
+}
+
 void KeptTime::keep(std::int64_t now_us, std::int64_t steady_us, bool accepted) const {
   // Without it the next start takes over the machine's clock, as the first one did.
   (void)write_atomically(

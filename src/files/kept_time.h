@@ -20,6 +20,8 @@ class KeptTime {
 
   // Microseconds UTC by what was kept; 0: nothing was in this boot.
   std::int64_t now_us(std::int64_t steady_us) const { return read(steady_us).at_us; }
+  // When it was that, in an earlier boot; 0: in this one, or not known.
+  std::int64_t before_boot_us() const;
   // Whether times ran towards a clock that was accepted.
   bool accepted(std::int64_t steady_us) const { return read(steady_us).accepted; }
   void keep(std::int64_t now_us, std::int64_t steady_us, bool accepted) const;

@@ -22,6 +22,8 @@ TEST(KeptTimeTest, GoesOnWithinABoot) {
   EXPECT_EQ(KeptTime(folder, "boot-1").now_us(160), 5'000'060);
   EXPECT_EQ(KeptTime(folder, "boot-1").now_us(90), 0) << "a steady clock does not go back";
   EXPECT_EQ(KeptTime(folder, "boot-2").now_us(160), 0) << "nobody knows how long it was off";
+  EXPECT_EQ(KeptTime(folder, "boot-2").before_boot_us(), 5'000'000);
+  EXPECT_EQ(KeptTime(folder, "boot-1").before_boot_us(), 0);
   std::ofstream(folder + "/clock") << "boot-1 5000000 100";
   EXPECT_EQ(first.now_us(160), 5'000'060) << "as a former version wrote it";
   std::ofstream(folder + "/clock") << "boot-1 x";

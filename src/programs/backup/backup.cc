@@ -34,9 +34,10 @@ constexpr const char kManifest[] = "manifest.json";
 constexpr const char kLog[] = "log.sqlite";
 constexpr const char kSealed[] = "keys.cms";
 constexpr const char kSegments[] = "segments";
-// These belong to a running process; the log is copied separately, and the copy is its own head.
-constexpr std::array<std::string_view, 7> kLeftOut{
-    "log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "lock", "head", "url", kCopyMark};
+// These belong to a running process, or to its machine; the log is copied separately, and the copy
+// is its own head.
+constexpr std::array<std::string_view, 8> kLeftOut{
+    "log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "lock", "head", "url", "clock", kCopyMark};
 
 // That they are secrets needs no mode; with all files NAME.key they are the keys.
 constexpr std::array<std::string_view, 4> kKeys{"token", "secret", "identity.pem",
@@ -63,13 +64,16 @@ bool is_key(const std::string& name) {
   return name.ends_with(".key") || std::find(kKeys.begin(), kKeys.end(), name) != kKeys.end();
 }
 
+bool is_left_out(std::string_view name) {
+  return std::find(kLeftOut.begin(), kLeftOut.end(), name) != kLeftOut.end();
+}
+
 Result<Kept> read_files(const std::string& data) {
   Kept kept;
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(data, failed)) {
     const std::string name = entry.path().filename();
-    const bool is_left_out = std::find(kLeftOut.begin(), kLeftOut.end(), name) != kLeftOut.end();
-    if (is_left_out || name.ends_with(".new")) continue;
+    if (is_left_out(name) || name.ends_with(".new")) continue;
     std::error_code gone;
     const fs::file_type type = entry.symlink_status(gone).type();
     // It is not followed: root makes backups of what another user may link to anything.
@@ -266,6 +270,7 @@ Result<void> put_back(const std::string& from, const std::string& to, const Back
     return damaged(from, "its log does not end where its manifest says");
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(from + "/files")) {
+    if (is_left_out(entry.path().filename().native())) continue;  // a former version took more
     TRY_ASSIGN(const std::string text, files::read_text(entry.path(), kFileBytesMax));
     const unsigned mode = static_cast<unsigned>(entry.status().permissions()) & 0777U;
     TRY(files::write_atomically(to + "/" + entry.path().filename().string(), text, mode,

@@ -221,6 +221,9 @@ struct EventFeed::Gathering {
   Reader reader;
   std::function<void(Result<Page>)> done;
   Turns::Turn turn = {};
+
+  // A turn points at nothing.
+  bool has_turn() const { return turn.use_count() > 0; }
 };
 
 EventFeed::EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log,
@@ -268,7 +271,7 @@ void EventFeed::gather(const std::shared_ptr<Gathering>& gathering) {
   if (add_recent(gathering->collector, after)) {
     return gathering->done(gathering->collector.page());
   }
-  if (gathering->turn != nullptr) return gather_from_log(gathering);
+  if (gathering->has_turn()) return gather_from_log(gathering);
   wait_turn(gathering->reader.caller.user, [this, gathering](Turns::Turn turn) {
     gathering->turn = std::move(turn);
     gather_from_log(gathering);
