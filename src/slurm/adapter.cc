@@ -138,6 +138,7 @@ SyncRequest Adapter::request() {
   request.number = ++number_;
   request.seen = seen_;
   request.agentless = options_.agentless;
+  machines_.look_again(observed_.nodes);
   for (NodeSeen node : observed_.nodes) {
     // Our own drain is no news to the ledger.
     if (is_drained_by_us(node, options_.cluster)) node.state = NodeSeen::State::kUp;

@@ -67,6 +67,7 @@ MachineFindings check_machines(const std::vector<NodeSeen>& nodes,
 }
 
 void MachineCheck::look(const std::vector<NodeSeen>& nodes, const std::vector<Machine>& machines) {
+  machines_ = machines;
   const MachineFindings before = std::exchange(found_, check_machines(nodes, machines));
   for (const auto& [node, why] : found_.closed) {
     if (before.closed.contains(node)) continue;

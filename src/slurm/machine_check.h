@@ -35,11 +35,14 @@ MachineFindings check_machines(const std::vector<NodeSeen>& nodes,
 class MachineCheck {
  public:
   void look(const std::vector<NodeSeen>& nodes, const std::vector<Machine>& machines);
+  // At the nodes as Slurm shows them now, by what the ledger said last.
+  void look_again(const std::vector<NodeSeen>& nodes) { look(nodes, std::vector(machines_)); }
   // The node as it is to be reported: drained where nothing may be placed.
   void close(NodeSeen& node) const;
 
  private:
   MachineFindings found_;
+  std::vector<Machine> machines_;
 };
 
 }  // namespace dove::slurm

@@ -78,6 +78,9 @@ struct GateSeen {
   int nodes = 1;
   bool may_have_more_nodes = false;  // `nodes` is the least (--nodes=MIN-MAX, -n alone)
   int cpus = 1;                      // on all nodes, the same number on each
+  int cpus_said = 1;                 // by Slurm, on all nodes
+  int cpus_least = 1;                // of a node
+  int tasks = 1;
   int gpus_per_node = 0;
   bool has_equal_tasks = true;  // as many on each node
   bool divides_gpus = false;    // Slurm chooses how many of them a node gives (--gpus)
@@ -90,6 +93,9 @@ struct GateSeen {
   std::string reservation;                       // that it is to run in; "": in none
   std::string cannot;                            // what of it the ledger cannot place; "": it can
 };
+
+// As many as the node with the most tasks needs, were the job on that many nodes.
+int cpus_on_each(const GateSeen& gate, int nodes);
 
 struct JobSeen {
   std::int64_t id = 0;

@@ -303,13 +303,17 @@ TEST(SlurmJson, EachNodeGivesWhatTheOneWithTheMostTasksNeeds) {
       {R"(, "node_count": 2, "max_nodes": 2, "tasks": 3, "cpus": 2)", 2, 2},  // --overcommit
       // It has a place, and 22.05 says both.
       {R"(, "node_count": 2, "max_nodes": 2, "tasks": 5, "cpus": 6, "minimum_cpus_per_node": 3)", 2,
-       6}};
+       6},
+      {R"(, "node_count": 2, "max_nodes": 2, "tasks": 3, "cpus": 12, "minimum_cpus_per_node": 6)",
+       2, 12}};
   for (const auto& [more, nodes, cpus] : kUneven) {
     const GateSeen one = at_the_gate(more);
     EXPECT_EQ(one.cannot, "") << more;
     EXPECT_EQ(one.nodes, nodes) << more;
     EXPECT_EQ(one.cpus, cpus) << more;
   }
+  // Placed on another number of nodes than Slurm estimates by now.
+  EXPECT_EQ(cpus_on_each(at_the_gate(R"(, "node_count": 3, "tasks": 13, "cpus": 13)"), 2), 7);
   const GateSeen by_cpu = at_the_gate(R"(, "node_count": 2, "max_nodes": 2, "tasks": 5, "cpus": 5,
       "memory_per_node": null, "memory_per_cpu": 100)");
   EXPECT_EQ(by_cpu.memory_per_node, std::int64_t{300} << 20);

@@ -51,6 +51,7 @@ std::string write(const Wish& wish) {
 // [a|b], and [a], which is a. None: there is more in the brackets.
 std::optional<Wishes> same_on_all(Wishes inner) {
   if (inner.size() != 1 || inner[0].is_same_on_all) return std::nullopt;
+  if (inner[0].features.size() > kChoicesMax) return std::nullopt;
   inner[0].is_same_on_all = inner[0].features.size() > 1;
   if (bytes_of(inner[0]) > kWishBytesMax) return std::nullopt;
   return inner;

@@ -5,6 +5,7 @@
 // nodes need the same one: "[b|c]". Pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ bool wishes_for(std::string_view wish, std::string_view feature);
 
 // Whether all nodes need the same one of its features: "[a|b]".
 bool is_same_on_all(std::string_view wish);
+// Features that such a wish may name.
+inline constexpr std::size_t kChoicesMax = 8;
 // "[a|b]" or "a|b" -> {"a", "b"}.
 std::vector<std::string> features_of_wish(std::string_view wish);
 

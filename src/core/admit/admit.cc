@@ -132,11 +132,19 @@ Result<void> check_spans(const JobSpec& spec) {
 }
 
 Result<void> check_features(const JobSpec& spec) {
-  // Each choice of one is a search of its own.
-  if (std::count_if(spec.features.begin(), spec.features.end(), text::is_same_on_all) <= 1)
-    return {};
+  // Each choice is a search of its own.
+  std::size_t choices = 0;
+  std::size_t wishes = 0;
+  for (const std::string& wish : spec.features) {
+    if (!text::is_same_on_all(wish)) continue;
+    ++wishes;
+    choices = 1 + static_cast<std::size_t>(std::count(wish.begin(), wish.end(), '|'));
+  }
+  if (wishes <= 1 && choices <= text::kChoicesMax) return {};
   return wrong("too_many_choices",
-               "one of several features can be the same on all nodes once: keep one of the [...]",
+               fmt::format("one of several features can be the same on all nodes once, and one of "
+                           "{} at most: keep one of the [...], or shorten it",
+                           text::kChoicesMax),
                "features");
 }
 

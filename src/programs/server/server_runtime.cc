@@ -157,7 +157,7 @@ controller::ControllerOptions controller_options(const ServerSettings& settings,
   options.free_bytes = [data] { return free_bytes(data); };
   const files::KeptTime kept(data, files::KeptTime::this_boot());
   options.begin_us = kept.now_us(telemetry::monotonic_us());
-  // Of controllers that share a log another may have led meanwhile.
+  // Where controllers share a log, another may have led meanwhile.
   if (settings.store.empty()) options.off_since_us = kept.before_boot_us();
   options.clock_accepted = kept.accepted(telemetry::monotonic_us());
   options.keep_time = [kept](std::int64_t now_us, std::int64_t steady_us, bool accepted) {

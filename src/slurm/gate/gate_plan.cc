@@ -414,8 +414,9 @@ class GatePlanner {
     // Slurm would add nodes to those that it is told.
     if (gate.may_have_more_nodes || count > 1) placing.nodes_exactly = count;
     // Left alone it takes as many CPUs as are free on the first node, and the rest on the others.
-    const bool is_divided = count > 1 && !gate.is_exclusive && gate.cpus % count == 0;
-    if (is_divided) placing.cpus_of_each = gate.cpus / count;
+    if (count > 1 && !gate.is_exclusive) {
+      placing.cpus_of_each = count == gate.nodes ? gate.cpus / count : cpus_on_each(gate, count);
+    }
     plan_.place.push_back(std::move(placing));
   }
 

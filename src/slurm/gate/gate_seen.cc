@@ -168,13 +168,10 @@ void read_nodes(const json& object, GateSeen& gate,
   if (tasks_of_node > 0 && most_tasks > tasks_of_node) {
     cannot("more tasks than its nodes may have (--ntasks-per-node)");
   }
-  // Each node gives as many as the one with the most tasks needs. Where CPUs are not divided
-  // among tasks (--overcommit), each gives its part.
-  const std::int64_t each = gate.cpus % tasks == 0 ? std::int64_t{gate.cpus / tasks} * most_tasks
-                                                   : (gate.cpus - 1) / gate.nodes + 1;
-  // 22.05 leaves --mincpus out of `cpus`.
-  const std::int64_t least = count_of(object, "minimum_cpus_per_node", 1);
-  const std::int64_t all = std::max(each, least) * gate.nodes;
+  gate.tasks = tasks;
+  gate.cpus_said = gate.cpus;
+  gate.cpus_least = std::max(count_of(object, "minimum_cpus_per_node", 1), 1);
+  const std::int64_t all = std::int64_t{cpus_on_each(gate, gate.nodes)} * gate.nodes;
   gate.cpus = static_cast<int>(std::min<std::int64_t>(all, 1 << 30));
 }
 
@@ -263,6 +260,19 @@ GateSeen read_gate(const json& object) {
   gate.features = text_of(object, "features");
   read_shape(object, gate);
   return gate;
+}
+
+int cpus_on_each(const GateSeen& gate, int nodes) {
+  // Once it had a place, 22.05 says what that place gives.
+  const std::int64_t least = gate.cpus_least;
+  if (gate.cpus_said == least * nodes) return gate.cpus_least;
+  // Where CPUs are not divided among tasks (--overcommit), each gives its part.
+  const std::int64_t most_tasks = (gate.tasks - 1) / nodes + 1;
+  const std::int64_t each = gate.cpus_said % gate.tasks == 0
+                                ? gate.cpus_said / gate.tasks * most_tasks
+                                : (gate.cpus_said - 1) / nodes + 1;
+  // 22.05 leaves --mincpus out of `cpus`.
+  return static_cast<int>(std::min<std::int64_t>(std::max(each, least), 1 << 30));
 }
 
 }  // namespace dove::slurm

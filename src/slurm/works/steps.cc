@@ -277,8 +277,9 @@ Result<std::vector<std::string>> StepDirectory::warned_of(const StepSeen& step,
 
 Result<void> StepDirectory::warn(const StepSeen& step, const Warning& warning) {
   TRY_ASSIGN(std::vector<std::string> targets, warned_of(step, warning.steps_first));
-  TRY(cancel(warning.signal, std::move(targets)));
-  return files::write_atomically(path_ + "/" + step_name(step.key) + "/" + kWarned_file, "", 0600);
+  // Kept first: a second signal would do what the program does at its second one.
+  TRY(files::write_atomically(path_ + "/" + step_name(step.key) + "/" + kWarned_file, "", 0600));
+  return cancel(warning.signal, std::move(targets));
 }
 
 Result<void> StepDirectory::give_up(const PlaceholderKey& key) {
