@@ -52,7 +52,7 @@ class People(unittest.TestCase):
         self.assertIn("only administrators may give a higher one", refused.stderr)
         mine = {"DOVE_URL": self.cluster.url, "DOVE_TOKEN": self.tokens["eve"]}
         done = self.cluster.run("--parsable", "--hold", "--priority=3", "--wrap", "true", name="sbatch", **mine)
-        self.assertIn("--priority 3 is passed over", done.stderr)
+        self.assertIn("--priority 3 is ignored", done.stderr)
         self.assertEqual(self.cluster.job(int(done.stdout))["priority"], 0)
         self.dove("submit", "--priority", "-3", "--", "true", who="eve")
         self.dove("submit", "--priority", "3", "--", "true")
