@@ -304,6 +304,8 @@ TEST(SlurmJson, EachNodeGivesWhatTheOneWithTheMostTasksNeeds) {
       // It has a place, and 22.05 says both.
       {R"(, "node_count": 2, "max_nodes": 2, "tasks": 5, "cpus": 6, "minimum_cpus_per_node": 3)", 2,
        6},
+      {R"(, "node_count": 3, "max_nodes": 2, "tasks": 3, "cpus": 6, "minimum_cpus_per_node": 2)", 2,
+       8},
       {R"(, "node_count": 2, "max_nodes": 2, "tasks": 3, "cpus": 12, "minimum_cpus_per_node": 6)",
        2, 12}};
   for (const auto& [more, nodes, cpus] : kUneven) {

@@ -341,7 +341,7 @@ class Adapter(Bed):
         self.lab.forget_soon()
         self.addCleanup(self.lab.forget_soon, 300)
         self.lab.run(["scancel", held])
-        self.lab.until(f"squeue --json -j {held} 2>&1", lambda out: "Invalid job id" in out)
+        self.lab.until(f"squeue --json -j {held}", lambda out: not json.loads(out)["jobs"], 100)
         self.controller.want({**wanted(37, "n2", [1]), "id": held})
         self.start_adapter()
         back = time.time()

@@ -161,6 +161,8 @@ void read_nodes(const json& object, GateSeen& gate,
   if (tasks_of_node > 0 && nodes_max == 0) {
     gate.nodes = std::max(gate.nodes, (tasks - 1) / tasks_of_node + 1);
   }
+  // -N2 -n3 -c2: its estimate is of CPUs, and knows no bound.
+  if (nodes_max > 0) gate.nodes = std::min(gate.nodes, nodes_max);
   if (gate.nodes > 1 && nodes_max == 0) gate.nodes = divided(tasks, gate, object);
   gate.may_have_more_nodes = nodes_max == 0 ? tasks > 1 : nodes_max > gate.nodes;
   const int most_tasks = (tasks - 1) / gate.nodes + 1;
