@@ -19,6 +19,8 @@ void Session::lost(const Error& error) {
   if (!connected()) return;
   telemetry::log(telemetry::Level::kWarning, "disconnected",
                  {{"node", options_.node}, {"why", error.message}});
+  // The stream of orders has a connection of its own, which may take as long as the first one.
+  if (error.code == "connect_timeout") uplink_.timed_out();
   id_.clear();
   ++number_;
   reports_.close();

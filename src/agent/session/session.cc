@@ -250,7 +250,7 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
 void Session::open_orders() {
   wire::StreamCallbacks callbacks;
   callbacks.on_open = [this](int status) {
-    if (status == 200) return;
+    if (status == 200) return uplink_.came_through();
     const bool is_elsewhere = status == 503 && uplink_.has_several();
     lost(Error{is_elsewhere ? ErrorKind::kTimeout : wire::kind_of_status(status), "orders_refused",
                fmt::format("the controller answered {} to the orders stream", status), ""});

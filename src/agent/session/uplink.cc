@@ -60,8 +60,11 @@ void Uplink::timed_out() { be_patient(here(), std::min(2 * here().patience, kPat
 void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
 
 // Failing to write costs a restarted agent its grace at worst, the safe direction.
-void Uplink::leads_here() {
+void Uplink::came_through() {
   for (Place& place : places_) be_patient(place, kPatience);
+}
+
+void Uplink::leads_here() {
   if (led_here()) return;
   led_by_ = here().people.text();
   (void)files::write_atomically(path("controller"), led_by_ + "\n", 0644);

@@ -76,6 +76,8 @@ class Uplink {
   // 20 s: when a whole cluster calls at once, a server that cannot take all of them in a few
   // seconds would otherwise spend itself on those that have given up.
   void timed_out();
+  // All connections of a session stand.
+  void came_through();
   // Nobody listens where agents called here: a controller that leads anew may have another port for
   // them, and is asked for it before the next call. Only where there are several, as each asks for
   // a certificate then.
