@@ -100,6 +100,7 @@ bool Adapter::observe(Look look) {
     log_trouble(slurm_trouble_, "slurm", seen.ok() ? "" : seen.error().message);
     if (!seen.ok()) return false;
     observed_ = std::move(seen).value();
+    machines_.look(observed_.nodes);
   }
   std::map<std::int64_t, std::vector<HeldOnNode>> held;
   for (JobSeen& job : observed_.jobs) {
@@ -138,7 +139,6 @@ SyncRequest Adapter::request() {
   request.number = ++number_;
   request.seen = seen_;
   request.agentless = options_.agentless;
-  machines_.look_again(observed_.nodes);
   for (NodeSeen node : observed_.nodes) {
     // Our own drain is no news to the ledger.
     if (is_drained_by_us(node, options_.cluster)) node.state = NodeSeen::State::kUp;
@@ -469,7 +469,7 @@ CycleEnd Adapter::cycle(Look look) {
     lent_ = std::move(answer->lent);
     not_lent_ = kept_devices(lent_, observed_.nodes);
   }
-  if (look == Look::kAll) machines_.look(observed_.nodes, answer->machines);
+  if (look == Look::kAll) machines_.look(observed_.nodes, std::move(answer->machines));
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();

@@ -66,9 +66,8 @@ MachineFindings check_machines(const std::vector<NodeSeen>& nodes,
   return found;
 }
 
-void MachineCheck::look(const std::vector<NodeSeen>& nodes, const std::vector<Machine>& machines) {
-  machines_ = machines;
-  const MachineFindings before = std::exchange(found_, check_machines(nodes, machines));
+void MachineCheck::look(const std::vector<NodeSeen>& nodes) {
+  const MachineFindings before = std::exchange(found_, check_machines(nodes, machines_));
   for (const auto& [node, why] : found_.closed) {
     if (before.closed.contains(node)) continue;
     telemetry::log(telemetry::Level::kWarning, "node_not_shared", {{"node", node}, {"why", why}});

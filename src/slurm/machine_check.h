@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "slurm/observed.h"
@@ -34,9 +35,12 @@ MachineFindings check_machines(const std::vector<NodeSeen>& nodes,
 // The findings of the last look; what is new is logged. One thread.
 class MachineCheck {
  public:
-  void look(const std::vector<NodeSeen>& nodes, const std::vector<Machine>& machines);
-  // At the nodes as Slurm shows them now, by what the ledger said last.
-  void look_again(const std::vector<NodeSeen>& nodes) { look(nodes, std::vector(machines_)); }
+  // Whenever the ledger has said what it knows, and whenever Slurm has shown its nodes.
+  void look(const std::vector<NodeSeen>& nodes, std::vector<Machine> machines) {
+    machines_ = std::move(machines);
+    look(nodes);
+  }
+  void look(const std::vector<NodeSeen>& nodes);
   // The node as it is to be reported: drained where nothing may be placed.
   void close(NodeSeen& node) const;
 

@@ -9,11 +9,12 @@ import unittest
 
 import postgres
 from cluster import SKIP, Cluster, until
+from jobs_that_wait import JobsThatWait
 
 GRACE = ("--disconnect-grace-s", "2", "--fence-s", "1")
 
 
-class RestoreStore(unittest.TestCase):
+class RestoreStore(JobsThatWait, unittest.TestCase):
     def setUp(self):
         self.cluster = Cluster(nodes=1, cores=4, server_options=GRACE).__enter__()
         self.addCleanup(self.cluster.__exit__, None, None, None)
@@ -21,25 +22,6 @@ class RestoreStore(unittest.TestCase):
         self.postgres = postgres.Postgres(self.folder, ["fsync=off"]).__enter__()
         self.addCleanup(self.postgres.__exit__)
         self.backup, self.data = self.folder + "/backup", self.folder + "/controller"
-
-    def submit(self, name):
-        """A job that says that it began, and goes on until the file NAME.go is there."""
-        script = (f"echo $DOVE_ATTEMPT >> {self.folder}/{name}.starts; "
-                  f"while [ ! -e {self.folder}/{name}.go ]; do sleep 0.05; done")
-        job = self.cluster.submit({"name": name, "command": ["sh", "-c", script]})
-        until(lambda: self.starts(name) == 1, 20, name + " to begin")
-        return job
-
-    def starts(self, name):
-        path = f"{self.folder}/{name}.starts"
-        if not os.path.exists(path):
-            return 0
-        with open(path) as file:
-            return len(file.readlines())
-
-    def go(self, name):
-        with open(f"{self.folder}/{name}.go", "w"):
-            pass
 
     def leads(self):
         connection = self.cluster.connection(timeout=2)
@@ -79,8 +61,10 @@ class RestoreStore(unittest.TestCase):
 
     def test_it_goes_on_as_of_an_earlier_moment(self):
         known = self.submit("known")
+        self.began("known")
         cut = self.cluster.api.call("GET", "/v1/jobs?limit=1")["log_head"]
         self.submit("unknown")
+        self.began("unknown")
         said = self.goes_on("--at", str(cut))
         self.assertIn("in the database, verified", said.stdout)
         self.assertIn("records after them are left out", said.stderr)
@@ -107,6 +91,7 @@ class RestoreStore(unittest.TestCase):
 
     def test_a_cluster_moves_to_postgresql(self):
         kept = self.submit("kept")
+        self.began("kept")
         self.goes_on("--moved")
         self.assertEqual(self.cluster.job(kept)["state"], "running")
         self.go("kept")

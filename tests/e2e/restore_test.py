@@ -11,35 +11,16 @@ import time
 import unittest
 
 from cluster import DOVE, Cluster, until
+from jobs_that_wait import JobsThatWait
 
 GRACE = ("--disconnect-grace-s", "2", "--fence-s", "1")
 
 
-class Restore(unittest.TestCase):
+class Restore(JobsThatWait, unittest.TestCase):
     def setUp(self):
         self.cluster = Cluster(nodes=2, cores=4, server_options=GRACE).__enter__()
         self.addCleanup(self.cluster.__exit__, None, None, None)
         self.folder = self.cluster.folder
-
-    def submit(self, name, **more):
-        """A job that says that it began, and goes on until the file NAME.go is there."""
-        script = (f"echo $DOVE_ATTEMPT >> {self.folder}/{name}.starts; "
-                  f"while [ ! -e {self.folder}/{name}.go ]; do sleep 0.05; done")
-        return self.cluster.submit({"name": name, "command": ["sh", "-c", script], **more})
-
-    def starts(self, name):
-        path = f"{self.folder}/{name}.starts"
-        if not os.path.exists(path):
-            return 0
-        with open(path) as file:
-            return len(file.readlines())
-
-    def go(self, name):
-        with open(f"{self.folder}/{name}.go", "w"):
-            pass
-
-    def began(self, name):
-        until(lambda: self.starts(name) == 1, 20, name + " to begin")
 
     def stop_server(self):
         self.cluster.server.send_signal(signal.SIGTERM)

@@ -36,6 +36,14 @@ class Takeover(unittest.TestCase):
         rows = self.cluster.postgres.sql("SELECT convert_from(bytes, 'UTF8') FROM dove.meta WHERE key = 'text:notices'")
         return json.loads(rows[0][0]) if rows else {"seq": 0}
 
+    def ann(self):
+        """A user whom the web server hears of when her jobs end; of whichever controller leads."""
+        target = {"by": "webhook", "to": f"http://127.0.0.1:{self.web.port}/ann", "about": ["job_ended"]}
+        token = self.cluster.api.call("POST", "/v1/users/ann/token?create=1")["token"]
+        api = AnyApi([controller.url for controller in self.cluster.controllers], token)
+        api.call("PUT", "/v1/users/ann/notices", {"targets": [target]})
+        return api
+
     def run_job(self, ann):
         job = ann.call("POST", "/v1/jobs", {"command": ["true"]})["id"]
         self.assertEqual(self.cluster.wait(job, 60)["state"], "completed")
@@ -47,10 +55,7 @@ class Takeover(unittest.TestCase):
 
     def test_each_end_is_told_once_whoever_leads(self):
         first, second = self.cluster.controllers
-        target = {"by": "webhook", "to": f"http://127.0.0.1:{self.web.port}/ann", "about": ["job_ended"]}
-        token = self.cluster.api.call("POST", "/v1/users/ann/token?create=1")["token"]
-        ann = AnyApi([first.url, second.url], token)
-        ann.call("PUT", "/v1/users/ann/notices", {"targets": [target]})
+        ann = self.ann()
         jobs = [self.run_job(ann)]
         first.kill()
         self.assertIs(self.cluster.wait_leader(but=0), second)
@@ -64,10 +69,7 @@ class Takeover(unittest.TestCase):
 
     def test_what_was_told_just_before_a_hand_over_is_not_told_again(self):
         first, second = self.cluster.controllers
-        target = {"by": "webhook", "to": f"http://127.0.0.1:{self.web.port}/ann", "about": ["job_ended"]}
-        token = self.cluster.api.call("POST", "/v1/users/ann/token?create=1")["token"]
-        ann = AnyApi([first.url, second.url], token)
-        ann.call("PUT", "/v1/users/ann/notices", {"targets": [target]})
+        ann = self.ann()
         jobs = [self.run_job(ann)]
         until(lambda: len(self.cluster.api.call("GET", "/v1/controllers")["controllers"]) == 2, 20, "the standby to be known")
         jobs.append(ann.call("POST", "/v1/jobs", {"command": ["true"]})["id"])
