@@ -113,10 +113,11 @@ struct Control {
   std::optional<ForwardOrder> forward;
   std::optional<RelayOrder> relay;
   std::optional<RelayEnd> relay_end;
-  std::optional<Seq> ping;  // the head of the log
-  bool bye = false;         // the controller's process ends
-  Epoch epoch;              // with `ping` or `bye`
-  std::string proof;        // with `ping`: of both (head_proof of a sync)
+  std::optional<std::vector<std::string>> expelled;  // as in a SyncAnswer; all of them, also none
+  std::optional<Seq> ping;                           // the head of the log
+  bool bye = false;                                  // the controller's process ends
+  Epoch epoch;                                       // with `ping` or `bye`
+  std::string proof;                                 // with `ping`: of both (head_proof of a sync)
 };
 
 std::string control_line(const Control& control);

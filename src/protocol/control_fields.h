@@ -115,6 +115,7 @@ void fields(Ar& ar, typename Ar::template Of<Control>& v) {
   ar.may("forward", v.forward);
   ar.may("relay", v.relay);
   ar.may("relay_end", v.relay_end);
+  ar.may("expelled", v.expelled);
   ar.may("ping", v.ping);
   if (Ar::kReads || v.bye) ar.may("bye", v.bye);
   if (Ar::kReads || v.bye || v.ping.has_value()) {

@@ -193,6 +193,20 @@ TEST(Protocol, ASyncsAnswerIsATicketOrASession) {
   EXPECT_EQ(read.forget.at(0).text(), "3.1");
 }
 
+// Controllers and agents of former versions do not know whom to refuse.
+TEST(Protocol, WhoIsExpelledIsSaidWithASessionAndWhenItChanges) {
+  SyncAnswer answer;
+  EXPECT_EQ(sync_answer_text(answer).find("expelled"), std::string::npos);
+  answer.expelled = {"n1", "n7"};
+  const Json text = Json::parse(sync_answer_text(answer));
+  EXPECT_EQ(value_of(read_sync_answer(text)).expelled, answer.expelled);
+  Control line;
+  EXPECT_FALSE(value_of(read_control(Json::parse(control_line(line)))).expelled.has_value());
+  line.expelled.emplace();
+  EXPECT_EQ(control_line(line), R"({"expelled":[]})");
+  EXPECT_TRUE(value_of(read_control(Json::parse(control_line(line)))).expelled.has_value());
+}
+
 TEST(Protocol, AControlLineIsOneOfItsKinds) {
   Control control;
   control.signal = Signal{{JobId(7), 1}, std::nullopt, 10, true};

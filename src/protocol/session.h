@@ -103,8 +103,9 @@ struct SyncAnswer {
   std::int64_t heartbeat_us = 0;
   std::string cluster;
   std::string cluster_id;
-  std::vector<std::string> orders;  // lines: all that the ledger wants of the node
-  std::vector<AttemptKey> forget;   // ends that are durably recorded
+  std::vector<std::string> orders;    // lines: all that the ledger wants of the node
+  std::vector<AttemptKey> forget;     // ends that are durably recorded
+  std::vector<std::string> expelled;  // nodes whose certificates are to be refused
 };
 
 // A heartbeat, with what there is to say.

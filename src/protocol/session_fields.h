@@ -136,6 +136,7 @@ void fields(Ar& ar, typename Ar::template Of<SyncAnswer>& v) {
   ar.may("cluster_id", v.cluster_id);
   ar.lines("orders", v.orders);
   ar.may("forget", v.forget);
+  if (Ar::kReads || !v.expelled.empty()) ar.may("expelled", v.expelled);
 }
 
 template <class Ar>

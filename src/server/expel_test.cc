@@ -83,6 +83,20 @@ TEST_F(Expel, ANewTokenToJoinWithLetsItsMachineBackIn) {
   EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &job_token).status, 200);
 }
 
+// Its certificate outlives this, and other nodes would believe it.
+TEST_F(Expel, OtherNodesHearWhomToRefuse) {
+  FakeAgent other(live, "n2");
+  other.connect();
+  ASSERT_EQ(expel().status, 200);
+  EXPECT_EQ(other.wait_line("expelled").at("expelled"), Json::array({"n1"}));
+  EXPECT_EQ(other.sync().body.at("expelled"), Json::array({"n1"}));
+  other.open_stream();
+  other.lines.clear();
+  ASSERT_TRUE(live.until([&] { return agent.closed; }));
+  ASSERT_EQ(agent.join().status, 201);
+  EXPECT_EQ(other.wait_line("expelled").at("expelled"), Json::array());
+}
+
 TEST_F(Expel, AnIdleNodeIsGoneAtOnce) {
   FakeAgent idle(live, "n2");
   idle.connect();

@@ -234,6 +234,7 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   lease_->session_began({std::max<std::int64_t>(answer.fence_us, kFenceMin_us),
                          answer.disconnect_grace_us, answer.outage_grace_us, heartbeat_us_},
                         sent_us);
+  uplink_.keep_out(answer.expelled);
   host_.opened(directory_name(answer.cluster_id));
   // The stream begins behind the record that the answer's orders go up to, so none is missed
   // between them.
@@ -287,6 +288,7 @@ void Session::on_line(std::string_view text) {
     contact_->saw(control->epoch.value, control->ping->value, control->proof);
   }
   if (control->bye) contact_->outage(outage_from_us());
+  if (control->expelled) uplink_.keep_out(*control->expelled);
   host_.control(*control);
 }
 

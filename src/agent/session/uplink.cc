@@ -229,6 +229,7 @@ Result<std::shared_ptr<const wire::Tls>> Uplink::serving(Callers callers) {
   options.time = tls_time(/*may_begin_later=*/true);
   if (callers == Callers::kNodes) options.client_authorities_pem = authority_pem_;
   TRY_ASSIGN(std::shared_ptr<wire::Tls> made, wire::Tls::for_server(options));
+  if (callers == Callers::kNodes) made->let_in(may_enter());
   serving_.push_back(made);
   return std::shared_ptr<const wire::Tls>(std::move(made));
 }
@@ -242,7 +243,18 @@ std::shared_ptr<const wire::Tls> Uplink::toward(const std::string& node) const {
   options.server_uri = uri_.substr(0, uri_.rfind('/') + 1) + node;
   Result<std::shared_ptr<wire::Tls>> made = wire::Tls::for_client(options);
   CHECK(made.ok(), "what is shown to the controller can be shown to nodes");
+  (*made)->let_in(may_enter());
   return *made;
+}
+
+void Uplink::keep_out(const std::vector<std::string>& nodes) {
+  *kept_out_ = {nodes.begin(), nodes.end()};
+}
+
+std::function<bool(const std::string& uri)> Uplink::may_enter() const {
+  return [kept_out = kept_out_](const std::string& uri) {
+    return !kept_out->contains(std::string_view(uri).substr(uri.rfind('/') + 1));
+  };
 }
 
 Result<void> Uplink::keep(const std::string& authority_pem) {

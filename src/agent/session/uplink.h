@@ -27,6 +27,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,9 @@ class Uplink {
   // How another node is called: it shows that it is that one. nullptr without TLS, or where there
   // is no certificate yet.
   std::shared_ptr<const wire::Tls> toward(const std::string& node) const;
+  // The nodes whose certificates are refused from now on, in place of those before: they were
+  // expelled, and their certificates have not ended.
+  void keep_out(const std::vector<std::string>& nodes);
   // A file of the authorities that tasks need to know the server; "": the system's, or no TLS.
   std::string authority_path() const;
 
@@ -137,6 +141,8 @@ class Uplink {
     std::int64_t controller_s = 0;
     std::int64_t steady_us = 0;
   };
+  // Asked in handshakes with other nodes; connections may outlive this.
+  std::function<bool(const std::string& uri)> may_enter() const;
   std::int64_t now_s() const { return tls_time(false).now_s(); }
   wire::TlsTime tls_time(bool may_begin_later) const;
   void compare_clocks(const wire::CertificateFacts& facts) const;
@@ -164,6 +170,8 @@ class Uplink {
   std::string led_by_;
   std::shared_ptr<wire::Tls> tls_;  // of the agents' addresses
   std::vector<std::shared_ptr<wire::Tls>> serving_;
+  const std::shared_ptr<std::set<std::string, std::less<>>> kept_out_ =
+      std::make_shared<std::set<std::string, std::less<>>>();  // names of nodes
   wire::Credentials own_;
   std::string uri_;  // of the certificate: "dove://CLUSTER/node/NAME"
 };

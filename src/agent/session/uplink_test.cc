@@ -91,6 +91,44 @@ TEST_P(UplinkTest, AWrongClockPartsNoNodeFromItsController) {
   EXPECT_EQ(call(loop, uplink.front()), "") << "by what is known since";
 }
 
+// Nodes speak with each other by certificates that outlive an expulsion.
+TEST_P(UplinkTest, ANodeThatWasExpelledSpeaksWithNoOther) {
+  wire::Loop loop;
+  Uplink uplink(loop, {"n1", directory_, {{true, "127.0.0.1", 1, ""}}, "", authority.digest()});
+  ASSERT_TRUE(uplink.open().ok());
+  const auto asked = nlohmann::json::parse(*uplink.certificate_request());
+  const std::string pem = authority.credentials().chain_pem;
+  const std::string certificate = certificate_for(asked.at("request"), {.uri = kUri});
+  ASSERT_TRUE(
+      uplink.take({{"certificate", certificate}, {"authority", pem}, {"agents_port", 1}}).ok());
+  wire::Credentials other;
+  other.key_pem = wire::make_private_key();
+  other.chain_pem =
+      certificate_for(*wire::certificate_request(other.key_pem), {.uri = "dove://c/node/n2"});
+  wire::Server here(loop, {}, echo);
+  ASSERT_TRUE(here.listen("127.0.0.1", 0, *uplink.serving(Uplink::Callers::kNodes)).ok());
+  wire::TestServer there(echo, {},
+                         *wire::Tls::for_server({other, pem, false, {[this] { return now_s(); }}}));
+  const auto called = [&] {
+    wire::AsyncClient client(
+        loop, wire::Address{
+                  "127.0.0.1", here.port(),
+                  *wire::Tls::for_client({pem, "", kUri, other, {[this] { return now_s(); }}})});
+    return call(loop, client);
+  };
+  const auto calls = [&] {
+    wire::AsyncClient client(loop, wire::Address{"127.0.0.1", there.port, uplink.toward("n2")});
+    return call(loop, client);
+  };
+  EXPECT_EQ(called(), "dove://c/node/n2");
+  EXPECT_EQ(calls(), kUri);
+  uplink.keep_out({"n2"});
+  EXPECT_NE(called(), "dove://c/node/n2");
+  EXPECT_EQ(calls(), "certificate_refused");
+  uplink.keep_out({});
+  EXPECT_EQ(called(), "dove://c/node/n2") << "it has joined anew";
+}
+
 // What a node may not take: a certificate that has ended by the time that it knows.
 TEST_P(UplinkTest, WhatHasEndedIsRefused) {
   wire::TlsServerOptions options = shown();

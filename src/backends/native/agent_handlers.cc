@@ -69,6 +69,7 @@ protocol::SyncAnswer sync_answer(Agents& agents, AgentSession& session,
                               "unknown_to_ledger", 0, ""}));
   }
   answer.forget = std::move(left.forget);
+  answer.expelled = agents.expelled_nodes();
   session.kept = std::move(left.kept);
   return answer;
 }

@@ -83,6 +83,10 @@ bool AgentSessions::send(NodeId node, std::string_view line, Seq order) {
   return true;
 }
 
+void AgentSessions::send_all(std::string_view line) {
+  for (auto& [node, session] : sessions_) write(*session, line);
+}
+
 void AgentSessions::end(NodeId node, bool silent) {
   const auto found = sessions_.find(node);
   if (found == sessions_.end()) return;

@@ -59,6 +59,8 @@ class AgentSessions {
   void heard(AgentSession& session);
   // Sends a line (without '\n'); false when the node has no session.
   bool send(NodeId node, std::string_view line, Seq order = {});
+  // A line to all that have a session.
+  void send_all(std::string_view line);
   void end(NodeId node, bool silent);
   // Ends it without telling: a newer one is on its way.
   void drop(NodeId node);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/native/links/warning_lines.h"
+#include "protocol/control.h"
 #include "telemetry/log.h"
 
 namespace dove::backends {
@@ -52,11 +53,16 @@ Agents::Agents(listener::Desk& on_desk)
     const auto warn = [this](const WarningLine& line) {
       if (line.has_value()) links.tell(line->first, line->second);
     };
+    bool may_differ = false;  // who is expelled
     for (const StampedEvent& event : batch.events) {
       warn(warning_line(event.event, batch.at));
       const auto* asked = std::get_if<NodeActionRequested>(&event.event);
-      if (asked != nullptr && asked->action == NodeAction::kExpel) expelled(*asked);
+      const bool expels = asked != nullptr && asked->action == NodeAction::kExpel;
+      if (expels) expelled(*asked);
+      const bool joins = std::holds_alternative<NodeRegistered>(event.event);
+      may_differ = may_differ || expels || (joins && !expelled_.empty());
     }
+    if (may_differ) tell_expelled();
     for (const Decision& decision : batch.decisions) {
       warn(warning_line(decision));
       progress.decided(decision);
@@ -65,6 +71,7 @@ Agents::Agents(listener::Desk& on_desk)
       if (const auto* end = std::get_if<EndJob>(&decision)) links.forget(end->job);
     }
   });
+  expelled_ = find_expelled();
   watch();
 }
 
@@ -170,6 +177,34 @@ void Agents::expelled(const NodeActionRequested& event) {
   sync_tickets.erase(event.node);
   sessions.end(event.node, /*silent=*/true);
   links.end_of(event.node);
+}
+
+std::vector<std::string> Agents::find_expelled() const {
+  constexpr std::size_t kMost = 1'000;
+  std::vector<const core::Node*> nodes;
+  for (const core::Node& node : state().nodes) {
+    if (core::is_expelled(node)) nodes.push_back(&node);
+  }
+  if (nodes.size() > kMost) {
+    const auto is_later = [](const core::Node* a, const core::Node* b) {
+      return a->contact_since > b->contact_since;
+    };
+    std::ranges::nth_element(nodes, nodes.begin() + kMost, is_later);
+    nodes.resize(kMost);
+  }
+  std::vector<std::string> names;
+  for (const core::Node* node : nodes) names.push_back(node->name);
+  std::ranges::sort(names);
+  return names;
+}
+
+void Agents::tell_expelled() {
+  std::vector<std::string> now = find_expelled();
+  if (now == expelled_) return;
+  expelled_ = std::move(now);
+  protocol::Control line;
+  line.expelled = expelled_;
+  sessions.send_all(protocol::control_line(line));
 }
 
 std::optional<Error> Agents::take_off(const core::Node& node, std::size_t events, bool may_owe) {

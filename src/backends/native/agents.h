@@ -84,6 +84,9 @@ struct Agents {
   std::optional<Error> take_off_read(const core::Node& node, std::size_t kib);
   // Writes down that a node's agent is not there.
   void observe_disconnected(NodeId node, bool silent);
+  // Nodes that others are to refuse, as their certificates outlive their expulsion: those that
+  // were heard of last, if there are too many; ascending.
+  const std::vector<std::string>& expelled_nodes() const { return expelled_; }
   void end_all();
   // See RunningWork.
   void expect_own_end(JobId job);
@@ -91,6 +94,9 @@ struct Agents {
  private:
   // Cuts off a node that an administrator has just expelled.
   void expelled(const NodeActionRequested& event);
+  // Tells all agents whom they are to refuse, if that changed with an expulsion or a joining.
+  void tell_expelled();
+  std::vector<std::string> find_expelled() const;
   // Looks for jobs that hang, now and then.
   void watch();
   void session_ended(NodeId node, bool silent);
@@ -101,6 +107,7 @@ struct Agents {
   std::map<NodeId, Allowance> written_;              // in events
   std::map<NodeId, Allowance> read_;                 // in KiB
   std::map<JobId, std::int64_t> ending_themselves_;  // until when, by the steady clock
+  std::vector<std::string> expelled_;
   wire::Timer watch_timer_;
   struct Round {
     std::vector<Order> orders;

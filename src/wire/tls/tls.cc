@@ -67,7 +67,7 @@ const Tls::State& state_of(const SSL* ssl) {
   return *static_cast<const Tls::State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
 }
 
-// A client that is believed and may not come in. Its certificate is the last that is looked at.
+// A peer that is believed and may not come in. Its certificate is the last that is looked at.
 bool is_kept_out(X509_STORE_CTX* chain) {
   const auto* ssl = static_cast<const SSL*>(
       X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -188,6 +188,9 @@ Error distrust(long verdict, const CertificateFacts& facts, std::int64_t now_s,
                    fmt::format("its certificate is for {}, not for {}; connect by one of those "
                                "names, or start the server with --tls-name {}",
                                fmt::join(facts.names, ", "), host, host));
+    case X509_V_ERR_CERT_REVOKED:
+      return error("certificate_refused",
+                   fmt::format("its certificate, of '{}', is taken no more", facts.uri));
     default:
       return error("certificate_untrusted",
                    fmt::format("its certificate is not from an authority that is trusted here "

@@ -56,8 +56,8 @@ class Tls {
 
   // A server's: whose PSKs it takes from now on.
   void take_psks_of(std::vector<PskIssuer> issuers);
-  // A server's: whether the client of that URI may come in, by whatever it shows. Asked in each
-  // handshake, so it does not wait; unset: everybody who is believed may.
+  // Whether the peer of that URI, by whatever it shows, is one to speak with. Asked in each
+  // handshake, so it does not wait; unset: everybody who is believed is.
   void let_in(std::function<bool(const std::string& uri)> may_enter);
   // A client's: shows it from now on. REQUIRES: no server_uri is asked for.
   void show_psk(Psk psk);

@@ -16,10 +16,10 @@ struct Tls::State {
   ContextPtr context;
   bool is_server = false;
   TlsTime time;
-  TlsClientOptions client;                                // of a client's, without `own`
-  std::vector<PskIssuer> issuers;                         // of a server's
-  std::function<bool(const std::string& uri)> may_enter;  // likewise
-  std::optional<Psk> psk;                                 // of a client's
+  TlsClientOptions client;         // of a client's, without `own`
+  std::vector<PskIssuer> issuers;  // of a server's
+  std::function<bool(const std::string& uri)> may_enter;
+  std::optional<Psk> psk;  // of a client's
 
   bool keeps_out(const std::string& uri) const { return may_enter && !may_enter(uri); }
   std::int64_t now_s() const { return time.now_s ? time.now_s() : std::time(nullptr); }

@@ -20,7 +20,8 @@ using Handshake = std::shared_ptr<void>;
 // As the client. `host` is the name or address that the certificate must be for. `where` is for
 // messages. Errors, all kUnavailable with the remedy in the message: certificate_expired,
 // certificate_not_yet_valid, certificate_wrong_name, certificate_untrusted, certificate_refused
-// (ours, by the server), not_tls, handshake_failed; kTimeout connect_timeout.
+// (ours, by the server; or its URI's, see Tls::let_in), not_tls, handshake_failed; kTimeout
+// connect_timeout.
 [[nodiscard]] Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain,
                                     std::shared_ptr<const Tls> tls, const std::string& host,
                                     const std::string& where, std::chrono::microseconds timeout,
