@@ -132,6 +132,10 @@ void AsyncClient::State::on_read(int failed, std::size_t bytes) {
     }
   } else if (failed == Stream::kEnded) {
     status = parser->end();
+  } else if (failed == Stream::kRefused) {
+    hang_up();
+    return fail_front(
+        error(ErrorKind::kDenied, "certificate_refused", "it takes our certificate no more"));
   }
   switch (status) {
     case ResponseParser::Status::kNeedMore:

@@ -15,9 +15,12 @@ namespace dove::wire {
 
 class Stream {
  public:
-  // `error` is 0, kEnded or an errno (ECANCELED after close()).
+  // `error` is 0, kEnded, kRefused or an errno (ECANCELED after close()).
   using Done = std::function<void(int error, std::size_t bytes)>;
   static constexpr int kEnded = -1;
+  // The server, whose certificate is believed, takes the one of this end no more. That it has
+  // merely ended, or that its authority is not known there, is another error.
+  static constexpr int kRefused = -2;
 
   virtual ~Stream() = default;
   // `data` stays valid until `done` is called. At least one byte, or an error.

@@ -41,8 +41,13 @@ Error answer_refusal(const wire::Response& answer, const Json& body, const char*
 }
 
 bool is_distrust(const Error& error) {
+  if (is_cut_off(error)) return false;
   return error.code.starts_with("certificate_") || error.code == "not_tls" ||
          error.code == "handshake_failed";
+}
+
+bool is_cut_off(const Error& error) {
+  return error.kind == ErrorKind::kDenied && error.code == "certificate_refused";
 }
 
 }  // namespace dove::agent

@@ -24,5 +24,8 @@ Error answer_refusal(const wire::Response& answer, const nlohmann::json& body, c
 
 // Somebody answers there who is not the controller as we know it, or does not know us.
 bool is_distrust(const Error& error);
+// The controller, as we know it, lets this node in no more: it was expelled or removed. Why, it
+// says at people's port alone.
+bool is_cut_off(const Error& error);
 
 }  // namespace dove::agent

@@ -47,8 +47,11 @@ void Session::connect_failed(const Error& error) {
   }
   if (error.kind != ErrorKind::kUnavailable && error.kind != ErrorKind::kTimeout) {
     lease_->refused();
-    const bool is_news = !refused_.has_value() || refused_->message != error.message;
-    refused_ = error;
+    // An alert says less than what was heard before.
+    const bool says_less = refused_.has_value() && is_cut_off(error);
+    const bool is_news =
+        !says_less && (!refused_.has_value() || refused_->message != error.message);
+    if (!says_less) refused_ = error;
     if (is_news) {
       telemetry::log(telemetry::Level::kError, "refused_by_controller",
                      {{"node", options_.node}, {"why", error.message}});

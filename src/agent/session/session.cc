@@ -84,7 +84,9 @@ void Session::connect() {
   if (is_stopped_) return;
   if (uplink_.token().empty()) return join();
   // Where agents call may have changed with the controller: those who do not get through ask again.
-  const bool asks = uplink_.secure() && failures_ > 0 && failures_ % kFailuresToAsk == 0;
+  // So do those who were cut off: they are told why.
+  const bool asks = uplink_.secure() && ((failures_ > 0 && failures_ % kFailuresToAsk == 0) ||
+                                         (refused_.has_value() && is_cut_off(*refused_)));
   if (asks || !uplink_.certified()) return certify();
   sync();
 }

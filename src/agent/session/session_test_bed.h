@@ -37,7 +37,7 @@ class ScriptedController {
         [this](wire::Request request, std::shared_ptr<wire::Responder> responder) {
           handle(request, responder);
         });
-    EXPECT_TRUE(server_->listen("127.0.0.1", port_).ok());
+    EXPECT_TRUE(server_->listen("127.0.0.1", port_, tls).ok());
     port_ = server_->port();
   }
   std::uint16_t port() const { return port_; }
@@ -69,6 +69,7 @@ class ScriptedController {
   }
   bool relay_ended(const std::string& id) const { return ended_.count(id) != 0; }
 
+  std::shared_ptr<const wire::Tls> tls;  // of servers from now on
   std::int64_t fence_us = 100'000;
   std::int64_t grace_us = 60'000'000;
   std::int64_t outage_grace_us = 60'000'000;

@@ -388,11 +388,14 @@ void Session::try_read() {
       });
     case SSL_ERROR_ZERO_RETURN:
       return finish_read(Stream::kEnded, 0);
-    default:
+    default: {
       // A server of TLS 1.3 refuses a client's certificate only after the client has begun.
+      const bool is_refused = !tls_->state().is_server && ERR_GET_REASON(ERR_peek_error()) ==
+                                                              SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED;
       telemetry::log(telemetry::Level::kWarning, "tls_broken",
                      {{"peer", plain_->peer_address()}, {"why", openssl_error()}});
-      return finish_read(EIO, 0);
+      return finish_read(is_refused ? Stream::kRefused : EIO, 0);
+    }
   }
 }
 

@@ -1,0 +1,101 @@
+// The agent whose certificate the controller takes no more: what it takes that for.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "agent/session/session_test_bed.h"
+#include "wire/tls/authority.h"
+
+namespace dove::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kDay_s = 24 * 3600;
+
+class CutOff : public SessionTestBed {
+ protected:
+  CutOff()
+      : people_(loop_, wire::ServerLimits(),
+                [this](const wire::Request& request,
+                       const std::shared_ptr<wire::Responder>& responder) {
+                  certify(request, responder);
+                }) {
+    wire::TlsServerOptions offers;
+    offers.own.key_pem = wire::make_private_key();
+    offers.own.chain_pem =
+        issued(*wire::certificate_request(offers.own.key_pem), {.names = {"127.0.0.1"}}, 30);
+    EXPECT_TRUE(people_.listen("127.0.0.1", 0, *wire::Tls::for_server(offers)).ok());
+    offers.client_authorities_pem = authority_.credentials().chain_pem;
+    offers.time.now_s = [this] { return std::time(nullptr) + days_ahead_ * kDay_s; };
+    const std::shared_ptr<wire::Tls> agents = *wire::Tls::for_server(offers);
+    agents->let_in([this](const std::string&) { return lets_in_; });
+    controller_.tls = agents;
+    controller_.drop();
+    options_.tls = true;
+    options_.host = "127.0.0.1";
+    options_.port = people_.port();
+    options_.authority_digest = authority_.digest();
+    std::ofstream(data_ + "/agent_token") << "secret-1";
+  }
+
+  std::string issued(const std::string& request, wire::Grant grant, int days) const {
+    grant.now_s = std::time(nullptr);
+    grant.valid_s = days * kDay_s;
+    return authority_.issue(request, grant).value();
+  }
+  void certify(const wire::Request& request, const std::shared_ptr<wire::Responder>& responder) {
+    if (people_status_ != 200) return responder->send(wire::Response{people_status_, {}, "{}"});
+    const std::string asked = Json::parse(request.body).at("request");
+    const Json answer{{"certificate", issued(asked, {.uri = "dove://c/node/n1"}, 1)},
+                      {"authority", authority_.credentials().chain_pem},
+                      {"agents_port", controller_.port()}};
+    responder->send(wire::Response{200, {}, answer.dump()});
+  }
+  // It goes away with a farewell, so its nodes wait for the next one for the grace of an outage.
+  void say_farewell() {
+    controller_.line(R"({"bye":true,"epoch":5})");
+    const std::size_t reports = controller_.reports.size();
+    ASSERT_TRUE(until([&] { return controller_.reports.size() >= reports + 2; }));
+    controller_.drop();
+    ASSERT_TRUE(until([this] { return !agent_->connected(); }));
+  }
+  bool goes_on() {
+    const std::size_t renewed = renewals_.size();
+    return until([&] { return renewals_.size() > renewed + 12; });  // three fences
+  }
+
+  const wire::Authority authority_ = wire::Authority::make("test", std::time(nullptr) - kDay_s);
+  bool lets_in_ = true;
+  int people_status_ = 200;
+  int days_ahead_ = 0;
+  wire::Server people_;
+};
+
+TEST_F(CutOff, LetsItsTasksEndAtTheFirstRefusal) {
+  connect_agent();
+  lets_in_ = false;
+  people_status_ = 403;
+  say_farewell();
+  ASSERT_TRUE(until([this] { return agent_->refused().has_value(); }));
+  EXPECT_EQ(agent_->refused()->code, "certificate_refused");
+  ASSERT_TRUE(until([this] { return agent_->refused()->code == "not_certified"; })) << "why";
+  const std::size_t renewed = renewals_.size();
+  loop_.run_until([] { return false; }, std::chrono::milliseconds(300));
+  EXPECT_EQ(renewals_.size(), renewed);
+}
+
+// As by a controller whose clock is wrong.
+TEST_F(CutOff, ACertificateThatHasEndedIsNoProof) {
+  connect_agent();
+  days_ahead_ = 2;
+  people_status_ = 503;
+  say_farewell();
+  EXPECT_TRUE(goes_on());
+  EXPECT_FALSE(agent_->refused().has_value());
+}
+
+}  // namespace
+}  // namespace dove::agent
