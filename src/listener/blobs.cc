@@ -105,12 +105,14 @@ void Blobs::want(const std::string& sha256) {
 
 void Blobs::read(const std::string& sha256, Result<std::optional<std::string>> bytes) {
   wanted_.erase(sha256);
-  const bool is_damaged = !bytes.ok() && bytes.error().kind == ErrorKind::kCorrupt;
+  // Another try mends neither damaged bytes nor a disk that cannot read them, and orders wait.
+  const bool is_hopeless = !bytes.ok() && (bytes.error().kind == ErrorKind::kCorrupt ||
+                                           bytes.error().kind == ErrorKind::kInternal);
   if (bytes.ok() && bytes->has_value()) {
     put(sha256, std::move(**bytes));
     return known(sha256, held(sha256));
   }
-  if (bytes.ok() || is_damaged) {
+  if (bytes.ok() || is_hopeless) {
     log_missing(sha256, bytes);
     if (missing_.size() >= kMissingMax) missing_.clear();
     missing_.insert(sha256);

@@ -1,8 +1,8 @@
 // Blobs: the ExecSpecs that launches need, newest first in memory, the rest in the log's store.
 //
-// Where the store is across a network nothing waits for it here: what is not in memory is read on a
-// thread beside the loop, and until then it is `blob_later`, which is not the same as not being
-// there. Loop thread only.
+// A disk or a network may be slow, and nothing waits for them here: what is not in memory is read
+// on a thread beside the loop, and until then it is `blob_later`, which is not the same as not
+// being there. Loop thread only.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ class Blobs {
   using Found = std::map<std::string, Bytes>;
   static constexpr std::chrono::seconds kForever{0};
 
-  // `aside`: the store is across a network; else it is read here. Both outlive it.
+  // `aside` false: the store is memory, and read here. Both outlive it.
   Blobs(wire::Loop& loop, store::LogStore& log, bool aside);
   ~Blobs();  // waits for one read at most, which has a deadline
 

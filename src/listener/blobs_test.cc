@@ -23,6 +23,7 @@ class FakeRemoteLog : public store::LogStore {
     changed_.wait(lock, [this] { return !hangs_; });
     if (is_gone) return Error{ErrorKind::kUnavailable, "store_unreachable", "nobody answers", ""};
     if (sha256 == "nowhere") return std::optional<std::string>();
+    if (sha256 == "bad sector") return Error{ErrorKind::kInternal, "store_failed", "I/O", ""};
     return std::optional<std::string>("bytes of " + sha256);
   }
   void hang(bool hangs) {
@@ -41,26 +42,27 @@ class FakeRemoteLog : public store::LogStore {
   bool hangs_ = false;
 };
 
-TEST(Blobs, WhatIsAcrossANetworkIsReadBesideTheLoop) {
+TEST(Blobs, WhatMayBeSlowIsReadBesideTheLoop) {
   wire::Loop loop;
   FakeRemoteLog log;
   Blobs blobs(loop, log, /*aside=*/true);
   log.hang(true);
   EXPECT_EQ(blobs.find("a").error().code, "blob_later");  // and does not hang
   std::optional<Blobs::Found> found;
-  blobs.fetch({"a", "nowhere"}, Blobs::kForever, [&](Result<Blobs::Found> all) { found = *all; });
+  blobs.fetch({"a", "nowhere", "bad sector"}, Blobs::kForever,
+              [&](Result<Blobs::Found> all) { found = *all; });
   EXPECT_FALSE(loop.run_until([&] { return found.has_value(); }, std::chrono::milliseconds(20)));
   log.hang(false);
   ASSERT_TRUE(loop.run_until([&] { return found.has_value(); }, kLimit));
   ASSERT_EQ(found->size(), 1u);
   EXPECT_EQ(*found->at("a"), "bytes of a");
-  EXPECT_EQ(log.asked, 2);
+  EXPECT_EQ(log.asked, 3);
   EXPECT_EQ(**blobs.find("a"), "bytes of a");
   EXPECT_EQ(blobs.find("nowhere").error().code, "blob_missing");
   bool is_at_once = false;
   blobs.fetch({"a", "nowhere"}, Blobs::kForever, [&](const auto&) { is_at_once = true; });
   EXPECT_TRUE(is_at_once);
-  EXPECT_EQ(log.asked, 2);
+  EXPECT_EQ(log.asked, 3);
 }
 
 TEST(Blobs, AStoreOutOfReachIsNotAMissingBlob) {

@@ -22,7 +22,7 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       log(with_log),
       identity(std::move(who)),
       projection(controller.state(), log.head().chain_sha256),
-      blobs(on_loop, log, options.log_is_remote),
+      blobs(on_loop, log, options.reads_aside),
       leads_(true) {
   restore_goodput();
   count_time();
@@ -39,7 +39,7 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       log(with_log),
       identity(std::move(who)),
       projection(std::move(folded)),
-      blobs(on_loop, log, options.log_is_remote),
+      blobs(on_loop, log, options.reads_aside),
       leads_(false) {
   count_time();
 }

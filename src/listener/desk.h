@@ -32,7 +32,8 @@ struct DeskOptions {
   std::string data_dir;  // exists; holds `token`, `secret` and what a restart needs
   std::int64_t heartbeat_us = 2'000'000;  // what agents are told
   std::int64_t report_burst = 50'000;     // events that a node may have written down at once
-  bool log_is_remote = false;             // what it is asked is asked beside the loop
+  bool log_is_remote = false;             // controllers share it, across a network
+  bool reads_aside = false;               // what the log is asked is asked beside the loop
   std::shared_ptr<const NodeAuthority> nodes = nullptr;  // nullptr: there is no TLS
   // The log is behind what an agent has seen, or the controller failed: the program must end with
   // this message. Called once, on the loop's thread.

@@ -47,6 +47,7 @@ struct LiveOptions {
   hook::Ask ask_hook = {};
   ControllerPeers controllers = {};
   std::int32_t first_level = kNewestLevel;
+  bool reads_aside = false;
   std::function<std::int64_t()> clock = {};  // of the controller; any thread
 };
 
@@ -74,6 +75,7 @@ class LiveApi {
     options.data_dir = directory_;
     options.heartbeat_us = 50'000;
     options.report_burst = 2'000;
+    options.reads_aside = options_.reads_aside;
     options.sessions_url = options_.sessions_url;
     options.local_passwords = options_.local_passwords;
     options.ask_hook = options_.ask_hook;

@@ -62,6 +62,7 @@ struct ApiOptions {
   std::int64_t heartbeat_us = 2'000'000;       // what agents are told
   std::int64_t report_burst = 50'000;          // events that a node may have written down at once
   bool log_is_remote = false;                  // the store is across a network
+  bool reads_aside = false;                    // nothing waits on the loop for the store's disk
   std::optional<ApiTls> tls = {};              // unset: one plain port for everybody
   std::vector<openid::Provider> sign_in = {};  // services that people sign in at
   std::string public_url = {};  // "https://gpu.example.org", by which others know this server

@@ -47,7 +47,7 @@ Agents::Agents(listener::Desk& on_desk)
               desk.submit(std::move(input), std::move(done));
             }),
       forwards(desk.projection, links),
-      log_thread(desk.loop, desk.log, desk.options.log_is_remote) {
+      log_thread(desk.loop, desk.log, desk.options.reads_aside) {
   desk.on_batch([this](const listener::RecentBatch& recent) {
     const auto& batch = recent.committed->batch;
     const auto warn = [this](const WarningLine& line) {

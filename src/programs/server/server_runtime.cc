@@ -245,6 +245,7 @@ server::ApiOptions ServerRuntime::Impl::api_options() {
   made.version = version();
   made.heartbeat_us = settings.heartbeat_us;
   made.on_fatal = [this](const Error& error) { give_up(error); };
+  made.reads_aside = true;
   made.sessions_url = settings.sessions_url;
   take_sign_in(settings.sign_in, made);
   made.notices = settings.notices;

@@ -52,7 +52,7 @@ void add_leader(const StandbyOptions& options, wire::Response& response) {
 listener::DeskOptions desk_options(const StandbyOptions& options) {
   listener::DeskOptions made;
   made.data_dir = options.data_dir;
-  made.log_is_remote = true;
+  made.reads_aside = true;
   return made;
 }
 
