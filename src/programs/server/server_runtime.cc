@@ -228,10 +228,6 @@ Result<void> ServerRuntime::Impl::prepare() {
     log = shared.get(), keeper = shared.get(), auditor = shared.get();
     options.free_bytes = {};
     options.holder = name_of_this(settings);
-    if (settings.tls.on) {
-      authorities =
-          std::make_unique<SharedAuthorities>(shared_authorities(*shared), settings.data_dir);
-    }
   }
   controller = std::make_unique<controller::Controller>(*log, *keeper, backend, std::move(options));
   return {};
@@ -343,12 +339,15 @@ Result<void> ServerRuntime::Impl::begin_standing() {
   controller->on_following(reads_of_standby());
   Term::Calls calls;
   calls.over = gives_up();
-  const auto look = [this](bool leads) {
-    if (authorities != nullptr) authorities->look(leads);
-  };
-  calls.leads = [this, look] {
-    look(/*leads=*/true);  // the former leader's last ones
-    loop.post([this] { take_turn(); });
+  if (authorities != nullptr) {
+    authorities->stands_by();
+  } else if (settings.tls.on) {
+    authorities =
+        std::make_unique<SharedAuthorities>(shared_authorities(*shared), settings.data_dir);
+  }
+  calls.leads = [this] {
+    const auto take = [this] { loop.post([this] { take_turn(); }); };
+    authorities != nullptr ? authorities->leads(take) : take();
   };
   calls.rests = [this] {
     rest_notices();
@@ -358,7 +357,7 @@ Result<void> ServerRuntime::Impl::begin_standing() {
     check.reset();  // here, as it may have to wait for the database
     loop.post([this] { hand_on(); });
   };
-  term = std::make_unique<Term>(*shared, *controller, std::move(calls), look);
+  term = std::make_unique<Term>(*shared, *controller, std::move(calls));
   return {};
 }
 

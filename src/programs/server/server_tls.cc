@@ -100,6 +100,7 @@ ServerTls::ServerTls(wire::Loop& loop, TlsSettings settings, std::string data_di
       settings_(std::move(settings)),
       data_dir_(std::move(data_dir)),
       authorities_(std::move(authorities)),
+      marks_(authority_files(data_dir_)),
       names_(std::move(names)),
       now_s_(std::move(now_s)),
       key_pem_(wire::make_private_key()) {}
@@ -195,12 +196,13 @@ void ServerTls::show_own() {
 
 // `dove ca rotate` changes files; what is open goes on.
 void ServerTls::look_at_authorities() {
+  if (!marks_.changed()) return;
   const bool is_there = ::access((data_dir_ + "/ca.pem").c_str(), F_OK) == 0;
   Result<Authorities> now =
       Error{ErrorKind::kNotFound, "no_authority", data_dir_ + "/ca.pem is gone; put it back", ""};
   if (is_there) now = open_authorities(data_dir_, "dove");
   note_trouble("authority_unreadable", now.ok() ? "" : now.error().message, authority_trouble_);
-  if (!now.ok()) return;
+  if (!now.ok()) return marks_.forget();
   const bool is_new = now->shown.digest() != authorities_.shown.digest();
   if (!is_new && now->believed_pem() == authorities_.believed_pem()) return;
   authorities_ = std::move(now).value();

@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "cli/command.h"
+#include "files/file_marks.h"
 #include "programs/service/authorities.h"
 #include "server/server.h"
 #include "wire/loop.h"
@@ -70,6 +71,7 @@ class ServerTls {
   const TlsSettings settings_;
   const std::string data_dir_;
   Authorities authorities_;
+  files::FileMarks marks_;  // of their files
   std::function<void(const server::ApiAuthorities&)> on_authorities_;
   const std::vector<std::string> names_;
   const std::function<std::int64_t()> now_s_;

@@ -3,13 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "codec/json.h"
 #include "files/text_file.h"
-#include "programs/service/authorities.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 #include "wire/tls/sealed_box.h"
@@ -22,21 +21,16 @@ using Json = nlohmann::json;
 constexpr char kAbout[] = "dove authorities";
 constexpr std::size_t kSecretMax = 64 << 10;
 constexpr std::size_t kTextMax = 1 << 20;
+constexpr std::chrono::seconds kLook{2};
 
 Json json_of(const wire::Authority& authority) {
   const wire::Credentials& own = authority.credentials();
   return Json{{"certificate", own.chain_pem}, {"key", own.key_pem}};
 }
 
-// "" where they are missing, or just being changed.
-std::string text_of(const std::string& data_dir) {
-  for (const char* name : {"/ca.pem", "/ca.key"}) {
-    if (::access((data_dir + name).c_str(), F_OK) != 0) return "";
-  }
-  const Result<Authorities> here = open_authorities(data_dir, "dove");
-  if (!here.ok()) return "";
-  Json text{{"shown", json_of(here->shown)}};
-  if (here->next) text["next"] = json_of(*here->next);
+std::string text_of(const Authorities& all) {
+  Json text{{"shown", json_of(all.shown)}};
+  if (all.next) text["next"] = json_of(*all.next);
   return codec::dump_json(text);
 }
 
@@ -59,46 +53,92 @@ Result<std::optional<wire::Authority>> authority_in(const Json& text, const char
   return std::optional<wire::Authority>(std::move(opened));
 }
 
-struct Both {
-  wire::Authority shown;
-  std::optional<wire::Authority> next;
-};
-
-Result<Both> both_in(const std::string& kept) {
+Result<Authorities> authorities_in(const std::string& kept) {
   TRY_ASSIGN(const Json text, codec::parse_json(kept, kTextMax));
   if (!text.is_object()) return unreadable();
   TRY_ASSIGN(auto shown, authority_in(text, "shown"));
   TRY_ASSIGN(auto next, authority_in(text, "next"));
   if (!shown) return unreadable();
-  return Both{std::move(*shown), std::move(next)};
+  return Authorities{std::move(*shown), std::move(next)};
 }
 
-Result<Progress> progress_of(const std::string& text) {
-  TRY_ASSIGN(const Both both, both_in(text));
+Result<Progress> progress_of(const Authorities& all) {
   std::int64_t newest_s = 0;
-  for (const wire::Authority* one : {&both.shown, both.next ? &*both.next : nullptr}) {
+  for (const wire::Authority* one : {&all.shown, all.next ? &*all.next : nullptr}) {
     if (one == nullptr) continue;
     TRY_ASSIGN(const auto facts, wire::read_certificate(one->credentials().chain_pem));
     newest_s = std::max(newest_s, facts.not_before_s);
   }
-  return Progress{newest_s, !both.next};
+  return Progress{newest_s, !all.next};
 }
 
 }  // namespace
 
 SharedAuthorities::SharedAuthorities(Place place, std::string data_dir)
-    : place_(std::move(place)), data_dir_(std::move(data_dir)) {}
+    : place_(std::move(place)), data_dir_(std::move(data_dir)), marks_(authority_files(data_dir_)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+SharedAuthorities::~SharedAuthorities() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void SharedAuthorities::stands_by() {
+  const std::lock_guard lock(mutex_);
+  leads_ = false;
+}
+
+void SharedAuthorities::leads(std::function<void()> ready) {
+  {
+    const std::lock_guard lock(mutex_);
+    leads_ = true;
+    ready_ = std::move(ready);
+  }
+  wake_.notify_one();
+}
+
+void SharedAuthorities::run() {
+  std::unique_lock lock(mutex_);
+  while (!is_over_) {
+    const bool leads = leads_;
+    const std::function<void()> ready = std::exchange(ready_, nullptr);
+    lock.unlock();
+    if (ready) agreed_.clear();  // the former leader may have kept others
+    look(leads);
+    if (ready) ready();
+    lock.lock();
+    wake_.wait_for(lock, kLook, [this] { return is_over_ || ready_ != nullptr; });
+  }
+}
 
 Result<std::string> SharedAuthorities::key() const {
   TRY_ASSIGN(const std::string secret, files::read_text(data_dir_ + "/secret", kSecretMax));
   return wire::hmac_sha256(secret, kAbout);
 }
 
+// None where they are missing, or just being changed.
+void SharedAuthorities::read_files() {
+  if (!marks_.changed()) return;
+  own_.reset();
+  here_.clear();
+  for (const char* name : {"/ca.pem", "/ca.key"}) {
+    if (::access((data_dir_ + name).c_str(), F_OK) != 0) return marks_.forget();
+  }
+  Result<Authorities> read = open_authorities(data_dir_, "dove");
+  if (!read.ok()) return marks_.forget();
+  own_ = std::move(read).value();
+  here_ = text_of(*own_);
+}
+
 void SharedAuthorities::look(bool leads) {
-  const std::string here = text_of(data_dir_);
-  if (!leads) agreed_.clear();
-  if (here.empty() || (leads && here == agreed_)) return;
-  const Result<void> done = agree(leads, here);
+  read_files();
+  if (!own_ || (leads && here_ == agreed_)) return;
+  const Result<void> done = agree(leads);
   const std::string why = done.ok() ? "" : done.error().message;
   if (!why.empty() && why != trouble_) {
     telemetry::log(telemetry::Level::kWarning, done.error().code.c_str(), {{"why", why}});
@@ -106,31 +146,38 @@ void SharedAuthorities::look(bool leads) {
   trouble_ = why;
 }
 
-Result<void> SharedAuthorities::agree(bool leads, const std::string& here) {
+Result<void> SharedAuthorities::agree(bool leads) {
+  Result<std::string> sealed = place_.read();
+  if (!sealed.ok() && sealed.error().kind != ErrorKind::kNotFound) return sealed.error();
+  if (sealed.ok() && here_ == agreed_ && *sealed == sealed_) return {};
   TRY_ASSIGN(const std::string sealing, key());
   std::string kept;
-  if (const Result<std::string> sealed = place_.read(); sealed.ok()) {
+  if (sealed.ok()) {
     TRY_ASSIGN(kept, wire::open_box(sealing, *sealed, kAbout));
-  } else if (sealed.error().kind != ErrorKind::kNotFound) {
-    return sealed.error();
   }
-  if (kept == here) return remember(here);
+  if (kept == here_) return remember(here_, *sealed);
   const std::string before = files::text_or_empty(data_dir_ + "/ca.shared", kSecretMax);
-  const bool changed_here = !before.empty() && before != wire::sha256_hex(here);
+  const bool changed_here = !before.empty() && before != wire::sha256_hex(here_);
   if (!kept.empty()) {
     // A database that went back to an earlier moment keeps what was: nodes that have followed a
     // rotation since would believe none of the controllers, and the new key be gone.
-    TRY_ASSIGN(const Progress there, progress_of(kept));
-    TRY_ASSIGN(const Progress own, progress_of(here));
+    TRY_ASSIGN(const Authorities theirs, authorities_in(kept));
+    TRY_ASSIGN(const Progress there, progress_of(theirs));
+    TRY_ASSIGN(const Progress own, progress_of(*own_));
     const bool changed_there = before != wire::sha256_hex(kept);
     if (there > own || (there == own && changed_there && !(leads && changed_here))) {
-      return take(kept);
+      TRY(take_authorities(data_dir_, theirs.shown, theirs.next));
+      telemetry::log(
+          telemetry::Level::kInfo, "authorities_of_leader",
+          {{"shown", theirs.shown.digest()}, {"next", theirs.next ? theirs.next->digest() : ""}});
+      return remember(kept, *sealed);
     }
   }
   if (leads) {
-    TRY(place_.write(wire::seal_box(sealing, here, kAbout)));
+    const std::string box = wire::seal_box(sealing, here_, kAbout);
+    TRY(place_.write(box));
     telemetry::log(telemetry::Level::kInfo, "authorities_shared", {});
-    return remember(here);
+    return remember(here_, box);
   }
   if (!changed_here) return {};
   return Error{ErrorKind::kConflict, "authorities_changed_here",
@@ -140,16 +187,9 @@ Result<void> SharedAuthorities::agree(bool leads, const std::string& here) {
                data_dir_};
 }
 
-Result<void> SharedAuthorities::take(const std::string& kept) {
-  TRY_ASSIGN(const Both both, both_in(kept));
-  TRY(take_authorities(data_dir_, both.shown, both.next));
-  telemetry::log(telemetry::Level::kInfo, "authorities_of_leader",
-                 {{"shown", both.shown.digest()}, {"next", both.next ? both.next->digest() : ""}});
-  return remember(kept);
-}
-
-Result<void> SharedAuthorities::remember(const std::string& text) {
+Result<void> SharedAuthorities::remember(const std::string& text, const std::string& sealed) {
   agreed_ = text;
+  sealed_ = sealed;
   const std::string path = data_dir_ + "/ca.shared";
   const std::string digest = wire::sha256_hex(text);
   if (files::text_or_empty(path, kSecretMax) == digest) return {};

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::int64_t kDatabaseLook_us = 10'000'000;
 constexpr std::int64_t kFoldPause_us = 20'000;
-constexpr std::int64_t kLook_us = 2'000'000;
 
 controller::TurnOptions turn_options(const store::PostgresStore& store) {
   controller::TurnOptions made;
@@ -29,11 +28,10 @@ controller::TurnOptions turn_options(const store::PostgresStore& store) {
 
 }  // namespace
 
-Term::Term(store::PostgresStore& store, controller::Controller& controller, Calls calls, Look look)
+Term::Term(store::PostgresStore& store, controller::Controller& controller, Calls calls)
     : store_(store),
       turn_(store, store, controller, turn_options(store), std::move(calls)),
-      wakes_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      look_(std::move(look)) {
+      wakes_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   CHECK(wakes_ >= 0, "a thread can be woken");
   thread_ = std::thread([this] { run(); });
 }
@@ -76,18 +74,10 @@ void Term::look_at_database() {
                  {{"why", can_be_lost_.empty() ? "it waits for a second machine" : can_be_lost_}});
 }
 
-void Term::look() {
-  const std::int64_t now_us = telemetry::monotonic_us();
-  if (!look_ || now_us < look_at_us_) return;
-  look_at_us_ = now_us + kLook_us;
-  look_(turn_.leads());
-}
-
 void Term::run() {
   while (!stops_) {
     const controller::Turn::Next next = turn_.step();
     if (next.is_over) return;
-    look();
     if (next.with_news) {
       pause(kFoldPause_us);  // what is written meanwhile is folded together
       store_.wait_for_news(std::chrono::milliseconds(next.in_us / 1000 + 1), wakes_);

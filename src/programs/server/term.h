@@ -22,10 +22,8 @@ class Term {
  public:
   // On this thread; `over` at any time.
   using Calls = controller::Turn::Calls;
-  // Called now and then on this thread, too, and may wait for the database.
-  using Look = std::function<void(bool leads)>;
   // Both outlive it. The controller is this thread's until `leads` is called.
-  Term(store::PostgresStore& store, controller::Controller& controller, Calls calls, Look look);
+  Term(store::PostgresStore& store, controller::Controller& controller, Calls calls);
   ~Term();  // the lease is given back with the store
 
   // As Turn's.
@@ -41,7 +39,6 @@ class Term {
   void pause(std::int64_t us);
   void wake();
   void look_at_database();
-  void look();
 
   store::PostgresStore& store_;
   controller::Turn turn_;
@@ -50,8 +47,6 @@ class Term {
   mutable std::mutex mutex_;
   std::string can_be_lost_;
   std::int64_t looked_us_ = 0;
-  const Look look_;
-  std::int64_t look_at_us_ = 0;
   std::thread thread_;
 };
 

@@ -165,6 +165,11 @@ Result<void> take_authorities(const std::string& data_dir, const wire::Authority
   return replace_next(data_dir, next);
 }
 
+std::vector<std::string> authority_files(const std::string& data_dir) {
+  return {pem_of(data_dir, false), key_of(data_dir, false), pem_of(data_dir, true),
+          key_of(data_dir, true)};
+}
+
 std::set<std::string> followers(const std::string& data_dir, const std::string& digest) {
   std::istringstream lines(files::text_or_empty(data_dir + "/ca.followed", kFollowedBytesMax));
   std::set<std::string> found;

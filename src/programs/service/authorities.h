@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "wire/tls/authority.h"
@@ -35,6 +36,9 @@ Result<void> finish_rotation(const std::string& data_dir);
 // Another controller's take the place of those that are there. REQUIRES: some are.
 Result<void> take_authorities(const std::string& data_dir, const wire::Authority& shown,
                               const std::optional<wire::Authority>& next);
+
+// The files of both, which may be missing.
+std::vector<std::string> authority_files(const std::string& data_dir);
 
 // Nodes with a certificate of the authority with that digest.
 std::set<std::string> followers(const std::string& data_dir, const std::string& digest);
