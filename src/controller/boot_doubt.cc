@@ -47,11 +47,27 @@ BootDoubt::BootDoubt(const core::State& state, std::int64_t off_since_us, std::i
        {"remedy", "set the clock right; if it is right, `dove controller accept-clock`"}});
 }
 
+BootDoubt BootDoubt::of_former_life(const core::State& state, std::int64_t goes_on_us) {
+  BootDoubt doubt;
+  doubt.goes_on_us_ = goes_on_us;
+  for (const core::Node& node : state.nodes) {
+    for (const JobId id : node.jobs) {
+      const auto job = state.jobs.find(id);
+      if (job == state.jobs.end() || job->second.attempts.empty()) continue;
+      const core::Attempt& attempt = job->second.attempts.back();
+      if (attempt.allocated_at.us > goes_on_us) continue;
+      doubt.running_.emplace_back(id, attempt.number);
+    }
+  }
+  return doubt;
+}
+
 bool BootDoubt::settles(const core::State& state) {
-  if (running_.empty()) return false;
+  if (goes_on_us_ == 0) return false;
   while (!running_.empty() && !runs(state, running_.back().first, running_.back().second)) {
     running_.pop_back();
   }
+  if (running_.empty()) goes_on_us_ = 0;
   return running_.empty();
 }
 

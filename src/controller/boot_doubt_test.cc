@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "controller/controller_fixture.h"
@@ -21,6 +22,8 @@ struct Booted : testing::Test {
   store::MemoryStore store;
   FakeBackend backend;
   const std::int64_t wall_us = telemetry::now_us();
+  std::atomic<std::int64_t> kept_us = 0;
+  std::atomic<std::int64_t> doubted_us = 0;
   std::unique_ptr<Controller> controller;
 
   ~Booted() override { controller->stop(); }
@@ -44,6 +47,21 @@ struct Booted : testing::Test {
   void boot(std::int64_t off_since_us) {
     ControllerOptions options = test_options(policies::standard_policies());
     options.off_since_us = off_since_us;
+    go_on(std::move(options));
+  }
+  // In the same boot.
+  void restart() {
+    controller->stop();
+    ControllerOptions options = test_options(policies::standard_policies());
+    options.begin_us = kept_us;
+    options.doubted_us = doubted_us;
+    go_on(std::move(options));
+  }
+  void go_on(ControllerOptions options) {
+    options.keep_time = [this](std::int64_t now_us, std::int64_t, bool, std::int64_t doubt_us) {
+      kept_us = now_us;
+      doubted_us = doubt_us;
+    };
     backend.take();
     start(std::move(options));
     ASSERT_TRUE(submit_and_wait(*controller, NodeConnected{NodeId(1), "boot"}).ok());
@@ -80,6 +98,24 @@ TEST_F(Booted, AClockThatIsFarAheadEndsNoJobUntilItIsKnownToHaveEnded) {
   let_it_look();
   EXPECT_GE(controller->now_us(), wall_us) << "the clock was right";
   EXPECT_FALSE(controller->leap().has_value());
+}
+
+TEST_F(Booted, AControllerThatIsRestartedGoesOnDoubting) {
+  const std::int64_t off_us = wall_us - 10 * kDay_us;
+  live_until(off_us, /*runs=*/true);
+  boot(off_us + kSecond_us);
+  let_it_look();
+  restart();
+  EXPECT_GT(doubted_us, 0);
+  // What begins meanwhile tells nothing about the clock.
+  add_node(*controller, "n2", 2);
+  let_it_look();
+  EXPECT_LT(controller->now_us(), off_us + 600 * kSecond_us);
+  end_job();
+  let_it_look();
+  EXPECT_GE(controller->now_us(), wall_us) << "what ran before the boot has ended";
+  restart();
+  EXPECT_EQ(doubted_us, 0);
 }
 
 TEST_F(Booted, AnAdministratorMayKnowBetter) {

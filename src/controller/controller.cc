@@ -49,7 +49,13 @@ struct Controller::Impl {
         housekeeping(k),
         disk(options) {
     if (!options.clock) {
-      clock.emplace(options.begin_us, options.clock_accepted, options.keep_time,
+      ClockWatch::Keep keep;
+      if (options.keep_time) {
+        keep = [this](std::int64_t now_us, std::int64_t steady_us, bool accepted) {
+          options.keep_time(now_us, steady_us, accepted, doubt.goes_on_us());
+        };
+      }
+      clock.emplace(options.begin_us, options.clock_accepted, std::move(keep),
                     [this](ClockLeapt leapt) { note(std::move(leapt)); });
     }
   }
@@ -113,6 +119,10 @@ struct Controller::Impl {
   }
   void begin_clock() {
     clock->begin(ledger.state().now.us);
+    if (options.doubted_us != 0) {
+      doubt = BootDoubt::of_former_life(ledger.state(), options.doubted_us);
+      return;
+    }
     doubt = BootDoubt(ledger.state(), options.off_since_us, clock->now_us());
     if (doubt.goes_on_us() != 0) clock->go_on_from(doubt.goes_on_us());
   }

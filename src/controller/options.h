@@ -33,10 +33,13 @@ struct ControllerOptions {
   // Where begin_us is not: when the machine was last on (microseconds UTC), before it was started
   // anew; 0: not known (boot_doubt.h).
   std::int64_t off_since_us = 0;
+  std::int64_t doubted_us = 0;  // with begin_us: BootDoubt::goes_on_us() of a former life; 0: none
   bool clock_accepted = false;  // with begin_us: somebody said that the machine's clock is right
   // Told now and then, and at the end, what an instant and monotonic() are, and whether times still
-  // run towards a clock that was accepted; empty: nobody is.
-  std::function<void(std::int64_t now_us, std::int64_t monotonic_us, bool accepted)> keep_time;
+  // run towards a clock that was accepted, or `doubted_us`; empty: nobody is.
+  std::function<void(std::int64_t now_us, std::int64_t monotonic_us, bool accepted,
+                     std::int64_t doubted_us)>
+      keep_time;
   std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
   std::int64_t full_floor_bytes = 2LL << 20;   // below it everything is but kRelief
   std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often

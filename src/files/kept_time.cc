@@ -29,8 +29,11 @@ KeptTime::Kept KeptTime::read(std::int64_t steady_us) const {
   if (!(words >> boot >> at_us >> then_us) || boot != boot_ || boot.empty()) return {};
   if (then_us > steady_us) return {};
   std::string word;
-  words >> word;
-  return {at_us + (steady_us - then_us), word == kAccepted};
+  Kept kept;
+  words >> word >> kept.doubted_us;  // a former version wrote neither, or the first alone
+  kept.at_us = at_us + (steady_us - then_us);
+  kept.accepted = word == kAccepted;
+  return kept;
 }
 
 std::int64_t KeptTime::before_boot_us() const {
@@ -41,11 +44,13 @@ std::int64_t KeptTime::before_boot_us() const {
   return at_us;
 }
 
-void KeptTime::keep(std::int64_t now_us, std::int64_t steady_us, bool accepted) const {
+void KeptTime::keep(std::int64_t now_us, std::int64_t steady_us, bool accepted,
+                    std::int64_t doubted_us) const {
   // Without it the next start takes over the machine's clock, as the first one did.
-  (void)write_atomically(
-      path_, fmt::format("{} {} {} {}\n", boot_, now_us, steady_us, accepted ? kAccepted : "kept"),
-      0600);
+  (void)write_atomically(path_,
+                         fmt::format("{} {} {} {} {}\n", boot_, now_us, steady_us,
+                                     accepted ? kAccepted : "kept", doubted_us),
+                         0600);
 }
 
 }  // namespace dove::files

@@ -24,12 +24,17 @@ class KeptTime {
   std::int64_t before_boot_us() const;
   // Whether times ran towards a clock that was accepted.
   bool accepted(std::int64_t steady_us) const { return read(steady_us).accepted; }
-  void keep(std::int64_t now_us, std::int64_t steady_us, bool accepted) const;
+  // Where time went on when the machine's clock was doubted, as it still was (BootDoubt in
+  // controller/boot_doubt.h); 0: it was not.
+  std::int64_t doubted_us(std::int64_t steady_us) const { return read(steady_us).doubted_us; }
+  void keep(std::int64_t now_us, std::int64_t steady_us, bool accepted,
+            std::int64_t doubted_us = 0) const;
 
  private:
   struct Kept {
     std::int64_t at_us = 0;
     bool accepted = false;
+    std::int64_t doubted_us = 0;
   };
   Kept read(std::int64_t steady_us) const;
 

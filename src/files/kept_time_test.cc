@@ -26,6 +26,12 @@ TEST(KeptTimeTest, GoesOnWithinABoot) {
   EXPECT_EQ(KeptTime(folder, "boot-1").before_boot_us(), 0);
   std::ofstream(folder + "/clock") << "boot-1 5000000 100";
   EXPECT_EQ(first.now_us(160), 5'000'060) << "as a former version wrote it";
+  std::ofstream(folder + "/clock") << "boot-1 5000000 100 accepted";
+  EXPECT_TRUE(first.accepted(160)) << "and a later one";
+  EXPECT_EQ(first.doubted_us(160), 0);
+  first.keep(5'000'000, 100, false, 4'000'000);
+  EXPECT_EQ(first.doubted_us(160), 4'000'000);
+  EXPECT_EQ(KeptTime(folder, "boot-2").doubted_us(160), 0);
   std::ofstream(folder + "/clock") << "boot-1 x";
   EXPECT_EQ(first.now_us(160), 0);
   std::filesystem::remove_all(folder);

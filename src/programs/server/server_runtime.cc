@@ -158,10 +158,14 @@ controller::ControllerOptions controller_options(const ServerSettings& settings,
   const files::KeptTime kept(data, files::KeptTime::this_boot());
   options.begin_us = kept.now_us(telemetry::monotonic_us());
   // Where controllers share a log, another may have led meanwhile.
-  if (settings.store.empty()) options.off_since_us = kept.before_boot_us();
+  if (settings.store.empty()) {
+    options.off_since_us = kept.before_boot_us();
+    options.doubted_us = kept.doubted_us(telemetry::monotonic_us());
+  }
   options.clock_accepted = kept.accepted(telemetry::monotonic_us());
-  options.keep_time = [kept](std::int64_t now_us, std::int64_t steady_us, bool accepted) {
-    kept.keep(now_us, steady_us, accepted);
+  options.keep_time = [kept](std::int64_t now_us, std::int64_t steady_us, bool accepted,
+                             std::int64_t doubted_us) {
+    kept.keep(now_us, steady_us, accepted, doubted_us);
   };
   return options;
 }
