@@ -3,8 +3,9 @@
 // Until when the controller counts on it (CLOCK_BOOTTIME, so that a restart does not lengthen the
 // grace), what was agreed on, in which boot that was, and the last record that it heard about, with
 // the controller's proof. Kept in one small file that is overwritten in place, with a digest;
-// a power failure may lose it, and a new boot ends all tasks anyway. The open file is locked: one
-// agent per data directory. Loop thread only.
+// a power failure may lose it, and a new boot ends all tasks anyway. A later version may append to
+// it, with a digest of its own, and changes nothing before that: this one then reads what it knows.
+// The open file is locked: one agent per data directory. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -53,6 +53,16 @@ TEST_F(ContactTest, ABitThatFlippedIsNotBelieved) {
   }
 }
 
+// Behind what this version knows; after an update that was taken back its agent goes on.
+TEST_F(ContactTest, WhatALaterVersionAppendsIsPassedOver) {
+  std::ofstream(path_, std::ios::binary) << whole_ << "more";
+  Contact contact = open();
+  EXPECT_EQ(contact.log_head(), 77u);
+  EXPECT_EQ(contact.boot_id(), "boot-1");
+  contact.saw(3, 78, "proof-78");
+  EXPECT_TRUE(files::text_or_empty(path_, 4096).ends_with("more"));
+}
+
 // Also where what is left is as long as what a former version wrote.
 TEST_F(ContactTest, WhatWasCutOffIsNotBelieved) {
   for (std::size_t size = 0; size < whole_.size(); ++size) {

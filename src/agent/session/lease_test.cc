@@ -76,6 +76,20 @@ TEST_F(LeaseTest, AFormerVersionsFileGoesOn) {
   EXPECT_EQ(first_us, until_us + 1) << "its shims read it";
 }
 
+// Behind what this version knows; its shims run on under this version's agent.
+TEST_F(LeaseTest, WhatALaterVersionAppendsIsPassedOver) {
+  const std::int64_t until_us = boottime_us() + 60'000'000;
+  LeaseWriter::open(dir("lease"))->renew(until_us);
+  std::ofstream(dir("lease"), std::ios::binary | std::ios::app) << "more";
+  EXPECT_EQ(read_lease_us(dir("lease")), until_us);
+  Result<LeaseWriter> writer = LeaseWriter::open(dir("lease"));
+  ASSERT_TRUE(writer.ok());
+  EXPECT_EQ(writer->deadline_us(), until_us);
+  writer->renew(until_us + 1);
+  EXPECT_EQ(read_lease_us(dir("lease")), until_us + 1);
+  EXPECT_TRUE(read("lease").ends_with("more"));
+}
+
 TEST_F(LeaseTest, AWriterThatEndsBetweenItsStoresLeavesTheFormerDeadline) {
   LeaseWriter::open(dir("lease"))->renew(77);
   for (const int next : {78, 79}) {
