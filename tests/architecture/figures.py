@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""figures.py: docs/figures.md is what docs/figures.json gives, and tools/figures records what benchmarks print."""
+"""figures.py: docs/figures.md, and each figure of README.md, is what docs/figures.json gives, and tools/figures records
+what benchmarks print."""
 import json
 import os
 import subprocess
@@ -84,6 +85,37 @@ class Recording(unittest.TestCase):
         code, out = self.run_tool("--check")
         self.assertEqual(code, 1)
         self.assertIn("run tools/figures", out)
+
+    def test_a_figure_of_the_readme_is_as_recorded(self):
+        self.bench(4)
+        self.write("README.md", "In a day, <!--figure pies-->3 pies<!----> are eaten.\n")
+        self.assertEqual(self.run_tool("--run", "pies"), (0, ""))
+        self.assertEqual(self.read("README.md"), "In a day, <!--figure pies-->4 pies<!----> are eaten.\n")
+        self.write("README.md", "In a day, <!--figure pies-->5 pies<!----> are eaten.\n")
+        code, out = self.run_tool("--check")
+        self.assertEqual((code, "README.md is not what" in out), (1, True), out)
+        self.write("README.md", "In a day, <!--figure cakes-->5 cakes<!----> are eaten.\n")
+        code, out = self.run_tool("--check")
+        self.assertEqual((code, "has no `cakes`" in out), (1, True), out)
+
+    def test_a_typed_figure_says_from_what_until_it_is_recorded(self):
+        self.bench(4)
+        self.run_tool("--run", "pies")
+        entries = json.loads(self.read("docs/figures.json"))
+        entries["pies"].update({"typed": "a note of the cook", "taken": "the best of two days"})
+        entries["make pies"] = {**entries["pies"], "what": "One pie"}
+        self.write("docs/figures.json", json.dumps(entries))
+        self.assertEqual(self.run_tool(), (0, ""))
+        page = self.read("docs/figures.md")
+        self.assertIn("| 4 pies | 3 | 2026-11-22, A, typed |", page)
+        self.assertIn("| `make pies` | One pie | 4 pies | 2026-11-22, A, typed |", page)
+        self.assertIn("| `make pies`, `pies` | a note of the cook |", page)
+        self.assertIn("| `make pies`, `pies` | the best of two days |", page)
+        self.assertEqual(self.run_tool("--run", "pies"), (0, ""))
+        page = self.read("docs/figures.md")
+        self.assertIn("| 4 pies | 3 | 2026-11-22, A |", page)
+        self.assertIn("| `make pies` | a note of the cook |", page)
+        self.assertIn("| `make pies`, `pies` | the best of two days |", page)
 
     def test_an_entry_without_a_benchmark_fails(self):
         self.bench(4)
