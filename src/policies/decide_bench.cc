@@ -50,7 +50,7 @@ class Cluster {
     fill_us_ = cpu_us() - begin;
   }
 
-  // Jobs run for 4 to 12 steps, so that some hundred end in each.
+  // Jobs run for 4 to 12 steps, so that a few hundred end in each.
   void run(int steps, std::vector<std::int64_t>* times) {
     for (int i = 0; i < steps; ++i) step(times);
   }

@@ -88,8 +88,8 @@ JobSpec gang(std::int32_t tasks, std::int32_t gpus, std::int32_t cores) {
 // What runs when the gang comes.
 struct Before {
   int nodes = 0;
-  int step = 1;   // on every so manieth node
-  int small = 0;  // so many jobs of a GPU
+  int step = 1;   // every step-th node has small jobs
+  int small = 0;  // jobs of one GPU on each of these
 };
 
 void fragment(Cluster& cluster, const Before& before) {

@@ -206,16 +206,15 @@ std::string Finder::choose(Nodes& chosen) const {
   return "";
 }
 
-// What of it alone no node has.
-// One resource after the other, and the first that is too much is named: a list of all would hide
-// the one to change.
+// The resource of the group that no node has enough of, looked at alone; "" if there is none. Only
+// the first is named: a list of all would hide the one to change.
 std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
   const auto most = [&](auto of) {
     std::int64_t found = 0;
     for (const Node* node : chosen) found = std::max<std::int64_t>(found, of(*node));
     return found;
   };
-  // At least so many have to be on one node together.
+  // At least this number of tasks has to be on one node together.
   const std::int64_t tasks = std::max(group.tasks_per_node, 1);
   const std::string who =
       tasks > 1 ? fmt::format("{} on one node need", counted(tasks, "task"))
@@ -225,7 +224,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
   const Request& devices = group.per_task.gpus > 0 ? group.per_task : group.per_node;
   const std::int64_t gpus = group.per_task.gpus * tasks + group.per_node.gpus;
   const std::int64_t gpus_most = most([&](const Node& n) { return devices_of(n, devices); });
-  // Another model is the usual mistake, so what the pool has instead is said.
+  // Another model is the usual mistake, so the text names what the pool has instead.
   if (gpus > gpus_most && gpus_most == 0 && !devices.gpu_model.empty()) {
     return fmt::format("needs {} {}; {} has no {} (it has {})", gpus, devices.gpu_model, name_,
                        devices.gpu_model, gpus_of(chosen));

@@ -42,7 +42,7 @@ class Offers {
   std::int32_t worth(std::size_t a, std::size_t b) const { return worth_[a * count_ + b]; }
   bool same_numa(std::size_t a, std::size_t b) const { return numa_[a] == numa_[b]; }
   std::size_t numa_of(std::size_t at) const { return numa_[at]; }
-  // So many of the offers each NUMA node has.
+  // The number of offers on each NUMA node.
   ShortList<std::int32_t, 4> per_numa() const {
     ShortList<std::int32_t, 4> counts;
     for (const NumaOffers& numa : numas_) counts.push_back(numa.devices);

@@ -50,7 +50,7 @@ class Domains {
   void drop(NodeId node);
 
   const Unit& unit(std::int32_t index) const { return units_[static_cast<std::size_t>(index)]; }
-  // Those of its nodes that have so much free, as a search wants them.
+  // Its nodes that have at least this much free, as a search wants them.
   RankedNodes ranked(std::int32_t index, const NodeNeeds& least) const;
   // Units of the level that have a node, the one with the least free first: GPUs, then cores, then
   // memory, then by path.

@@ -52,7 +52,7 @@ struct Cluster {
 const FullestFirst kPolicy;
 constexpr std::int32_t kDevices = 4;
 
-// Of any of the nodes.
+// The id of any of the nodes.
 NodeId some_id(const ById<NodeId, Node>& nodes, Random& random) {
   return NodeId(static_cast<std::uint32_t>(1 + random.below(nodes.size())));
 }
@@ -147,7 +147,7 @@ std::int32_t room_of_all(const Cluster& cluster, const JobSpec& spec) {
   return room;
 }
 
-// The fewest units that hold the gang together, and whether so many do below one switch.
+// The fewest units that hold the gang together, and whether this number suffices below one switch.
 struct Fewest {
   int units = std::numeric_limits<int>::max();
   bool below_one = false;

@@ -15,8 +15,8 @@ namespace dove::core {
 namespace {
 
 bool exceeds(std::int64_t needs, std::int64_t used, std::int64_t limit) {
-  // A negative limit is none. Who needs nothing of a resource is not stopped by its limit, even
-  // where it is exceeded already (it may have been lowered).
+  // A negative limit is none. A job that needs nothing of a resource is not stopped by its limit,
+  // even where it is exceeded already (it may have been lowered).
   // `needs` may be the largest number there is (core/state/amount.h), so nothing is added to it.
   return limit >= 0 && needs != 0 && (needs > limit || used > limit - needs);
 }

@@ -179,7 +179,7 @@ class Search {
     Placement placement;
   };
 
-  // Of those in use by this job; places_.size() for others.
+  // The index in places_ of a node that this job uses; places_.size() for others.
   std::size_t place_at(NodeId id) const {
     // A job uses few nodes, so an insertion into a short sorted list beats a tree.
     const auto at = std::lower_bound(by_node_.begin(), by_node_.end(), std::pair(id, 0u));

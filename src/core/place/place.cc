@@ -11,7 +11,7 @@
 namespace dove::core {
 namespace {
 
-// So many unions of units are tried before all nodes are: where rooms do not simply add up.
+// At most this number of unions of units is tried before all nodes are: rooms do not always add up.
 constexpr std::size_t kUnions_max = 16;
 
 using Places = std::optional<std::vector<Placement>>;
@@ -127,7 +127,7 @@ std::vector<Choice::Room> Choice::roomiest_first(const std::vector<std::int32_t>
   return rooms;
 }
 
-// How many of the units, roomiest first, have room for so many tasks together; 0: not all have.
+// How many units, roomiest first, have room for these tasks together; 0: all units have too little.
 std::size_t fewest(const auto& rooms, std::int64_t tasks) {
   for (std::size_t i = 0; i < rooms.size(); ++i) {
     // By the room of the main group alone. Other groups may not fit then, which the search itself

@@ -4,9 +4,9 @@
 // Several groups are placed one after the other, each into what the former ones leave.
 //
 // A job that names a level of the topology gets the unit of that level with the least free that
-// holds it. When there is none and the level is only preferred: the fewest units, as near to each
-// other in the tree as there are so many, the last one the tightest that will do. Ranks follow the
-// tree.
+// holds it. If no unit holds it and the level is only preferred, it gets the fewest units that do,
+// those nearest to each other in the tree; the last one is the tightest that will do. Ranks follow
+// the tree.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@ namespace {
 // From SIGKILL to the report that nothing is left.
 constexpr Span kEnd_margin = seconds(2);
 
-// A preemptible job is started before an outage only if it can run for so long.
+// A preemptible job is started before an outage only if it can run for at least this long.
 constexpr Span kUseful_least = seconds(300);
 
 bool lists(const std::vector<std::string>& names, const std::string& name) {

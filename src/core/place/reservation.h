@@ -24,7 +24,7 @@ struct Window {
 // A job as reservations see it.
 struct Guest {
   const JobSpec& spec;
-  // On so many nodes it was when a bad one ended its last attempt: lost, not to be trusted, unfit
+  // The number of nodes of its last attempt, if a bad one ended it: lost, not to be trusted, unfit
   // before the start, or silent. 0: it is no restart.
   std::int32_t restart_nodes = 0;
 };

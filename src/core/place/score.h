@@ -57,7 +57,8 @@ struct FreeState {
 
 FreeState all_free(const NodeClass& node_class);
 
-// One bit for what a task asks of devices: a share, or so many whole ones; none without devices.
+// One bit for what a task asks of devices: a share, or a number of whole devices; no bit without
+// devices.
 std::uint32_t kind_of(const TaskShape& task);
 
 bool fits(const FreeState& node, const TaskShape& task);
@@ -83,7 +84,7 @@ class Scorer {
   virtual Score score(const FreeState& node, const TaskShape& task) const = 0;
 };
 
-// So many tasks of a shape.
+// A shape, and the number of tasks that have it.
 struct MixEntry {
   TaskShape shape;
   std::int64_t count = 0;

@@ -110,7 +110,7 @@ class ScoreBoard {
   ById<NodeId, std::shared_ptr<const Inventory>> inventories_;  // as last looked at
   std::map<DeviceKind, NumberedKind> kinds_;
   ById<NodeId, std::optional<Devices>> devices_;  // none unless all are alike
-  std::map<Devices, std::int64_t> alike_;         // so many nodes are alike
+  std::map<Devices, std::int64_t> alike_;         // the number of nodes alike
   std::map<std::string, PoolIndex> indexes_;
   std::map<Asked, std::int64_t> live_;    // tasks with devices
   bool is_stale_ = true;                  // the scorer is not that of mix, classes and kinds

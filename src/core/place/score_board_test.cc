@@ -42,7 +42,7 @@ std::shared_ptr<const Inventory> inventory(const std::string& model, int devices
   return made;
 }
 
-// Of any of the nodes.
+// The id of any of the nodes.
 NodeId some_id(const ById<NodeId, Node>& nodes, Random& random) {
   return NodeId(static_cast<std::uint32_t>(1 + random.below(nodes.size())));
 }
@@ -162,7 +162,7 @@ class RoundRobin final : public ScorePolicy {
   }
 };
 
-// Of 2 devices each, but the second, which has 1.
+// Each has 2 devices, but the second, which has 1.
 State four_nodes() {
   Random random(7);
   State state;

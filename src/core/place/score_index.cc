@@ -129,8 +129,8 @@ std::vector<std::int32_t> ScoreIndex::best_groups(const Scored& scored) const {
   std::vector<std::int32_t> best;
   std::int64_t best_value = kNoRoom;
   std::int32_t best_first = kNobody;
-  // A loop over plain arrays: with some thousand groups this scan is most of a choice, and needs no
-  // heap that changes would have to be sifted through.
+  // A loop over plain arrays: with a few thousand groups this scan is most of a choice, and it
+  // needs no heap through which changes would have to be sifted.
   for (std::size_t i = 0; i < first_.size(); ++i) {
     const std::int64_t value = scored.values[i];
     // Comparing values first settles nearly all; only ties look at the order.

@@ -7,7 +7,7 @@
 namespace dove::core {
 namespace {
 
-// So many models of GPU are avoided, one after the other, when limits are in the way.
+// At most this number of GPU models is avoided, one after the other, when limits are in the way.
 constexpr int kModels_tried_max = 8;
 
 // Adds the nodes with a model of GPU of which there may be no more; false: that is not in the way.
@@ -66,7 +66,7 @@ std::optional<std::vector<Placement>> places_within_limits(const LimitedSearch& 
                          [&](const Reason& other) { return same_limit(one, other); });
     });
     if (broken.empty()) return places;
-    // Of the places that the job would take by itself; later ones are detours.
+    // The limits that the job's own places break; later places are detours.
     if (models == 0 && broken_first != nullptr) *broken_first = broken;
     // Another limit is broken, and which nodes the job gets does not change that.
     if (!avoid_models(search.state, broken, without)) return std::nullopt;

@@ -1,6 +1,6 @@
 // Places within limits: some limits (of models of GPU, of what is asked per node, of whole nodes or
-// cores) depend on which nodes a job gets, so they are held against the places that were found, and
-// other places are looked for.
+// cores) depend on which nodes a job gets. They are checked once places are found; if one is
+// broken, other places are looked for.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace dove::core {
 // Whether both are about the same limit.
 bool same_limit(const Reason& a, const Reason& b);
 
-// Whether what the job counts against limits hangs on which nodes it gets.
+// Whether what the job counts against limits depends on which nodes it gets.
 bool amount_hangs_on_places(const State& state, const JobSpec& spec);
 
 struct LimitedSearch {

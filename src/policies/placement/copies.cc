@@ -44,7 +44,7 @@ std::int64_t Copies::room_of(const core::TaskShape& size, const core::FreeState&
     if (static_cast<std::int32_t>(i) == device) milli -= task.device_milli;
     room += milli / size.device_milli;
   }
-  // Each device that it takes was wholly free, and had room for so many.
+  // Each device that it takes was wholly free, and had room for this number of copies.
   if (!task.is_share()) room -= task.devices * (kWholeDevice_milli / size.device_milli);
   return room;
 }

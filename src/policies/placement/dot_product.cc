@@ -3,7 +3,7 @@
 namespace dove::policies {
 namespace {
 
-// Of the largest node.
+// What the largest node has.
 constexpr std::int64_t kCpu_milli = 128'000;
 constexpr std::int64_t kGpus_milli = 8 * kWholeDevice_milli;
 

@@ -9,7 +9,7 @@
 namespace dove::policies {
 namespace {
 
-// Of what one more task could use, and what copies would take: nine to one.
+// The weight of what one more task could use, against what copies would take: nine to one.
 constexpr std::int64_t kNowParts = 9;
 constexpr std::int64_t kParts = 10;
 // Gains are told apart in steps of this.
