@@ -32,7 +32,7 @@ class Explainer {
   }
 
  private:
-  bool fits(Causes gone) const { return causes_.fits(gone); }
+  bool fits(Causes gone) { return causes_.fits(gone); }
   void forget_limits(Causes found);
   void tell(Causes found);
   void tell_reservations(Causes found);

@@ -19,7 +19,7 @@ constexpr int kSteps = 4000;
 
 class OtherSetsSearch {
  public:
-  OtherSetsSearch(const PlaceCauses& causes, Causes named) : causes_(causes), named_(named) {
+  OtherSetsSearch(PlaceCauses& causes, Causes named) : causes_(causes), named_(named) {
     Causes all = causes.applicable();
     // What others hold is a cause by resources, or as a whole where that is what was named.
     all |= (named & kOccupiedCause) != 0 ? kOccupiedCause : causes.all_held();
@@ -76,7 +76,7 @@ class OtherSetsSearch {
     }
   }
 
-  const PlaceCauses& causes_;
+  PlaceCauses& causes_;
   const Causes named_;
   std::vector<Causes> single_;
   std::vector<Causes> taken_;
@@ -95,7 +95,7 @@ OtherSets other_sets(const State& state, const Policies& policies, const Job& jo
 OtherSets other_sets(ExplainIndex& index, const Job& job) {
   const Pool* pool = pool_of(index.state(), *job.spec);
   if (pool == nullptr || job.phase != JobPhase::kWaiting) return {};
-  const PlaceCauses causes(index, *pool, job);
+  PlaceCauses causes(index, *pool, job);
   // The same function that names the causes, so that the named set is the one that is left out
   // here.
   const Causes named = smallest_causes(causes, *job.spec);

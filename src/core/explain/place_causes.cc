@@ -253,7 +253,7 @@ WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) co
   return closed;
 }
 
-std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) const {
+std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) {
   // Each one that it can do without is left out for the rest: what remains is needed, all of it.
   // In the order of names. Another order could leave another set, each of whose members is needed
   // as well.
@@ -267,7 +267,7 @@ std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) const 
   return needed;
 }
 
-const WhatIf& PlaceCauses::nodes(Causes gone) const {
+const WhatIf& PlaceCauses::nodes(Causes gone) {
   // Which nodes and which books depends on these causes alone, so the many trials share a few of
   // them. Making one visits every node; a search over it does not.
   const Causes which = gone & (kNodeCauses | all_held());
@@ -290,13 +290,13 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
 
 // Ranking all nodes is what costs. It is done once for each kind of books, on all nodes that there
 // are; which of them are left out is decided afterwards.
-std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Closed& closed) const {
+std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Closed& closed) {
   const auto nodes_of =
       (which & kUnavailableCause) != 0 ? WhatIf::Nodes::kAll : WhatIf::Nodes::kAvailable;
   return std::make_unique<WhatIf>(all_nodes(which), nodes_of, closed);
 }
 
-const WhatIf& PlaceCauses::all_nodes(Causes which) const {
+const WhatIf& PlaceCauses::all_nodes(Causes which) {
   const Freed freed = freed_by(which);
   if (freed.countables.empty()) return books_.all(freed);
   // There are too many choices of custom resources to keep.
@@ -323,7 +323,7 @@ Freed PlaceCauses::freed_by(Causes which) const {
   return freed;
 }
 
-bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {
+bool PlaceCauses::fits(Causes gone, const JobSpec& spec) {
   // Where nobody is nobody is near.
   // On empty nodes there is no job to be near to, so emptying them cannot be what would help.
   const bool near = !spec.near_labels.empty() && (gone & kLabelsCause) == 0;
@@ -337,7 +337,7 @@ bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {
 }
 
 // One kind asked for and all others cleared: what does not fit even so is short by itself.
-bool PlaceCauses::fits_only(Causes gone, const Kind* kind) const {
+bool PlaceCauses::fits_only(Causes gone, const Kind* kind) {
   JobSpec only = spec_;
   for (const Kind& each : kinds_) {
     if (kind != nullptr && each.name == kind->name) continue;
@@ -350,7 +350,7 @@ bool PlaceCauses::fits_only(Causes gone, const Kind* kind) const {
 }
 
 std::optional<std::vector<Placement>> PlaceCauses::places(Causes gone,
-                                                          std::span<const NodeId> avoided) const {
+                                                          std::span<const NodeId> avoided) {
   return nodes(gone).places(lighten(spec_, gone), avoided);
 }
 

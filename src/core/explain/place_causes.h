@@ -60,25 +60,25 @@ class PlaceCauses {
   Causes applicable() const { return applicable_; }
   Causes all_held() const;
   // Whether there are places, limits aside, without these causes.
-  bool fits(Causes gone) const { return fits(gone, spec_); }
+  bool fits(Causes gone) { return fits(gone, spec_); }
   // The same for the one kind, or for none at all, as if nothing else were asked for.
-  bool fits_only(Causes gone, const Kind* kind) const;
-  std::optional<std::vector<Placement>> places(Causes gone, std::span<const NodeId> avoided) const;
+  bool fits_only(Causes gone, const Kind* kind);
+  std::optional<std::vector<Placement>> places(Causes gone, std::span<const NodeId> avoided);
   // The nodes without these causes: unavailable ones, jobs on them.
-  const WhatIf& nodes(Causes gone) const;
+  const WhatIf& nodes(Causes gone);
   JobSpec spec_without(Causes gone) const { return lighten(spec_, gone); }
   // Reservations all of which have to go so that the job finds places, with `gone` gone; each is
   // needed. REQUIRES: kReservedCause is in `gone`, and the job fits.
-  std::vector<const Reservation*> reservations_in(Causes gone) const;
+  std::vector<const Reservation*> reservations_in(Causes gone);
 
  private:
   using Ignored = std::vector<const Reservation*>;
   // Those that a reservation closes to the job, these left aside.
   WhatIf::Closed closed_nodes(Causes gone, const Ignored& ignored) const;
-  std::unique_ptr<WhatIf> make_nodes(Causes which, const WhatIf::Closed& closed) const;
-  const WhatIf& all_nodes(Causes which) const;
+  std::unique_ptr<WhatIf> make_nodes(Causes which, const WhatIf::Closed& closed);
+  const WhatIf& all_nodes(Causes which);
   Freed freed_by(Causes which) const;
-  bool fits(Causes gone, const JobSpec& spec) const;
+  bool fits(Causes gone, const JobSpec& spec);
   JobSpec lighten(JobSpec spec, Causes gone) const;
 
   const State& state_;
@@ -89,7 +89,7 @@ class PlaceCauses {
   Ignored reservations_;  // that may close nodes to it
   std::vector<Kind> kinds_;
   Causes applicable_ = 0;
-  mutable std::vector<std::pair<Causes, std::unique_ptr<WhatIf>>> made_;
+  std::vector<std::pair<Causes, std::unique_ptr<WhatIf>>> made_;
 };
 
 }  // namespace dove::core

@@ -7,7 +7,7 @@ namespace {
 
 class SmallestCauses {
  public:
-  SmallestCauses(const PlaceCauses& causes, const JobSpec& spec) : causes_(causes), spec_(spec) {}
+  SmallestCauses(PlaceCauses& causes, const JobSpec& spec) : causes_(causes), spec_(spec) {}
 
   Causes smallest();
 
@@ -22,7 +22,7 @@ class SmallestCauses {
   // What never fits alone may do so beside the rest, where a search finds more that asks for more.
   Causes confirmed(Causes found) const;
 
-  const PlaceCauses& causes_;
+  PlaceCauses& causes_;
   const JobSpec& spec_;
   bool needs_room_ = false;  // which other jobs hold
 };
@@ -137,7 +137,7 @@ Causes SmallestCauses::with_hardware(Causes soft) const {
 
 }  // namespace
 
-Causes smallest_causes(const PlaceCauses& causes, const JobSpec& spec) {
+Causes smallest_causes(PlaceCauses& causes, const JobSpec& spec) {
   return SmallestCauses(causes, spec).smallest();
 }
 

@@ -9,6 +9,6 @@
 namespace dove::core {
 
 // `spec` is of the job that the causes are of. 0: it would find places.
-Causes smallest_causes(const PlaceCauses& causes, const JobSpec& spec);
+Causes smallest_causes(PlaceCauses& causes, const JobSpec& spec);
 
 }  // namespace dove::core

@@ -128,8 +128,10 @@ class WhatIf {
   std::size_t part_size_ = 0;
   const WhatIf* as_is_ = nullptr;  // has the same nodes with other books; may be null
   const WhatIf* base_ = nullptr;   // has more nodes, with these books; may be null
+  // Mutable: a part makes them when they are first asked for, which most explanations never do.
+  // They belong to this object; a State keeps none.
   mutable std::optional<RankedNodes> ranked_;
-  mutable std::optional<Domains> domains_;  // made when it is first asked for
+  mutable std::optional<Domains> domains_;
 };
 
 }  // namespace dove::core

@@ -32,12 +32,12 @@ class Search {
         executor_(executor_of(candidates, spec)) {}
 
   // Nodes for all tasks of the group; empty when there is no room.
-  Shares spread(const TaskGroup& group) const {
+  Shares spread(const TaskGroup& group) {
     Shares shares = spread_freely(group);
     return has_wanted(shares) ? shares : Shares{};
   }
   // Whether spread would find nodes.
-  bool has_nodes(const TaskGroup& group) const {
+  bool has_nodes(const TaskGroup& group) {
     // Where any number of nodes will do, room adds up: enough of it ends the search, and no node is
     // compared with the others.
     const bool adds_up = group.nodes_min <= 1 && group.nodes_max == 0 &&
@@ -46,7 +46,7 @@ class Search {
     return adds_up ? room(group) == group.tasks : !spread(group).empty();
   }
   // Tasks of the group that there is room for, node by node.
-  std::int64_t room(const TaskGroup& group) const;
+  std::int64_t room(const TaskGroup& group);
 
   void allocate(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares);
   std::vector<Placement> finish();
@@ -60,7 +60,7 @@ class Search {
     return found == candidates.executors->end() ? nullptr : &found->second;
   }
 
-  FreeView free_view(NodeId id) const {
+  FreeView free_view(NodeId id) {
     // Most jobs name no executor, so what one is lent is worked out only where it is asked for.
     if (executor_ == nullptr) return any_view(id);
     const auto known = lent_.find(id);
@@ -75,7 +75,7 @@ class Search {
     return candidates_.views == nullptr ? view_of(node(id)) : (*candidates_.views)[id];
   }
 
-  FreeView view(NodeId id) const {
+  FreeView view(NodeId id) {
     const std::size_t at = place_at(id);
     return at == places_.size() ? free_view(id) : places_[at].books.view();
   }
@@ -164,15 +164,14 @@ class Search {
   }
 
   // Adds up to `count` nodes with room for `tasks` each, not yet in `shares`, tightest first.
-  void add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
-                    Shares& shares) const;
+  void add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count, Shares& shares);
   // All nodes with room for a task, roomiest first, then in the policy's order. A packed job's own
   // come before all others, and spare ones last, where any number of nodes will do.
-  Shares by_room(const TaskGroup& group) const;
-  Shares spread_freely(const TaskGroup& group) const;
-  Shares spread_over(const TaskGroup& group, std::int32_t nodes) const;
-  Shares spread_packed(const TaskGroup& group) const;
-  Shares spread_widely(const TaskGroup& group) const;
+  Shares by_room(const TaskGroup& group);
+  Shares spread_freely(const TaskGroup& group);
+  Shares spread_over(const TaskGroup& group, std::int32_t nodes);
+  Shares spread_packed(const TaskGroup& group);
+  Shares spread_widely(const TaskGroup& group);
 
   struct Place {
     FreeBooks books;
@@ -204,13 +203,13 @@ class Search {
   std::span<const NodeId> avoided_;
   const bool wants_some_;
   const Executor* executor_;                                // that is to run it; null: no limits
-  mutable std::map<NodeId, FreeBooks> lent_;                // to it, of nodes that were looked at
+  std::map<NodeId, FreeBooks> lent_;                        // to it, of nodes that were looked at
   ShortList<Place, 1> places_;                              // on nodes in use by this job
   ShortList<std::pair<NodeId, std::uint32_t>, 4> by_node_;  // ascending; index in places_
 };
 
 void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
-                          Shares& shares) const {
+                          Shares& shares) {
   if (count == 0) return;
   std::vector<NodeId> used;
   for (const Share& share : shares) used.push_back(share.node);
@@ -224,7 +223,7 @@ void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_
   });
 }
 
-Shares Search::by_room(const TaskGroup& group) const {
+Shares Search::by_room(const TaskGroup& group) {
   Shares found;
   for_each_node(needs_of(group, 1), [&](NodeId id) {
     const std::int32_t room = capacity(view(id), group, policy_, group.tasks);
@@ -243,7 +242,7 @@ Shares Search::by_room(const TaskGroup& group) const {
   return found;
 }
 
-std::int64_t Search::room(const TaskGroup& group) const {
+std::int64_t Search::room(const TaskGroup& group) {
   const std::int32_t each = std::max(std::min(group.tasks_per_node, group.tasks), 1);
   std::int64_t room = 0;
   for_each_node(needs_of(group, each), [&](NodeId id) {
@@ -257,7 +256,7 @@ std::int64_t Search::room(const TaskGroup& group) const {
 }
 
 // Evenly if possible; each node gets a task at least.
-Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
+Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) {
   // The level split on the tightest nodes keeps roomy nodes whole for others.
   // The larger shares first: whichever node can hold one could hold a smaller share, but not the
   // other way round.
@@ -291,7 +290,7 @@ Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
 }
 
 // On as few nodes as possible: the last one is the tightest that holds what is left.
-Shares Search::spread_packed(const TaskGroup& group) const {
+Shares Search::spread_packed(const TaskGroup& group) {
   const std::int32_t least = std::max(group.nodes_min, 1);
   const std::int32_t most = group.nodes_max > 0 ? group.nodes_max : group.tasks;
   Shares shares;
@@ -324,7 +323,7 @@ Shares Search::spread_packed(const TaskGroup& group) const {
 }
 
 // On as many nodes as possible.
-Shares Search::spread_widely(const TaskGroup& group) const {
+Shares Search::spread_widely(const TaskGroup& group) {
   // A node without room for one task would make the level share fail, so only those with room are
   // counted.
   const auto rooms = static_cast<std::int32_t>(by_room(group).size());
@@ -334,7 +333,7 @@ Shares Search::spread_widely(const TaskGroup& group) const {
   return spread_over(group, nodes);
 }
 
-Shares Search::spread_freely(const TaskGroup& group) const {
+Shares Search::spread_freely(const TaskGroup& group) {
   Shares shares;
   if (group.tasks_per_node > 0) {
     const std::int32_t each = std::min(group.tasks_per_node, group.tasks);
