@@ -124,25 +124,25 @@ void Goodput::passed(const core::State& state, std::int64_t now_us) {
   if (is_first || since_us <= 0 || since_us > kPassed_max_us) return;
   const auto time_us = static_cast<double>(since_us);
   const bool some_wait = state.usage.jobs_waiting > 0;
-  unheld_.resize(state.nodes.size());
+  unallocated_.resize(state.nodes.size());
   double all_free_milli = 0;
   double all_away_milli = 0;
   for (const core::Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
-    Unheld& unheld = unheld_[node.id];
-    if (unheld.inventory != node.inventory) find_gpus(node, unheld);
+    Unallocated& unallocated = unallocated_[node.id];
+    if (unallocated.inventory != node.inventory) find_gpus(node, unallocated);
     const bool is_open = core::is_available(node);
     double free_milli = 0;
     double away_milli = 0;
-    for (const Gpu& gpu : unheld.gpus) {
+    for (const Gpu& gpu : unallocated.gpus) {
       if (is_open && !gpu.is_lost && !core::is_device_closed(node, gpu.device)) {
         free_milli += std::min(node.device_free_milli[gpu.device], kWholeDevice_milli);
       } else if (node.jobs.empty() && !core::is_device_foreign(node, gpu.device)) {
         away_milli += kWholeDevice_milli;  // else it is not known what its last jobs leave free
       }
     }
-    (some_wait ? unheld.idle_while_waiting : unheld.idle) += free_milli * time_us;
-    unheld.unavailable += away_milli * time_us;
+    (some_wait ? unallocated.idle_while_waiting : unallocated.idle) += free_milli * time_us;
+    unallocated.unavailable += away_milli * time_us;
     all_free_milli += free_milli;
     all_away_milli += away_milli;
   }
@@ -152,23 +152,24 @@ void Goodput::passed(const core::State& state, std::int64_t now_us) {
   if (all_away_milli > 0) by_user_[{kAway, "", ""}] += all_away_milli * time_us;
 }
 
-void Goodput::find_gpus(const core::Node& node, Unheld& unheld) {
-  unheld.inventory = node.inventory;
-  unheld.gpus.clear();
+void Goodput::find_gpus(const core::Node& node, Unallocated& unallocated) {
+  unallocated.inventory = node.inventory;
+  unallocated.gpus.clear();
   for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
     const std::string& kind = node.inventory->devices[i].kind;
-    if (kind == "gpu" || kind == "lost") unheld.gpus.push_back({i, kind == "lost"});
+    if (kind == "gpu" || kind == "lost") unallocated.gpus.push_back({i, kind == "lost"});
   }
 }
 
 Goodput::ByNode Goodput::all_by_node() const {
   ByNode all = by_node_;
   NodeId node;
-  for (const Unheld& unheld : unheld_) {
+  for (const Unallocated& unallocated : unallocated_) {
     ++node.value;
-    if (unheld.idle > 0) all[{node, kIdle}] += unheld.idle;
-    if (unheld.idle_while_waiting > 0) all[{node, kIdleWhileWaiting}] += unheld.idle_while_waiting;
-    if (unheld.unavailable > 0) all[{node, kAway}] += unheld.unavailable;
+    if (unallocated.idle > 0) all[{node, kIdle}] += unallocated.idle;
+    if (unallocated.idle_while_waiting > 0)
+      all[{node, kIdleWhileWaiting}] += unallocated.idle_while_waiting;
+    if (unallocated.unavailable > 0) all[{node, kAway}] += unallocated.unavailable;
   }
   return all;
 }

@@ -59,7 +59,7 @@ class Goodput {
     bool is_lost = false;
   };
   // A node's GPUs that no attempt held.
-  struct Unheld {
+  struct Unallocated {
     std::shared_ptr<const Inventory> inventory;  // that `gpus` are of
     std::vector<Gpu> gpus;
     double idle = 0;
@@ -69,15 +69,15 @@ class Goodput {
 
   void count(const core::Job& job, const core::Attempt& attempt);
   void read(const core::State& state, const nlohmann::json& kept);
-  static void find_gpus(const core::Node& node, Unheld& unheld);
+  static void find_gpus(const core::Node& node, Unallocated& unallocated);
   ByNode all_by_node() const;
   void add_families(telemetry::Exposition& out, const core::State& state, const ShowsUser& shows,
                     const std::string& prefix, const std::string& warning) const;
 
   std::map<std::tuple<std::string, std::string, std::string>, double> by_user_;
-  ByNode by_node_;               // of attempts, and what was restored
-  ById<NodeId, Unheld> unheld_;  // since the process began
-  std::int64_t passed_us_ = 0;   // at the last call of passed(); 0: there was none
+  ByNode by_node_;                         // of attempts, and what was restored
+  ById<NodeId, Unallocated> unallocated_;  // since the process began
+  std::int64_t passed_us_ = 0;             // at the last call of passed(); 0: there was none
 };
 
 }  // namespace dove::listener

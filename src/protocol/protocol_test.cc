@@ -147,7 +147,7 @@ TEST(Protocol, ASyncIsReadAsItIsWritten) {
   sync.agent_pid = 4711;
   sync.machine.boot_id = "boot-1";
   sync.machine.log_head_seen = 1ULL << 63;
-  sync.placements = {{{JobId(7), 1}, HeldStage::kStarted, {TaskExit{0, 3, 0, ""}}, "", 1, 2, 3}};
+  sync.placements = {{{JobId(7), 1}, ActiveStage::kStarted, {TaskExit{0, 3, 0, ""}}, "", 1, 2, 3}};
   sync.steps = {{JobId(7), 1, 2}};
   sync.offer = Offer{false, ContainerOffer{true, true, {"debian", "torch:2.5"}}};
   const Sync read = value_of(read_sync(Json::parse(sync_text(sync))));
@@ -156,7 +156,7 @@ TEST(Protocol, ASyncIsReadAsItIsWritten) {
   const Sync cut = value_of(read_sync(Json::parse(sync_text(sync))));
   EXPECT_EQ(cut.offer->containers->images.size(), 2u) << "of at most 256 bytes";
   EXPECT_FALSE(cut.offer->containers->names_all);
-  EXPECT_EQ(read.placements.at(0).stage, HeldStage::kStarted);
+  EXPECT_EQ(read.placements.at(0).stage, ActiveStage::kStarted);
   EXPECT_EQ(read.machine.log_head_seen, 1ULL << 63);
 
   Json other = Json::parse(sync_text(sync));

@@ -44,11 +44,12 @@ struct JoinAnswer {
   std::string cluster;
 };
 
-enum class HeldStage { kPrepared, kStarted, kEnded };
+enum class ActiveStage { kPrepared, kStarted, kEnded };
 
-struct HeldPlacement {
+// What the agent reports of a placement, from its preparation until its end is recorded.
+struct ActivePlacement {
   AttemptKey key;
-  HeldStage stage = HeldStage::kPrepared;
+  ActiveStage stage = ActiveStage::kPrepared;
   std::vector<TaskExit> exits;
   std::string launch_failed;  // why, when it ended without having started
   std::int64_t cpu_us = 0;
@@ -84,7 +85,7 @@ struct Sync {
   std::string not_enforced;         // limits that tasks do not have there, and why
   std::optional<Offer> offer;       // unset: it does not say
   Machine machine;
-  std::vector<HeldPlacement> placements;
+  std::vector<ActivePlacement> placements;
   std::vector<StepKey> steps;  // whose tasks run there
 };
 

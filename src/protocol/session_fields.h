@@ -18,7 +18,7 @@ inline constexpr std::size_t kDigest_bytes = 64;  // of SHA-256, in hexadecimal
 inline constexpr std::int64_t kSyncAfterMax_us = 60'000'000;
 inline constexpr std::array<std::string_view, 3> kStages{"prepared", "started", "ended"};
 
-inline std::span<const std::string_view> words_of(HeldStage) { return kStages; }
+inline std::span<const std::string_view> words_of(ActiveStage) { return kStages; }
 
 template <class Ar>
 void machine_fields(Ar& ar, typename Ar::template Of<Machine>& v) {
@@ -57,7 +57,7 @@ void fields(Ar& ar, typename Ar::template Of<JoinAnswer>& v) {
 }
 
 template <class Ar>
-void fields(Ar& ar, typename Ar::template Of<HeldPlacement>& v) {
+void fields(Ar& ar, typename Ar::template Of<ActivePlacement>& v) {
   fields(ar, v.key);
   ar.must("stage", v.stage);
   ar.may("exits", v.exits);

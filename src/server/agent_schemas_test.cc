@@ -192,7 +192,7 @@ TEST(AgentSchemas, AreHowSessionsBeginAndGoOn) {
   expect_described("AgentHello", known, needed);
   expect_described("AgentContainers", names_of(protocol::ContainerOffer()));
   expect_described("AgentOffers", names_of(protocol::Offer()));
-  expect_described("AgentPlacement", names_of(protocol::HeldPlacement()));
+  expect_described("AgentPlacement", names_of(protocol::ActivePlacement()));
   expect_described("AgentStep", names_of(protocol::StepKey()));
   expect_described("AgentAttempt", names_of(protocol::AttemptKey()));
   expect_described("AgentJoined", names_of(protocol::JoinAnswer()));

@@ -58,7 +58,7 @@ void UsageSums::add(const core::State& state, const core::Job& job, Instant now)
       row = &row_of(state, job.spec->user, job.spec->project, job.spec->queue);
       ++row->jobs;
     }
-    const core::HeldAmounts held = core::held_amounts(attempt);
+    const core::AllocatedAmounts held = core::allocated_amounts(attempt);
     const std::int64_t milliseconds = (end_us - begin_us) / 1000;
     row->core_ms += held.cores * milliseconds;
     spread(*row, held.gpus_milli * milliseconds, begin_us, end_us);

@@ -26,8 +26,8 @@ constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
 constexpr std::size_t kEndsMax = 1000;  // that a restored log hears of again
 
-protocol::HeldPlacement placement_of(const ActiveAttempt& attempt) {
-  protocol::HeldPlacement out;
+protocol::ActivePlacement placement_of(const ActiveAttempt& attempt) {
+  protocol::ActivePlacement out;
   out.key = attempt.order().key;
   out.exits = attempt.exits();
   out.started_ago_us = attempt.started_ago_us();
@@ -36,10 +36,10 @@ protocol::HeldPlacement placement_of(const ActiveAttempt& attempt) {
     case ActiveAttempt::Stage::kPrepared:
       break;
     case ActiveAttempt::Stage::kStarted:
-      out.stage = protocol::HeldStage::kStarted;
+      out.stage = protocol::ActiveStage::kStarted;
       break;
     case ActiveAttempt::Stage::kEnded:
-      out.stage = protocol::HeldStage::kEnded;
+      out.stage = protocol::ActiveStage::kEnded;
       break;
   }
   if (const auto* ended = std::get_if<protocol::Ended>(&attempt.last_report())) {

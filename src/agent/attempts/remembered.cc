@@ -33,19 +33,19 @@ std::vector<Kept> kept_in(const std::string& directory) {
 
 }  // namespace
 
-std::vector<protocol::HeldPlacement> remembered_ends(const std::string& directory,
-                                                     std::size_t most) {
+std::vector<protocol::ActivePlacement> remembered_ends(const std::string& directory,
+                                                       std::size_t most) {
   std::vector<Kept> kept = kept_in(directory);
   std::sort(kept.begin(), kept.end(),
             [](const Kept& a, const Kept& b) { return a.changed_at > b.changed_at; });
   if (kept.size() > most) kept.resize(most);
-  std::vector<protocol::HeldPlacement> ends;
+  std::vector<protocol::ActivePlacement> ends;
   for (const Kept& one : kept) {
     const AttemptOnDisk found = read_attempt(one.path);
     if (!found.ended) continue;
-    protocol::HeldPlacement held;
+    protocol::ActivePlacement held;
     held.key = one.key;
-    held.stage = protocol::HeldStage::kEnded;
+    held.stage = protocol::ActiveStage::kEnded;
     if (const auto* ended = std::get_if<protocol::Ended>(&*found.ended)) {
       held.exits = ended->exits;
       held.cpu_us = ended->cpu_us;

@@ -13,7 +13,7 @@
 namespace dove::agent {
 
 // At most `most`, those in `directory` that changed last. What cannot be read is left out.
-std::vector<protocol::HeldPlacement> remembered_ends(const std::string& directory,
-                                                     std::size_t most);
+std::vector<protocol::ActivePlacement> remembered_ends(const std::string& directory,
+                                                       std::size_t most);
 
 }  // namespace dove::agent

@@ -44,7 +44,7 @@ TEST_F(Remembered, TheLastOnesAreBroughtWithTheirExits) {
   ASSERT_EQ(ends.size(), 2u) << "10.1, the youngest, has no end";
   EXPECT_EQ(ends[0].key.text(), "8.2");
   EXPECT_EQ(ends[0].exits.at(0).exit_code, 3);
-  EXPECT_EQ(ends[0].stage, protocol::HeldStage::kEnded);
+  EXPECT_EQ(ends[0].stage, protocol::ActiveStage::kEnded);
   EXPECT_EQ(ends[0].cpu_us, 7);
   EXPECT_EQ(ends[1].key.text(), "7.1");
 }

@@ -36,7 +36,7 @@ struct AgentSession {
   int reports_in_progress = 0;            // the agent waits for us, so it is not silent
   Seq last_order;
   int differing = 0;  // heartbeats in a row whose placements are not the ledger's
-  std::vector<protocol::HeldPlacement> kept;  // that a restored log does not know
+  std::vector<protocol::ActivePlacement> kept;  // that a restored log does not know
 };
 
 class AgentSessions {

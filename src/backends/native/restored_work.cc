@@ -47,8 +47,8 @@ std::vector<Event> work_findings(const core::State& state, const core::Node& nod
   if (state.incarnation == 0) return events;
   std::vector<AttemptKey> unknown;
   std::vector<AttemptKey> adopted;
-  for (const protocol::HeldPlacement& held : message.placements) {
-    if (held.stage == protocol::HeldStage::kEnded) continue;
+  for (const protocol::ActivePlacement& held : message.placements) {
+    if (held.stage == protocol::ActiveStage::kEnded) continue;
     const auto [job, attempt] = held.key;
     const core::PlacementRecord* record = find_placement(state, job, attempt, node.id);
     if (record == nullptr) {

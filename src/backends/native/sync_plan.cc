@@ -12,27 +12,27 @@ namespace dove::backends {
 namespace {
 
 using core::PlacementStage;
-using protocol::HeldPlacement;
-using protocol::HeldStage;
+using protocol::ActivePlacement;
+using protocol::ActiveStage;
 
 constexpr std::size_t kUnknownMax = 100;  // that are written down of one sync
 const core::PlacementRecord kAdopted{{}, PlacementStage::kPrepared};
 
-PlacementEnded ended_event(const HeldPlacement& held, NodeId node) {
+PlacementEnded ended_event(const ActivePlacement& held, NodeId node) {
   return PlacementEnded{
       held.key.job,           held.key.attempt,         node, held.exits, held.cpu_us,
       held.memory_peak_bytes, Span{held.started_ago_us}};
 }
 
-void add_progress(const HeldPlacement& held, const core::PlacementRecord& record, NodeId node,
+void add_progress(const ActivePlacement& held, const core::PlacementRecord& record, NodeId node,
                   std::vector<Event>& events) {
   switch (held.stage) {
-    case HeldStage::kPrepared:
+    case ActiveStage::kPrepared:
       if (record.stage == PlacementStage::kOrdered) {
         events.push_back(PlacementPrepared{held.key.job, held.key.attempt, node});
       }
       return;
-    case HeldStage::kStarted:
+    case ActiveStage::kStarted:
       if (record.stage != PlacementStage::kStarted) {
         events.push_back(
             PlacementStarted{held.key.job, held.key.attempt, node, Span{held.started_ago_us}});
@@ -41,7 +41,7 @@ void add_progress(const HeldPlacement& held, const core::PlacementRecord& record
         events.push_back(TaskEnded{held.key.job, held.key.attempt, node, exit});
       }
       return;
-    case HeldStage::kEnded:
+    case ActiveStage::kEnded:
       if (held.launch_failed.empty()) {
         events.push_back(ended_event(held, node));
       } else {
@@ -65,7 +65,7 @@ void add_vanished(const core::State& state, const core::Node& node, const protoc
       continue;
     }
     const bool held = std::any_of(message.placements.begin(), message.placements.end(),
-                                  [&](const HeldPlacement& placement) {
+                                  [&](const ActivePlacement& placement) {
                                     return placement.key == AttemptKey{id, attempt.number};
                                   });
     if (held) continue;
@@ -83,7 +83,7 @@ void add_vanished(const core::State& state, const core::Node& node, const protoc
 }
 
 // What a machine that goes down ends by signals, as it ends every process, did not end by itself.
-HeldPlacement told_after_boot(HeldPlacement held) {
+ActivePlacement told_after_boot(ActivePlacement held) {
   for (TaskExit& exit : held.exits) {
     const bool killed = exit.signal == SIGTERM || exit.signal == SIGKILL;
     if (killed && exit.cause.empty()) exit.cause = "machine_stopped";
@@ -143,7 +143,7 @@ std::vector<Event> sync_events(const core::State& state, const core::Node& node,
   const bool same_life = machine.boot_id == node.boot_id;
   if (same_life) add_vanished(state, node, message, events);
   std::size_t unknown = 0;
-  for (const HeldPlacement& held : message.placements) {
+  for (const ActivePlacement& held : message.placements) {
     const core::PlacementRecord* record =
         find_placement(state, held.key.job, held.key.attempt, node.id);
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
@@ -152,7 +152,7 @@ std::vector<Event> sync_events(const core::State& state, const core::Node& node,
     } else if (record == nullptr) {
       const UnknownTaskObserved seen{node.id, held.key.job, held.key.attempt};
       const bool is_known = core::adopts(state, seen);
-      const bool told = !is_known && held.stage != HeldStage::kEnded && ++unknown <= kUnknownMax;
+      const bool told = !is_known && held.stage != ActiveStage::kEnded && ++unknown <= kUnknownMax;
       if (told || (is_known && proven)) events.push_back(seen);
       if (is_known && proven) add_progress(held, kAdopted, node.id, events);
     }
@@ -187,12 +187,12 @@ Span waits_for(const core::State& state, const core::Node& node, const protocol:
 
 Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync& message) {
   Leftovers found;
-  for (const HeldPlacement& held : message.placements) {
+  for (const ActivePlacement& held : message.placements) {
     const core::PlacementRecord* record =
         find_placement(state, held.key.job, held.key.attempt, node);
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
     if (active) continue;
-    if (held.stage == HeldStage::kEnded) {
+    if (held.stage == ActiveStage::kEnded) {
       found.forget.push_back(held.key);
     } else if (record == nullptr && keeps_unknown(state, *state.find_node(node))) {
       found.kept.push_back(held);
@@ -204,10 +204,10 @@ Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync&
 }
 
 std::uint64_t placements_hash(const core::State& state, const core::Node& node,
-                              const std::vector<HeldPlacement>& kept) {
+                              const std::vector<ActivePlacement>& kept) {
   std::vector<std::pair<AttemptKey, bool>> all;  // whether it was started
-  for (const HeldPlacement& held : kept) {
-    all.emplace_back(held.key, held.stage == HeldStage::kStarted);
+  for (const ActivePlacement& held : kept) {
+    all.emplace_back(held.key, held.stage == ActiveStage::kStarted);
   }
   for (const JobId id : node.jobs) {
     const core::Job* job = state.find_job(id);

@@ -39,7 +39,7 @@ Span waits_for(const core::State& state, const core::Node& node, const protocol:
 struct Leftovers {
   std::vector<AttemptKey> stop;
   std::vector<AttemptKey> forget;
-  std::vector<protocol::HeldPlacement> kept;  // that a restored log does not know; not stopped
+  std::vector<protocol::ActivePlacement> kept;  // that a restored log does not know; not stopped
 };
 Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync& message);
 
@@ -50,6 +50,6 @@ const core::PlacementRecord* find_placement(const core::State& state, JobId job,
 
 // As an agent computes it over what it holds; `kept`: beyond what the ledger knows.
 std::uint64_t placements_hash(const core::State& state, const core::Node& node,
-                              const std::vector<protocol::HeldPlacement>& kept);
+                              const std::vector<protocol::ActivePlacement>& kept);
 
 }  // namespace dove::backends

@@ -144,7 +144,7 @@ void Explainer::tell(Causes found) {
     if ((found & scarce_cause(i)) != 0) {
       tell_kind(ReasonKind::kNeverFits, causes_.kinds()[i], kClosedCauses | kOccupiedCause);
     }
-    if ((found & held_cause(i)) == 0) continue;
+    if ((found & allocated_cause(i)) == 0) continue;
     tell_kind(ReasonKind::kResources, causes_.kinds()[i], closed);
     held = true;
   }

@@ -22,7 +22,7 @@ class OtherSetsSearch {
   OtherSetsSearch(PlaceCauses& causes, Causes named) : causes_(causes), named_(named) {
     Causes all = causes.applicable();
     // What others hold is a cause by resources, or as a whole where that is what was named.
-    all |= (named & kOccupiedCause) != 0 ? kOccupiedCause : causes.all_held();
+    all |= (named & kOccupiedCause) != 0 ? kOccupiedCause : causes.all_allocated();
     for (; all != 0; all &= all - 1) single_.push_back(all & ~(all - 1));
   }
 
@@ -71,7 +71,7 @@ class OtherSetsSearch {
     }
     if ((set & kOccupiedCause) != 0) told.push_back({ReasonKind::kResources, "nodes"});
     for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
-      if ((set & held_cause(i)) == 0) continue;
+      if ((set & allocated_cause(i)) == 0) continue;
       told.push_back({ReasonKind::kResources, causes_.kinds()[i].name});
     }
   }

@@ -193,9 +193,9 @@ PlaceCauses::PlaceCauses(ExplainIndex& index, const Pool& pool, const Job& job)
   if (pool_nodes_.available < pool_nodes_.ids.size()) applicable_ |= kUnavailableCause;
 }
 
-Causes PlaceCauses::all_held() const {
+Causes PlaceCauses::all_allocated() const {
   Causes all = 0;
-  for (std::size_t i = 0; i < kinds_.size(); ++i) all |= held_cause(i);
+  for (std::size_t i = 0; i < kinds_.size(); ++i) all |= allocated_cause(i);
   return all;
 }
 
@@ -261,7 +261,8 @@ std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) {
   for (const Reservation* each : reservations_) {
     Ignored fewer = needed;
     std::erase(fewer, each);
-    const auto nodes = make_nodes(gone & (kNodeCauses | all_held()), closed_nodes(gone, fewer));
+    const auto nodes =
+        make_nodes(gone & (kNodeCauses | all_allocated()), closed_nodes(gone, fewer));
     if (nodes->fits(lighten(spec_, gone))) needed = std::move(fewer);
   }
   return needed;
@@ -270,7 +271,7 @@ std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) {
 const WhatIf& PlaceCauses::nodes(Causes gone) {
   // Which nodes and which books depends on these causes alone, so the many trials share a few of
   // them. Making one visits every node; a search over it does not.
-  const Causes which = gone & (kNodeCauses | all_held());
+  const Causes which = gone & (kNodeCauses | all_allocated());
   // What cannot be a cause leaves out no node.
   const Causes closing = applicable_ & kClosedCauses & ~which;
   if (closing == 0) return all_nodes(which);
@@ -313,7 +314,7 @@ Freed PlaceCauses::freed_by(Causes which) const {
   freed.all = (which & kOccupiedCause) != 0;
   // Else only some resources are given back, to see which of them the job lacks.
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if ((which & held_cause(i)) == 0) continue;
+    if ((which & allocated_cause(i)) == 0) continue;
     const Kind::What what = kinds_[i].what;
     freed.cores = freed.cores || what == Kind::What::kCores;
     freed.memory = freed.memory || what == Kind::What::kMemory;
@@ -332,7 +333,7 @@ bool PlaceCauses::fits(Causes gone, const JobSpec& spec) {
   // Nothing of the job is left that a node could lack.
   // Else it still has to be near a job, or inside a reservation, and the nodes decide.
   if (!near && !confined && (gone & kTooFewCause) != 0) return true;
-  const Causes of_job = gone & ~(kNodeCauses | all_held());
+  const Causes of_job = gone & ~(kNodeCauses | all_allocated());
   return of_job == 0 ? nodes(gone).fits(spec) : nodes(gone).fits(lighten(spec, of_job));
 }
 

@@ -47,7 +47,7 @@ constexpr Causes kInsideCause = 128;   // the job is confined to its reservation
 constexpr Causes kClosedCauses = kUnavailableCause | kReservedCause | kInsideCause;
 constexpr std::size_t kKinds_max = 24;
 // For the kind of that index: what other jobs hold; that the job asks for any.
-constexpr Causes held_cause(std::size_t kind) { return Causes{1} << (8 + kind); }
+constexpr Causes allocated_cause(std::size_t kind) { return Causes{1} << (8 + kind); }
 constexpr Causes scarce_cause(std::size_t kind) { return Causes{1} << (8 + kKinds_max + kind); }
 
 class PlaceCauses {
@@ -58,7 +58,7 @@ class PlaceCauses {
   const std::vector<Kind>& kinds() const { return kinds_; }
   // Those that could matter to this job in this pool, kinds of resources left out.
   Causes applicable() const { return applicable_; }
-  Causes all_held() const;
+  Causes all_allocated() const;
   // Whether there are places, limits aside, without these causes.
   bool fits(Causes gone) { return fits(gone, spec_); }
   // The same for the one kind, or for none at all, as if nothing else were asked for.

@@ -98,17 +98,17 @@ Causes SmallestCauses::by_kinds(Causes found) const {
   for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
     // A resource that is not needed alone may be needed together with others.
     const bool scarce = (rest & scarce_cause(i)) != 0;
-    if (!scarce && !causes_.fits_only(rest, &causes_.kinds()[i])) alone |= held_cause(i);
+    if (!scarce && !causes_.fits_only(rest, &causes_.kinds()[i])) alone |= allocated_cause(i);
   }
   if (alone == 0) return found;
   Causes kinds = alone;
   if (!fits(rest | kinds)) {
     // Several resources together: first all, then without those that were not scarce alone.
-    kinds = causes_.all_held();
+    kinds = causes_.all_allocated();
     if (!fits(rest | kinds)) return found;
     for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
-      const Causes fewer = kinds & ~held_cause(i);
-      if ((alone & held_cause(i)) == 0 && fits(rest | fewer)) kinds = fewer;
+      const Causes fewer = kinds & ~allocated_cause(i);
+      if ((alone & allocated_cause(i)) == 0 && fits(rest | fewer)) kinds = fewer;
     }
   }
   return drop(rest | kinds, {kChoiceCause, kInsideCause, kReservedCause, kLabelsCause, kDomainCause,

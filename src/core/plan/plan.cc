@@ -12,7 +12,7 @@
 namespace dove::core {
 namespace {
 
-NodeFree amount_held(const Placement& placement) {
+NodeFree allocated_amount(const Placement& placement) {
   NodeFree amount;
   for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
   amount.cores = static_cast<std::int64_t>(placement.cores.size());
@@ -39,7 +39,7 @@ std::size_t step_at(std::vector<Step>& steps, Instant at) {
 }
 
 void change(std::vector<Step>& steps, const Hold& hold, std::int64_t sign) {
-  const NodeFree amount = amount_held(*hold.placement);
+  const NodeFree amount = allocated_amount(*hold.placement);
   const std::size_t begin = step_at(steps, hold.from);
   const std::size_t end = hold.to == kNever ? steps.size() : step_at(steps, hold.to);
   for (std::size_t i = begin; i < end; ++i) add(steps[i].free, amount, sign);
@@ -90,7 +90,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
     if (hold.to == kNever) continue;
     const std::size_t begin = step_at(plan.steps, hold.to);
     for (std::size_t i = begin; i < plan.steps.size(); ++i) {
-      add(plan.steps[i].free, amount_held(*hold.placement), +1);
+      add(plan.steps[i].free, allocated_amount(*hold.placement), +1);
     }
   }
   // Only now: a promise takes from the steps that the ends of the running jobs have opened.

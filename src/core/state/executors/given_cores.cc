@@ -13,14 +13,14 @@
 namespace dove::core {
 namespace {
 
-struct Held {
+struct ActivePlacement {
   Job* job = nullptr;
   Attempt* attempt = nullptr;
   PlacementRecord* record = nullptr;
 };
 
 // Nothing where the placement has ended.
-Held held_on(State& state, JobId id, NodeId node) {
+ActivePlacement active_placement_on(State& state, JobId id, NodeId node) {
   Job* job = state.find_job(id);
   Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
   PlacementRecord* record = attempt == nullptr ? nullptr : find_placement(*attempt, node);
@@ -28,17 +28,18 @@ Held held_on(State& state, JobId id, NodeId node) {
   return {job, attempt, record};
 }
 
-bool may_move(const Held& held, const std::string& executor) {
+bool may_move(const ActivePlacement& active, const std::string& executor) {
   // What the executor runs is where it runs it, whatever we say.
-  if (held.job->spec->executor == executor) return true;
+  if (active.job->spec->executor == executor) return true;
   // The order to start tells the agent; without a barrier there is none.
-  return held.attempt->has_barrier() && held.attempt->stage < Stage::kStarting;
+  return active.attempt->has_barrier() && active.attempt->stage < Stage::kStarting;
 }
 
 // Whether some executor has said already what it holds for the placement.
-bool is_settled(const State& state, const PlaceholderKey& but, const Held& held, NodeId node) {
+bool is_settled(const State& state, const PlaceholderKey& but, const ActivePlacement& active,
+                NodeId node) {
   bool settled = false;
-  each_placeholder(state, held.job->id, held.attempt->number,
+  each_placeholder(state, active.job->id, active.attempt->number,
                    [&](const PlaceholderKey& key, const Placeholder& placeholder) {
                      const bool counts = key.node == node && key != but;
                      settled |= counts && placeholder.stage == PlaceholderStage::kConfirmed;
@@ -102,7 +103,7 @@ class Exchange {
 
 // The others on the node whose cores can be exchanged, and the cores of all the rest.
 struct Others {
-  std::vector<Held> movable;
+  std::vector<ActivePlacement> movable;
   CoreSet fixed;
 };
 
@@ -110,14 +111,14 @@ Others others_on(State& state, const Node& node, const PlaceholderKey& own) {
   Others others;
   for (const JobId id : node.jobs) {
     if (id == own.job) continue;
-    Held held = held_on(state, id, node.id);
-    if (held.record == nullptr) continue;
-    const PlaceholderKey key{id, held.attempt->number, node.id, own.executor};
-    const bool waits = state.placeholders.contains(key) && !is_settled(state, {}, held, node.id);
-    if (waits && may_move(held, own.executor)) {
-      others.movable.push_back(held);
+    ActivePlacement active = active_placement_on(state, id, node.id);
+    if (active.record == nullptr) continue;
+    const PlaceholderKey key{id, active.attempt->number, node.id, own.executor};
+    const bool waits = state.placeholders.contains(key) && !is_settled(state, {}, active, node.id);
+    if (waits && may_move(active, own.executor)) {
+      others.movable.push_back(active);
     } else {
-      others.fixed |= held.record->placement->cores;
+      others.fixed |= active.record->placement->cores;
     }
   }
   return others;
@@ -139,7 +140,7 @@ CoreSet without(CoreSet from, const CoreSet& these) {
 void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& given) {
   Node* node = state.find_node(key.node);
   if (node == nullptr || node->inventory == nullptr) return;
-  Held own = held_on(state, key.job, key.node);
+  ActivePlacement own = active_placement_on(state, key.job, key.node);
   if (own.record == nullptr || own.attempt->number != key.attempt) return;
   if (!may_move(own, key.executor) || is_settled(state, key, own, key.node)) return;
   const CoreSet granted = own.record->placement->cores;
@@ -158,7 +159,7 @@ void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& gi
   if (exchange.gained().empty()) return;
   own.record->placement = exchange.of(*own.record->placement);
   state.changes.touch(key.job);
-  for (Held& other : others.movable) {
+  for (ActivePlacement& other : others.movable) {
     if ((other.record->placement->cores & exchange.gained()).empty()) continue;
     other.record->placement = exchange.of(*other.record->placement);
     state.changes.touch(other.job->id);

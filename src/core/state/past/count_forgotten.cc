@@ -9,8 +9,8 @@ std::int32_t day_of(std::int64_t at_us) { return static_cast<std::int32_t>(at_us
 
 }  // namespace
 
-HeldAmounts held_amounts(const Attempt& attempt) {
-  HeldAmounts held;
+AllocatedAmounts allocated_amounts(const Attempt& attempt) {
+  AllocatedAmounts held;
   for (const PlacementRecord& record : attempt.placements) {
     for (const DeviceGrant& grant : record.placement->devices) held.gpus_milli += grant.share_milli;
     held.cores += static_cast<std::int64_t>(record.placement->cores.size());
@@ -25,7 +25,7 @@ void count_forgotten(State& state, const Job& job) {
   ForgottenKey key{0, job.spec->user, job.spec->project, job.spec->queue};
   ForgottenUse* last = nullptr;
   for (const Attempt& attempt : job.attempts) {
-    const HeldAmounts held = held_amounts(attempt);
+    const AllocatedAmounts held = allocated_amounts(attempt);
     std::int64_t at_us = attempt.allocated_at.us;
     while (at_us < attempt.ended_at.us) {
       key.day = day_of(at_us);
