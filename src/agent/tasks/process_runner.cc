@@ -203,14 +203,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   config.mark = plan.mark;
   config.workdir = plan.workdir;
   config.umask = plan.umask;
-  config.terminal = plan.terminal;
-  config.stdin_path = plan.stdin_path;
-  config.holds_input = plan.holds_input;
-  config.stdout_path = plan.stdout_path;
-  config.stderr_path = plan.stderr_path;
-  config.output_dir = plan.output_dir;
-  config.append = plan.append;
-  config.rotate_bytes = plan.rotate_bytes;
+  static_cast<TaskIo&>(config) = plan;
   if (options_.pins_cores) config.cpus = plan.cores;
   if (plan.pins_memory || !plan.huge_pages.empty()) {
     const std::int64_t most = pinned_memory_max();

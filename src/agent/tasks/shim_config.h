@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/tasks/task_io.h"
 #include "base/result.h"
 
 namespace dove::agent {
@@ -19,7 +20,7 @@ struct ShimRlimit {
   std::int64_t hard = -1;
 };
 
-struct ShimConfig {
+struct ShimConfig : TaskIo {
   std::vector<std::string> argv;  // argv[0] without a slash is searched in the environment's PATH
   std::vector<std::pair<std::string, std::string>> environment;  // complete: nothing is inherited
   // A file of NAME=VALUE, each with a NUL behind it, that the shim adds to the environment; this
@@ -34,22 +35,7 @@ struct ShimConfig {
   std::vector<std::uint32_t> groups;
   std::int32_t umask = 022;
 
-  // Not "": stdin, stdout and stderr are this terminal, which controls the task.
-  std::string terminal;
-  // Absolute; "" is /dev/null. Parents exist, but for output_dir. Files are opened with the rights
-  // of the task's user. Equal stdout and stderr share one open file.
-  std::string stdin_path;
-  std::string stdout_path;
-  std::string stderr_path;
-  // stdin_path is a FIFO that the shim keeps open for writing until ShimHandle::end_input(), so
-  // that the task does not take the end of another writer for the end of its input.
-  bool holds_input = false;
-  // Made for the task's user, within a directory that no task can write to, as soon as a file in it
-  // is opened: at the start, or if rotated at the first byte. "": none.
-  std::string output_dir;
-  bool append = false;            // else truncated at start
-  std::int64_t rotate_bytes = 0;  // > 0: at most this per file, older ones as .1 … .rotate_keep
-  std::int32_t rotate_keep = 1;
+  std::int32_t rotate_keep = 1;  // see rotate_bytes
 
   std::vector<std::int32_t> cpus;   // empty: no affinity; if none exists here, the start fails
   std::vector<ShimRlimit> rlimits;  // RLIMIT_CORE is 0 unless given

@@ -13,6 +13,7 @@
 
 #include "agent/devices/device_allocator.h"
 #include "agent/tasks/huge_page_limits.h"
+#include "agent/tasks/task_io.h"
 #include "base/result.h"
 #include "containers/network.h"
 #include "model/exec.h"
@@ -41,24 +42,16 @@ struct ContainerLaunch {
   std::string pid_file;
 };
 
-struct TaskPlan {
-  std::string path;      // the runner's file of the task, in its attempt's directory
-  std::string mark;      // unique; found again in the environment of every process of the task
-  std::string attempt;   // "": none; tasks of one share the memory that it was given
-  std::string step;      // of the attempt, whose tasks here share step_bytes; "": it is of none
-  std::string joins;     // mark of the task whose cgroup and container it shares; "": its own
-  std::string terminal;  // in place of the three files: the one that controls it
+struct TaskPlan : TaskIo {
+  std::string path;     // the runner's file of the task, in its attempt's directory
+  std::string mark;     // unique; found again in the environment of every process of the task
+  std::string attempt;  // "": none; tasks of one share the memory that it was given
+  std::string step;     // of the attempt, whose tasks here share step_bytes; "": it is of none
+  std::string joins;    // mark of the task whose cgroup and container it shares; "": its own
   Rank rank = 0;
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // complete: nothing is inherited
   std::string workdir;
-  std::string stdin_path;
-  bool holds_input = false;  // it is a FIFO, at its end with RunningTask::end_input()
-  std::string stdout_path;
-  std::string stderr_path;
-  std::string output_dir;  // made when a file in it is; "": every directory is there
-  bool append = false;
-  std::int64_t rotate_bytes = 0;
   std::vector<std::int32_t> cores;
   std::vector<std::int32_t> numa_nodes;  // of its memory; empty: all
   std::int64_t memory_bytes = 0;         // of all tasks of the attempt here; 0: unlimited
@@ -104,7 +97,7 @@ class RunningTask {
   virtual ~RunningTask() = default;
   virtual void stop() = 0;              // SIGTERM, grace, SIGKILL; repeats do nothing
   virtual void signal(int number) = 0;  // to the task's processes
-  virtual void end_input() = 0;         // see TaskPlan::holds_input
+  virtual void end_input() = 0;         // see TaskIo::holds_input
 };
 
 class Runner {
