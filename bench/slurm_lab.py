@@ -215,6 +215,8 @@ class SlurmLab:
             elif line.startswith("SelectTypeParameters="):
                 lines[i] = "SelectTypeParameters=CR_Core_Memory"
         lines += ["GresTypes=gpu", "DefMemPerCPU=100"]
+        if self.accounting:
+            lines.append("AccountingStorageTRES=gres/gpu")
         with open(self.folder + "/gres.conf", "w") as file:
             for i, device in enumerate(HARMLESS[:self.gpus]):
                 file.write(f"NodeName=n[0-{self.nodes - 1}] Name=gpu Type=h200_{i} File=/dev/{device}\n")

@@ -61,6 +61,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<TaskGrant>(), 5u);
   EXPECT_EQ(field_count<Placement>(), 7u);
   EXPECT_EQ(field_count<ForeignAllocation>(), 11u);
+  EXPECT_EQ(field_count<ForeignUse>(), 7u);
 }
 
 TEST(FieldCount, OfDeclaredObjects) {
@@ -129,6 +130,8 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<NodeDeclaredOff>(), 2u);
   EXPECT_EQ(field_count<ForeignAllocationObserved>(), 3u);
   EXPECT_EQ(field_count<ForeignAllocationEnded>(), 3u);
+  EXPECT_EQ(field_count<ForeignWatchResumed>(), 2u);
+  EXPECT_EQ(field_count<ForeignUseFound>(), 5u);
   EXPECT_EQ(field_count<PlaceholderMoved>(), 8u);
   EXPECT_EQ(field_count<ExecutorContactChanged>(), 3u);
   EXPECT_EQ(field_count<ExecutorNodeObserved>(), 5u);

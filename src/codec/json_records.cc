@@ -144,6 +144,30 @@ Json write(const ForeignAllocationObserved& v) {
 Json write(const ForeignAllocationEnded& v) {
   return {{"executor", v.executor}, {"node", v.node.value}, {"id", v.id}};
 }
+Json write(const ForeignWatchResumed& v) {
+  Json object{{"executor", v.executor}};
+  put_instant(object, "from", v.from);
+  return object;
+}
+Json write(const ForeignUseFound& v) {
+  Json object{{"executor", v.executor}};
+  put_instant(object, "gap", v.gap);
+  put_instant(object, "from", v.from);
+  put_instant(object, "until", v.until);
+  Json uses = Json::array();
+  for (const ForeignUse& use : v.uses) {
+    Json one{{"id", use.id},
+             {"account", use.account},
+             {"cores", use.cores},
+             {"gpus_milli", use.gpus_milli},
+             {"memory_bytes", use.memory_bytes}};
+    put_instant(one, "started_at", use.from);
+    put_instant(one, "ended_at", use.to);
+    uses.push_back(std::move(one));
+  }
+  object["uses"] = std::move(uses);
+  return object;
+}
 Json write(const PlaceholderMoved& v) {
   Json object = placement_key(v.job, v.attempt, v.node);
   object["executor"] = v.executor;

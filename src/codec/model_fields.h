@@ -347,6 +347,12 @@ void fields(Ar& ar, typename Ar::template Of<ForeignAllocation>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForeignUse>& v) {
+  auto layout = ar.layout(1, "ForeignUse");
+  ar(v.id, v.account, v.from, v.to, v.cores, v.gpus_milli, v.memory_bytes);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<MultifactorWeights>& v) {
   auto layout = ar.layout(1, "MultifactorWeights");
   ar(v.age, v.age_span, v.fair_share, v.size, v.priority, v.queue_priority);

@@ -77,6 +77,8 @@ DOVE_RECORD_KIND(LinkBlamed, 46, 1)
 DOVE_RECORD_KIND(ClockLeapt, 47, 1)
 DOVE_RECORD_KIND(ClockAccepted, 48, 1)
 DOVE_RECORD_KIND(LevelRaised, 49, 1)
+DOVE_RECORD_KIND(ForeignWatchResumed, 50, 1)
+DOVE_RECORD_KIND(ForeignUseFound, 51, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -263,6 +265,14 @@ void fields(Ar& ar, typename Ar::template Of<ForeignAllocationObserved>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ForeignAllocationEnded>& v) {
   ar(v.executor, v.node, v.id);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForeignWatchResumed>& v) {
+  ar(v.executor, v.from);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForeignUseFound>& v) {
+  ar(v.executor, v.gap, v.from, v.until, v.uses);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<PlaceholderMoved>& v) {

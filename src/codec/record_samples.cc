@@ -89,6 +89,11 @@ Placement sample_placement() {
   return placement;
 }
 
+ForeignUse sample_use() {
+  return {"1235", "lab", Instant{1'700'000'000'000'000}, Instant{1'700'000'060'000'000},
+          8,      1500,  std::int64_t{4} << 30};
+}
+
 ForeignAllocation sample_allocation() {
   ForeignAllocation allocation;
   allocation.id = "1234";
@@ -329,6 +334,13 @@ std::vector<StampedEvent> sample_events() {
        full},
       {ExecutorContactChanged{"slurm", ExecutorContact::kMute, "slurmctld is down"}, full},
       {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan", {"ib"}}, full},
+      {ForeignWatchResumed{"slurm", Instant{1'700'000'000'000'000}}, full},
+      {ForeignUseFound{"slurm",
+                       Instant{1'700'000'100'000'000},
+                       Instant{1'700'000'000'000'000},
+                       Instant{1'700'000'090'000'000},
+                       {sample_use()}},
+       full},
   };
   for (StampedEvent& event : session_events(full)) events.push_back(std::move(event));
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});

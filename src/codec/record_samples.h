@@ -12,6 +12,7 @@ JobSpec sample_spec();
 Inventory sample_inventory();
 Placement sample_placement();
 ForeignAllocation sample_allocation();
+ForeignUse sample_use();
 std::vector<Declared> sample_objects();     // one of every kind
 std::vector<StampedEvent> sample_events();  // one of every kind, ObjectApplied for each object
 std::vector<Decision> sample_decisions();   // one of every kind

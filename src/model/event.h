@@ -372,16 +372,18 @@ struct LevelRaised {
 };
 
 struct EventKinds {
-  using Variant = std::variant<
-      ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld, JobReleased,
-      JobRequeueRequested, JobPriorityChanged, NodeRegistered, NodeConnected, NodeDisconnected,
-      NodeRemoved, PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed,
-      UnknownTaskObserved, ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken,
-      FindingReported, NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed,
-      ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued,
-      KeyRevoked, CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
-      ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept, JobShared,
-      ClusterRestored, LinkBlamed, ClockLeapt, ClockAccepted, LevelRaised>;
+  using Variant =
+      std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
+                   JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
+                   NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared,
+                   PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved,
+                   ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
+                   NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
+                   ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
+                   CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded,
+                   PlaceholderMoved, ExecutorContactChanged, ExecutorNodeObserved, IdleObserved,
+                   IdleEnded, JobKept, JobShared, ClusterRestored, LinkBlamed, ClockLeapt,
+                   ClockAccepted, LevelRaised, ForeignWatchResumed, ForeignUseFound>;
 };
 extern template class Choice<EventKinds>;
 using Event = Choice<EventKinds>;

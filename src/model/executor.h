@@ -57,6 +57,35 @@ struct ForeignAllocation {
   bool operator==(const ForeignAllocation&) const = default;
 };
 
+// What it ran for somebody else, as is known afterwards: all of it on nodes of ours.
+struct ForeignUse {
+  std::string id;  // as of a ForeignAllocation
+  std::string account;
+  Instant from;
+  Instant to;
+  std::int64_t cores = 0;
+  std::int64_t gpus_milli = 0;
+  std::int64_t memory_bytes = 0;
+  bool operator==(const ForeignUse&) const = default;
+};
+
+// Events (model/event.h).
+// The first report after a time in which nobody heard what the executor runs.
+struct ForeignWatchResumed {
+  std::string executor;
+  Instant from;  // up to which all that it ran is known; 0: nothing is, and use counts from now on
+  bool operator==(const ForeignWatchResumed&) const = default;
+};
+// What ended within a part of such a time, as the executor's accounting has it.
+struct ForeignUseFound {
+  std::string executor;
+  Instant gap;  // which time: that which ended then
+  Instant from;
+  Instant until;
+  std::vector<ForeignUse> uses;  // that ended in [from, until), from their start
+  bool operator==(const ForeignUseFound&) const = default;
+};
+
 // The life of a placeholder, in this order; a refused or a lost one may be asked for anew while its
 // placement lives.
 enum class PlaceholderStage {

@@ -17,6 +17,7 @@
 #include "programs/log_level.h"
 #include "programs/service/notice.h"
 #include "programs/settings.h"
+#include "slurm/accounting/past_uses.h"
 #include "slurm/adapter.h"
 #include "slurm/command_cluster.h"
 #include "slurm/gate/gate_control.h"
@@ -272,6 +273,18 @@ slurm::CommandCluster::Run run_by(ServiceSocket& service) {
   };
 }
 
+// With what Slurm ran while the ledger did not hear of it.
+slurm::Adapter::Sync sync_by(ServiceSocket& service, wire::Client& client, const std::string& path,
+                             slurm::PastUses& past) {
+  return [&service, &client, &past, target = path + "/sync"](const slurm::SyncRequest& request) {
+    const auto tell = [&](const slurm::SyncRequest& whole) {
+      service.alive();
+      return sync(client, target, whole);
+    };
+    return past.sync(request, tell, telemetry::now_us() / 1'000'000);
+  };
+}
+
 int run(const cli::Invocation& invocation) {
   ServiceSocket service;
   const Result<SlurmSettings> settings = settings_of(invocation);
@@ -317,13 +330,9 @@ int run(const cli::Invocation& invocation) {
       },
       folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation, &wake,
       &past_ends);
-  slurm::Adapter adapter(
-      cluster,
-      [&](const slurm::SyncRequest& request) {
-        service.alive();
-        return sync(client, path + "/sync", request);
-      },
-      telemetry::now_us, settings->adapter, &steps, folder ? &gate : nullptr);
+  slurm::PastUses past_uses(settings->adapter.cluster, run_by(service));
+  slurm::Adapter adapter(cluster, sync_by(service, client, path, past_uses), telemetry::now_us,
+                         settings->adapter, &steps, folder ? &gate : nullptr);
   telemetry::log(telemetry::Level::kInfo, "watches_slurm",
                  {{"url", settings->url},
                   {"executor", settings->executor},

@@ -18,7 +18,7 @@ bool is_slurm_setting(std::string_view entry) {
 }  // namespace
 
 Result<CommandEnd> run_command(CommandWanted wanted) {
-  wanted.environment.emplace();
+  if (!wanted.environment) wanted.environment.emplace();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!is_slurm_setting(*entry)) wanted.environment->emplace_back(*entry);
   }

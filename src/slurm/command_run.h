@@ -1,7 +1,7 @@
 // Runs one of Slurm's commands and keeps what it prints.
 //
 // What users set for Slurm in the environment (SLURM_*, SALLOC_*, …) is not handed on, but for
-// SLURM_CONF. Blocks. One thread.
+// SLURM_CONF, and what `environment` holds is, too. Blocks. One thread.
 #pragma once
 
 #include "base/result.h"

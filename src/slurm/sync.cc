@@ -117,6 +117,23 @@ json reservation_json(const ReservationSeen& one) {
           {"ends_at", time_json(one.ends_s)}};
 }
 
+json past_json(const PastPart& past) {
+  json jobs = json::array();
+  for (const PastUse& use : past.uses) {
+    jobs.push_back({{"id", std::to_string(use.id)},
+                    {"account", line_of(use.account)},
+                    {"started_at", time_json(use.started_s)},
+                    {"ended_at", time_json(use.ended_s)},
+                    {"cores", use.cores},
+                    {"gpus_milli", use.gpus_milli},
+                    {"memory_bytes", use.memory_bytes}});
+  }
+  return {{"gap", codec::rfc3339(past.of.until)},
+          {"from", codec::rfc3339(past.of.from)},
+          {"until", codec::rfc3339(past.until)},
+          {"jobs", std::move(jobs)}};
+}
+
 json placeholder_json(const PlaceholderReport& report) {
   return {{"job", report.key.job},
           {"attempt", report.key.attempt},
@@ -188,16 +205,19 @@ std::string write_request(const SyncRequest& request) {
   for (const PlaceholderReport& one : request.placeholders) {
     placeholders.push_back(placeholder_json(one));
   }
-  return codec::dump_json({{"incarnation", request.incarnation},
-                           {"number", request.number},
-                           {"seen", request.seen},
-                           {"wait_s", request.wait_s},
-                           {"complete", request.complete},
-                           {"allocations", std::move(allocations)},
-                           {"placeholders", std::move(placeholders)},
-                           {"reservations", std::move(reservations)},
-                           {"works", works_json(request.works)},
-                           {"nodes", std::move(nodes)}});
+  json object{{"incarnation", request.incarnation},
+              {"number", request.number},
+              {"seen", request.seen},
+              {"wait_s", request.wait_s},
+              {"complete", request.complete},
+              {"allocations", std::move(allocations)},
+              {"placeholders", std::move(placeholders)},
+              {"reservations", std::move(reservations)},
+              {"works", works_json(request.works)},
+              {"nodes", std::move(nodes)}};
+  // Asked for alone: a controller of a former version would refuse it.
+  if (request.past) object["past"] = past_json(*request.past);
+  return codec::dump_json(object);
 }
 
 Result<SyncAnswer> read_answer(std::string_view body) {
@@ -225,6 +245,12 @@ Result<SyncAnswer> read_answer(std::string_view body) {
   fields.object("lent", [&](codec::JsonFields& inner) { read_lent(inner, answer.lent); });
   fields.objects("machines", kMachinesMax, [&](codec::JsonFields& inner, std::size_t) {
     read_machine(inner, answer.machines.emplace_back());
+  });
+  fields.object("unwatched", [&](codec::JsonFields& inner) {
+    Unwatched& unwatched = answer.unwatched.emplace();
+    inner.allow_unknown();
+    inner.instant("from", unwatched.from);
+    inner.instant("until", unwatched.until);
   });
   if (failure.any()) return failure.error();
   return answer;

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "model/time.h"
 #include "slurm/drains.h"
 #include "slurm/kept_cores.h"
 #include "slurm/machine_check.h"
@@ -18,6 +20,32 @@
 #include "slurm/works/work.h"
 
 namespace dove::slurm {
+
+// A time, or the rest of one, in which the ledger did not hear what Slurm runs.
+struct Unwatched {
+  Instant from;
+  Instant until;
+  bool operator==(const Unwatched&) const = default;
+};
+
+// A job that ended then: what it had on nodes of the executor.
+struct PastUse {
+  std::int64_t id = 0;
+  std::string account;
+  std::int64_t started_s = 0;  // since 1970 UTC
+  std::int64_t ended_s = 0;
+  std::int64_t cores = 0;
+  std::int64_t gpus_milli = 0;
+  std::int64_t memory_bytes = 0;
+  bool operator==(const PastUse&) const = default;
+};
+
+// All that ended in the first part of one.
+struct PastPart {
+  Unwatched of;
+  Instant until;
+  std::vector<PastUse> uses;
+};
 
 struct SyncRequest {
   std::string incarnation;  // of this process
@@ -32,6 +60,7 @@ struct SyncRequest {
   std::vector<JobSeen> foreign;        // those that hold something
   std::vector<PlaceholderReport> placeholders;
   std::vector<WorkReport> works;
+  std::optional<PastPart> past = {};
 };
 
 struct SyncAnswer {
@@ -41,6 +70,7 @@ struct SyncAnswer {
   std::vector<WantedDrain> drains;
   Lent lent;
   std::vector<Machine> machines = {};  // of its nodes with agents
+  std::optional<Unwatched> unwatched = {};
 };
 
 inline constexpr std::size_t kAnswerBytesMax = 16 << 20;

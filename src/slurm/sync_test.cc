@@ -134,6 +134,25 @@ TEST(Sync, AnswerWithWhatTheNodesAre) {
   EXPECT_EQ(one.cores_reserved, 3);
 }
 
+TEST(Sync, WhatTheLedgerDidNotHearIsAskedForAndTold) {
+  const auto answer = read_answer(R"({"version": 1, "wanted": [], "unwatched":
+    {"from": "2026-11-23T16:59:37.000001Z", "until": "2026-11-23T17:00:00.5Z"}})");
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  ASSERT_TRUE(answer->unwatched);
+  SyncRequest request;
+  EXPECT_FALSE(json::parse(write_request(request)).contains("past"));
+  request.past = PastPart{*answer->unwatched,
+                          Instant{1'795'453'180'000'000},
+                          {{7, "lab", 1795453000, 1795453178, 2, 1000, 4096}}};
+  EXPECT_EQ(json::parse(write_request(request)).at("past"), json::parse(R"({
+    "gap": "2026-11-23T17:00:00.500000Z", "from": "2026-11-23T16:59:37.000001Z",
+    "until": "2026-11-23T16:59:40.000000Z",
+    "jobs": [{"id": "7", "account": "lab", "started_at": "2026-11-23T16:56:40.000000Z",
+              "ended_at": "2026-11-23T16:59:38.000000Z", "cores": 2, "gpus_milli": 1000,
+              "memory_bytes": 4096}]})"));
+  EXPECT_FALSE(read_answer(R"({"version": 1, "wanted": [], "unwatched": null})")->unwatched);
+}
+
 TEST(Sync, AnAnswerThatIsWrongReleasesNothing) {
   for (const char* bad :
        {"", "{}", "[]", R"({"version": 1})", R"({"version": 1, "wanted": 7})",

@@ -115,9 +115,17 @@ void fields(Ar& ar, typename Ar::template Of<core::Placeholder>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Unwatched>& v) {
+  auto layout = ar.layout(1, "Unwatched");
+  ar(v.from, v.to, v.counted, v.ended);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::ExecutorStanding>& v) {
-  auto layout = ar.layout(1, "ExecutorStanding");
+  auto layout = ar.layout(2, "ExecutorStanding");
   ar(v.contact, v.since, v.why);
+  ar.since(2, v.watched_until);
+  ar.since(2, v.unwatched);
 }
 
 template <class Ar>

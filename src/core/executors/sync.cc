@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "core/executors/unwatched_news.h"
 #include "core/place/reservation.h"
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
@@ -62,6 +63,7 @@ class News {
       : state_(state), executor_(executor), name_(executor.name), said_(said) {}
 
   std::vector<Event> all() {
+    add_watch(state_, name_, said_, events_);  // first: what comes after it is news of its end
     for (const SaidNode& node : said_.nodes) {
       add_registration(node);
       add_node(node);
@@ -70,6 +72,7 @@ class News {
     add_allocations();
     add_works();
     add_placeholders();
+    add_past(state_, name_, said_, events_);
     add_contact();  // last: until then nothing is placed there
     return std::move(events_);
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,14 @@ struct SaidWork {
   std::string why;  // it could not begin, or ended otherwise than by its tasks
 };
 
+// What ended within a part of the time without watch that the answer named: all of it.
+struct SaidPast {
+  Instant gap;  // the end of that time
+  Instant from;
+  Instant until;
+  std::vector<ForeignUse> uses;
+};
+
 // One observation. What is left out of a complete one is not there; of one that is not complete,
 // because the executor did not answer, only what is in it counts.
 struct Observation {
@@ -73,6 +82,8 @@ struct Observation {
   std::vector<SaidNode> nodes;
   std::vector<SaidWork> works = {};
   std::vector<SaidReservation> reservations = {};
+  bool begins = false;  // the first that this controller takes of this process of the adapter
+  std::optional<SaidPast> past = {};
 };
 
 // What it tells that the ledger does not know. Nodes that are not the executor's are passed over;

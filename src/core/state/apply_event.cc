@@ -7,6 +7,7 @@
 #include "core/state/declared/fold_declared.h"
 #include "core/state/executors/fold_executors.h"
 #include "core/state/executors/foreign.h"
+#include "core/state/executors/unwatched.h"
 #include "core/state/findings.h"
 #include "core/state/fold.h"
 #include "core/state/health.h"
@@ -288,6 +289,8 @@ class EventFold {
 
   void operator()(const ForeignAllocationObserved& event) { fold(state_, event); }
   void operator()(const ForeignAllocationEnded& event) { fold(state_, event); }
+  void operator()(const ForeignWatchResumed& event) { fold(state_, event); }
+  void operator()(const ForeignUseFound& event) { fold(state_, event); }
   void operator()(const PlaceholderMoved& event) { fold(state_, event); }
   void operator()(const ExecutorContactChanged& event) { fold(state_, event); }
   void operator()(const ExecutorNodeObserved& event) { fold(state_, event); }

@@ -183,7 +183,15 @@ class Hash {
     all(e.name, e.service_account, e.nodes, e.placeholders, e.queues);
     since(10, e.gate, e.runs_jobs, e.lendable);
   }
-  void add(const ExecutorStanding& s) { all(s.contact, s.since, s.why); }
+  void add(const ForeignUse& u) {
+    all(u.id, u.account, u.from, u.to, u.cores, u.gpus_milli, u.memory_bytes);
+  }
+  void add(const Unwatched& u) { all(u.from, u.to, u.counted, u.ended); }
+  void add(const ExecutorStanding& s) {
+    all(s.contact, s.since, s.why);
+    // Logs from before they were there keep their hash.
+    if (s.watched_until.us != 0) since(12, s.watched_until, s.unwatched);
+  }
   void add(const PlaceholderKey& k) { all(k.job, k.attempt, k.node, k.executor); }
   void add(const Placeholder& p) { all(p.stage, p.since, p.id, p.why); }
   void add(const Finding& v) { all(v.check, v.severity, v.remedy, v.device, v.evidence); }

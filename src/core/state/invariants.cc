@@ -103,7 +103,7 @@ void add_foreign(const State& state, Sums& sums) {
   for (const Node& node : state.nodes) {
     for (const NodeExecutor& executor : node.executors) {
       for (const ForeignAllocation& one : executor.foreign) {
-        const std::string* queue = queue_of(state, executor.name, one);
+        const std::string* queue = queue_of(state, executor.name, one.account);
         if (queue == nullptr) continue;
         for_each_queue(state, *queue, [&](const std::string& name) {
           add_foreign_use(state, node, one, sums.queues[name], +1);

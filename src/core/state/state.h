@@ -145,11 +145,23 @@ struct Placeholder {
   std::string why;
 };
 
+// A time in which nobody heard what an executor runs (core/state/executors/unwatched.h).
+struct Unwatched {
+  Instant from;
+  Instant to;
+  Instant counted;  // what ended before is settled
+  // By id: what was known to run and had ended when the time was over (`to`), or soon after, with
+  // what it held. Its `to` is when the end was heard of.
+  std::map<std::string, ForeignUse> ended = {};
+};
+
 // What is known of an executor's adapter.
 struct ExecutorStanding {
   ExecutorContact contact = ExecutorContact::kSilent;
   Instant since;
   std::string why;
+  Instant watched_until = {};             // nothing was missed before; 0: nothing is known
+  std::vector<Unwatched> unwatched = {};  // to be settled yet, ascending
 };
 
 struct JoinToken {

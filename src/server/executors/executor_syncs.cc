@@ -12,6 +12,7 @@
 #include "codec/json.h"
 #include "codec/quantity.h"
 #include "core/executors/sync.h"
+#include "core/executors/unwatched_news.h"
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/linux_user.h"
@@ -86,6 +87,13 @@ Json machines_json(const core::State& state, const std::string& executor) {
   return machines;
 }
 
+// The next time of which its accounting is to say what ended in it.
+Json unwatched_json(const core::State& state, const std::string& executor) {
+  const core::Unwatched* gap = core::first_unwatched(state, executor);
+  if (gap == nullptr) return nullptr;
+  return {{"from", codec::rfc3339(gap->counted)}, {"until", codec::rfc3339(gap->to)}};
+}
+
 // Digests of what is to be run by it.
 std::vector<std::string> programs_of(const core::State& state, const std::string& executor) {
   std::vector<std::string> programs;
@@ -148,6 +156,19 @@ Result<void> ExecutorSyncs::begin(const std::string& executor, const std::string
   adapter.heard_us = desk_.loop.monotonic_us();
   reply(adapter, executor);  // the call before this one, if somebody still waits for it
   return {};
+}
+
+bool ExecutorSyncs::is_new(const std::string& executor) const {
+  const auto found = adapters_.find(executor);
+  if (found == adapters_.end()) return true;
+  const Adapter& adapter = found->second;
+  return adapter.taken != adapter.incarnation || adapter.taken_in != desk_.state().epoch;
+}
+
+void ExecutorSyncs::note_taken(const std::string& executor, const std::string& incarnation) {
+  Adapter& adapter = adapters_[executor];
+  adapter.taken = incarnation;
+  adapter.taken_in = desk_.state().epoch;
 }
 
 Result<void> ExecutorSyncs::begin_waiting(const std::string& executor,
@@ -220,7 +241,8 @@ void ExecutorSyncs::write(const listener::Call& call, const std::string& executo
                        {"works", std::move(works)},
                        {"drains", std::move(drains)},
                        {"lent", lent_json(desk_.state(), executor)},
-                       {"machines", machines_json(desk_.state(), executor)}});
+                       {"machines", machines_json(desk_.state(), executor)},
+                       {"unwatched", unwatched_json(desk_.state(), executor)}});
 }
 
 void ExecutorSyncs::published() {

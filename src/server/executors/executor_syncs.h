@@ -33,8 +33,11 @@ class ExecutorSyncs {
   // sync_late (a later number came before), adapter_replaced (another process has taken over).
   Result<void> begin(const std::string& executor, const std::string& incarnation,
                      std::uint64_t number);
-  // The same for what waits there (gate_jobs.cc). Also kConflict sync_first: nothing was heard of
-  // that process yet.
+  // Whether no complete report of the adapter's process was taken yet, in this epoch.
+  bool is_new(const std::string& executor) const;
+  void note_taken(const std::string& executor, const std::string& incarnation);
+  // As begin(), for what waits there (gate_jobs.cc). Also kConflict sync_first: nothing was heard
+  // of that process yet.
   Result<void> begin_waiting(const std::string& executor, const std::string& incarnation,
                              std::uint64_t number);
   // Answers once what is wanted is another list than `seen` stands for, or after `wait`.
@@ -46,6 +49,8 @@ class ExecutorSyncs {
  private:
   struct Adapter {
     std::string incarnation;
+    std::string taken;  // the incarnation whose complete report was taken last
+    Epoch taken_in;
     std::uint64_t number = 0;
     std::uint64_t waiting_number = 0;  // of the last call about what waits
     std::deque<std::string> former;    // incarnations, the last few

@@ -137,6 +137,29 @@ TEST_F(ExecutorsTest, WhatIsSaidTwiceIsWrittenOnce) {
   EXPECT_EQ(kinds_after(before), std::vector<std::string>{});
 }
 
+TEST_F(ExecutorsTest, WhatEndedWhileItWasAwayIsAskedForAndTakenOnce) {
+  ASSERT_LT(
+      live.call("PUT", "/v1/objects/executor/slurm", {{"queues", {{"lab", "default"}}}}).status,
+      300);
+  EXPECT_TRUE(sync(said()).body.at("unwatched").is_null()) << "nobody knows of a time before";
+  incarnation = "a2";
+  number = 0;
+  const Json unwatched = sync(said()).body.at("unwatched");
+  ASSERT_TRUE(unwatched.is_object());
+  const Json job{{"id", "7"},     {"account", "lab"},   {"started_at", unwatched.at("from")},
+                 {"cores", 2},    {"gpus_milli", 1000}, {"ended_at", unwatched.at("until")},
+                 {"memory", 4096}};
+  const Json past{{"past",
+                   {{"gap", unwatched.at("until")},
+                    {"from", unwatched.at("from")},
+                    {"until", unwatched.at("until")},
+                    {"jobs", {job}}}}};
+  const std::uint64_t before = head();
+  EXPECT_TRUE(sync(said(past)).body.at("unwatched").is_null());
+  EXPECT_EQ(sync(said(past)).status, 200);
+  EXPECT_EQ(kinds_after(before), std::vector<std::string>{"ForeignUseFound"});
+}
+
 TEST_F(ExecutorsTest, ALateCallAndAFormerAdapterAreRefused) {
   const Json first = said({{"allocations", {running("7")}}});
   EXPECT_EQ(sync(said()).status, 200);

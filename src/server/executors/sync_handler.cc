@@ -27,6 +27,7 @@ constexpr TextRule kIdRule{128, TextRule::Kind::kName};
 constexpr TextRule kHostlistRule{1 << 20, TextRule::Kind::kName};
 constexpr std::size_t kReservationsMax = 10'000;
 constexpr std::size_t kHostlistsMax = 1'000;
+constexpr std::size_t kPastMax = 5'000;
 
 struct Said {
   std::string incarnation;
@@ -141,6 +142,31 @@ void read_reservation(JsonFields& fields, core::SaidReservation& said) {
   }
 }
 
+void read_use(JsonFields& fields, ForeignUse& use) {
+  // Times a time without watch, none of them leaves 64 bits.
+  constexpr std::int64_t kCoresMax = 1 << 24;
+  constexpr std::int64_t kGpusMax_milli = 1 << 30;
+  constexpr std::int64_t kMemoryMax = std::int64_t{1} << 50;
+  fields.text("id", use.id, kIdRule);
+  fields.text("account", use.account);
+  fields.instant("started_at", use.from);
+  fields.instant("ended_at", use.to);
+  fields.integer("cores", use.cores, 0, kCoresMax);
+  fields.integer("gpus_milli", use.gpus_milli, 0, kGpusMax_milli);
+  fields.bytes("memory", use.memory_bytes);
+  if (use.memory_bytes > kMemoryMax) fields.fail("memory", "out_of_range", "at most 1 PiB");
+  if (use.id.empty()) fields.fail("id", "missing_field", "name the job as its executor does");
+}
+
+void read_past(JsonFields& fields, core::SaidPast& past) {
+  fields.instant("gap", past.gap);
+  fields.instant("from", past.from);
+  fields.instant("until", past.until);
+  fields.objects("jobs", kPastMax, [&](JsonFields& inner, std::size_t) {
+    read_use(inner, past.uses.emplace_back());
+  });
+}
+
 void read_said(JsonFields& fields, Said& said) {
   fields.text("incarnation", said.incarnation, kIdRule);
   fields.integer("number", said.number);
@@ -163,6 +189,7 @@ void read_said(JsonFields& fields, Said& said) {
   fields.objects("reservations", kReservationsMax, [&](JsonFields& inner, std::size_t) {
     read_reservation(inner, all.reservations.emplace_back());
   });
+  fields.object("past", [&](JsonFields& inner) { read_past(inner, all.past.emplace()); });
   if (said.incarnation.empty()) {
     fields.fail("incarnation", "missing_field", "name this process of the adapter");
   }
@@ -184,6 +211,7 @@ void sync_executor(Context& context, CallPtr call) {
   if (!core::is_of_this_epoch(context.state(), said.seen)) {
     return context.syncs.answer(name, std::move(call), 0, Span{});
   }
+  said.observation.begins = context.syncs.is_new(name);
   controller::Input input;
   input.kind = controller::InputKind::kReport;
   for (Event& event : core::news(context.state(), **executor, said.observation)) {
@@ -192,10 +220,15 @@ void sync_executor(Context& context, CallPtr call) {
   const auto answer = [&context, call, name, seen = said.seen, wait = seconds(said.wait_s)] {
     context.syncs.answer(name, call, seen, wait);
   };
-  if (input.events.empty()) return answer();
-  context.desk.submit(std::move(input), [call, answer](const Result<Committed>& committed) {
-    if (!committed.ok()) return call->fail(committed.error());
+  const auto taken = [&context, answer, name, incarnation = std::move(said.incarnation),
+                      complete = said.observation.complete] {
+    if (complete) context.syncs.note_taken(name, incarnation);
     answer();
+  };
+  if (input.events.empty()) return taken();
+  context.desk.submit(std::move(input), [call, taken](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    taken();
   });
 }
 

@@ -26,7 +26,8 @@ bool is_one_of(const Record& record) {
 bool touches_nodes(const Event& event) {
   return !is_one_of<TimeReached, JobSubmitted, JobHeld, JobReleased, JobPriorityChanged, KeyIssued,
                     KeyRevoked, CheckpointTaken, ProgressReported, JobKept, JobShared, CallsRefused,
-                    JoinTokenIssued, ClockLeapt, ClockAccepted, LevelRaised>(event);
+                    JoinTokenIssued, ClockLeapt, ClockAccepted, LevelRaised, ForeignWatchResumed,
+                    ForeignUseFound>(event);
 }
 
 bool touches_nodes(const Decision& decision) {

@@ -9,6 +9,7 @@
 #include "core/state/executors/given_cores.h"
 #include "core/state/executors/kept_reservations.h"
 #include "core/state/executors/placeholders.h"
+#include "core/state/executors/unwatched.h"
 #include "core/state/fold.h"
 
 namespace dove::core {
@@ -152,8 +153,10 @@ void fold(State& state, const ForeignAllocationObserved& event) {
     *at = event.allocation;
   } else {
     executor->foreign.insert(at, event.allocation);
+    charge_start(state, event.executor, event.allocation);
   }
   count_foreign(state, node, event.executor, event.allocation, +1);
+  note_watched(state, event.executor);
   books_changed(state, node);
 }
 
@@ -164,6 +167,7 @@ void fold(State& state, const ForeignAllocationEnded& event) {
   if (at == executor->foreign.end() || at->id != event.id) return;
   Node& node = *state.find_node(event.node);
   count_foreign(state, node, event.executor, *at, -1);
+  note_end(state, event.executor, *at);
   executor->foreign.erase(at);
   books_changed(state, node);
 }
@@ -183,7 +187,10 @@ void fold(State& state, const ExecutorNodeObserved& event) {
 void fold(State& state, const ExecutorContactChanged& event) {
   const auto standing = state.standings.find(event.executor);
   if (standing == state.standings.end()) return;
-  standing->second = {event.contact, state.now, event.why};
+  note_contact(standing->second, event.contact, state.now);
+  standing->second.contact = event.contact;
+  standing->second.since = state.now;
+  standing->second.why = event.why;
   for (Node& node : state.nodes) {
     const auto at = place_of(node, event.executor);
     // Contact counts for the executor as a whole, on all of its nodes.

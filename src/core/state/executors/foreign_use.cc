@@ -30,11 +30,11 @@ Amount kinds_of(const Node& node, const ForeignAllocation& allocation) {
 }  // namespace
 
 const std::string* queue_of(const State& state, const std::string& executor,
-                            const ForeignAllocation& allocation) {
+                            const std::string& account) {
   const auto declared = state.executors.find(executor);
   if (declared == state.executors.end()) return nullptr;
   // An account without a queue counts towards nobody: it is seen, and limits nothing.
-  const auto queue = declared->second.queues.find(allocation.account);
+  const auto queue = declared->second.queues.find(account);
   return queue == declared->second.queues.end() || queue->second.empty() ? nullptr : &queue->second;
 }
 
@@ -52,7 +52,7 @@ void add_foreign_use(const State& state, const Node& node, const ForeignAllocati
 
 void count_foreign(State& state, const Node& node, const std::string& executor,
                    const ForeignAllocation& allocation, int sign) {
-  const std::string* queue = queue_of(state, executor, allocation);
+  const std::string* queue = queue_of(state, executor, allocation.account);
   if (queue == nullptr) return;
   // Use is charged before it changes, at the level that it had up to now.
   for_each_queue(state, *queue, [&](const std::string& name) {

@@ -12,7 +12,7 @@ namespace dove::core {
 
 // The queue that the executor's account stands for; null: none.
 const std::string* queue_of(const State& state, const std::string& executor,
-                            const ForeignAllocation& allocation);
+                            const std::string& account);
 
 // Adds what the allocation holds to `usage`, or takes it away.
 void add_foreign_use(const State& state, const Node& node, const ForeignAllocation& allocation,

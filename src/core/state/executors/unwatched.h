@@ -1,0 +1,39 @@
+// The use of times in which nobody heard what an executor runs: its adapter, or the controller, was
+// away.
+//
+// Meanwhile what was known to run goes on being charged. The first report after it tells what has
+// begun: that is charged from its start on. What has ended is known by the executor's accounting
+// alone: what nobody knew is charged then, and what was charged beyond its end is given back. Pure;
+// all of these are called by apply only.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "core/state/state.h"
+#include "model/event.h"
+
+namespace dove::core {
+
+// Of an executor; the oldest is given up.
+inline constexpr std::size_t kUnwatchedMax = 8;
+// So late at most, or so much after its accounting has it, an end is heard of.
+inline constexpr Span kEndsHeard = seconds(600);
+// Within this an adapter that is gone, or does not hear its executor, is noted.
+inline constexpr Span kAbsenceNoted = seconds(120);
+
+// A record that was made already changes nothing.
+void fold(State& state, const ForeignWatchResumed& event);
+// A part that is not the next of a time that is known changes nothing: it came twice.
+void fold(State& state, const ForeignUseFound& event);
+
+// What it runs is in the state, up to now.
+void note_watched(State& state, const std::string& executor);
+// Before the contact changes to `next`.
+void note_contact(ExecutorStanding& standing, ExecutorContact next, Instant now);
+// Of an allocation that nobody knew: charges the time without watch that has just ended.
+void charge_start(State& state, const std::string& executor, const ForeignAllocation& allocation);
+// Of one that has ended.
+void note_end(State& state, const std::string& executor, const ForeignAllocation& allocation);
+
+}  // namespace dove::core
