@@ -253,7 +253,11 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
 void Session::open_orders() {
   wire::StreamCallbacks callbacks;
   callbacks.on_open = [this](int status) {
-    if (status == 200) return uplink_.came_through();
+    if (status == 200) {
+      uplink_.came_through();
+      orders_heard_us_ = loop_.monotonic_us();
+      return watch_silence();
+    }
     const bool is_elsewhere = status == 503 && uplink_.has_several();
     lost(Error{is_elsewhere ? ErrorKind::kTimeout : wire::kind_of_status(status), "orders_refused",
                fmt::format("the controller answered {} to the orders stream", status), ""});
@@ -263,8 +267,6 @@ void Session::open_orders() {
     if (connected()) on_line(line);
   };
   callbacks.on_closed = [this](Error error) { orders_closed(error); };
-  orders_heard_us_ = loop_.monotonic_us();
-  watch_silence();
   orders_ = uplink_.line().open_stream(
       uplink_.request("GET", fmt::format("orders?session={}&after={}", id_, applied_), ""),
       std::move(callbacks));
