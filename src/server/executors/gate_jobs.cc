@@ -274,7 +274,9 @@ void take(const RoundPtr& round) {
     }
     // The executor's numbers may have begun anew, or its clock is ahead of ours: the key of the
     // submission tells. The next call cancels a former one of the same number.
-    if (known->second->submitted_at + kSkew >= job.submitted_at) {
+    // One that was put back says when that was: it is the same, and may be active here.
+    const bool was_put_back = job.restarts > 0;
+    if (was_put_back || known->second->submitted_at + kSkew >= job.submitted_at) {
       round->taken[job.id] = known->second->id;
       continue;
     }

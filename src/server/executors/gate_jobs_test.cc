@@ -127,6 +127,17 @@ TEST_F(GateJobsTest, AClockThatIsAheadMakesNoOtherJob) {
   EXPECT_EQ(state_of(anew.at("job")), "held");
 }
 
+// An adapter that began anew describes it, with the instant at which Slurm put it back.
+TEST_F(GateJobsTest, AJobThatWasPutBackIsTheSame) {
+  const Json taken = first(take("77"));
+  EXPECT_EQ(taken.at("state"), "active");
+  incarnation = "b";
+  told = 0;
+  sync(said());
+  const Json again = {{"submitted_at", "2099-01-01T00:00:00Z"}, {"restarts", 1}};
+  EXPECT_EQ(first(take("77", again)).at("job"), taken.at("job"));
+}
+
 TEST_F(GateJobsTest, AJobThatWaitsThereStillIsTakenAgain) {
   const Json first_time = first(take("77", {{"hold", true}}));
   tell({{"present", Json::array()}});
