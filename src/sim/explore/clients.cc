@@ -58,6 +58,14 @@ void Clients::submit_next() {
 // Most jobs have one node or a part of one, some are gangs.
 std::string Clients::shape() {
   const std::uint64_t kind = random_.below(100);
+  // Beside a Slurm memory is short, too.
+  const bool has_memory = options_.restless && random_.below(3) == 0;
+  const std::string memory =
+      has_memory ? fmt::format(R"(,"memory":"{}Gi")", 1 << random_.below(9)) : "";
+  return shape_of_kind(kind) + memory;
+}
+
+std::string Clients::shape_of_kind(std::uint64_t kind) {
   const auto some = [this](std::int64_t most) {
     return 1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most)));
   };

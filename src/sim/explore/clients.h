@@ -60,6 +60,7 @@ class Clients {
   void submit_next();
   std::string next_body();
   std::string shape();
+  std::string shape_of_kind(std::uint64_t kind);
   void submit(const std::shared_ptr<const Submission>& submission);
   void answered(const std::shared_ptr<const Submission>& submission,
                 const Result<wire::Response>& answer);

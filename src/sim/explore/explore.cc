@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "model/new_cluster.h"
-#include "sim/explore/adapter_process.h"
 #include "sim/explore/agenda.h"
 #include "sim/explore/clients.h"
 #include "sim/explore/control_plane.h"
@@ -17,7 +16,9 @@
 #include "sim/explore/network.h"
 #include "sim/explore/oracle.h"
 #include "sim/explore/seats.h"
-#include "sim/explore/simulated_slurm.h"
+#include "sim/explore/slurm/adapter_process.h"
+#include "sim/explore/slurm/simulated_slurm.h"
+#include "sim/explore/slurm/slurm_weather.h"
 #include "sim/explore/trace.h"
 #include "sim/explore/weather.h"
 #include "telemetry/log.h"
@@ -31,6 +32,7 @@ constexpr std::int64_t kMinute_us = 60 * kSecond_us;
 constexpr std::int64_t kHour_us = 60 * kMinute_us;
 constexpr std::int64_t kDay_us = 24 * kHour_us;
 constexpr std::int64_t kBegin_us = 1'700'000'000'000'000;
+constexpr std::int64_t kMemory_bytes = std::int64_t{1} << 40;  // of each node
 constexpr const char* kToken = "explored-administrator-token";
 
 // A year has 1.6 billion heartbeats of 2 s. What is agreed on with agents is stretched as a whole,
@@ -54,7 +56,7 @@ ClusterSettings settings(const ExploreOptions& options) {
 
 Inventory inventory(const ExploreOptions& options) {
   Inventory made;
-  made.memory_bytes = std::int64_t{1} << 40;
+  made.memory_bytes = kMemory_bytes;
   NumaNode numa;
   numa.memory_bytes = made.memory_bytes;
   for (std::int32_t core = 0; core < options.cores_per_node; ++core) numa.cores.insert(core);
@@ -105,7 +107,8 @@ class Exploration {
                  random_.next()),
         // Its draws are its own, so that runs without it are as they were.
         slurm_(agenda_, oracle_, slurm_options()),
-        adapter_(agenda_, network_, slurm_, slurm_options()) {}
+        slurm_weather_(agenda_, slurm_, options.faults_percent, options.seed + 3),
+        adapter_(agenda_, network_, oracle_, slurm_, slurm_options()) {}
   ~Exploration() { network_.close(); }
 
   ExploreReport run() {
@@ -114,6 +117,8 @@ class Exploration {
     set_up();
     clients_.start();
     slurm_.start();
+    if (options_.outage_us == 0) slurm_weather_.begin();
+    oracle_.set_memory(kMemory_bytes);
     oracle_.set_beside([this](const TaskFacts& task) { return slurm_.not_held_for(task); });
     adapter_.start();
     weather_.copies(
@@ -132,6 +137,7 @@ class Exploration {
     watch();
     run_until(options_.outage_us > 0 ? options_.outage_us + 2 * kHour_us : options_.days * kDay_us);
     clients_.stop();
+    slurm_weather_.clear_up();
     slurm_.stop();
     adapter_.stop();
     weather_.clear_up();
@@ -199,6 +205,7 @@ class Exploration {
     made.gpus_per_node = options_.gpus_per_node;
     made.cores_per_node = options_.cores_per_node;
     made.threads_per_core = options_.threads_per_core;
+    made.memory_bytes = kMemory_bytes;
     made.faults_percent = options_.faults_percent;
     made.epoch_us = kBegin_us;
     made.user = "grace";
@@ -311,7 +318,9 @@ class Exploration {
     for (int round = 0; round < 12 && !oracle_.broken().has_value(); ++round) {
       run_until(agenda_.now_us() + longest_us);
       const core::State* now = state();
-      if (now != nullptr && now->usage.jobs_running == 0 && now->usage.jobs_waiting == 0) break;
+      const bool is_idle = now != nullptr && now->usage.jobs_running == 0 &&
+                           now->usage.jobs_waiting == 0 && slurm_.unfinished() == 0;
+      if (is_idle) break;
     }
     if (oracle_.broken().has_value()) return;
     const core::State* const now = state();
@@ -321,6 +330,9 @@ class Exploration {
     run_until(agenda_.now_us() + kReconciled_us);
     if (const std::string left = slurm_.held_for_us(); !left.empty()) {
       return oracle_.fail(fmt::format("{} is in Slurm still, and its job has ended", left));
+    }
+    if (const std::int64_t left = slurm_.unfinished(); left != 0) {
+      return oracle_.fail(fmt::format("Slurm job {} waits at the gate for ever", left));
     }
     verify_log();
   }
@@ -347,6 +359,8 @@ class Exploration {
     made.foreign_jobs = slurm_.jobs_begun();
     made.gate_jobs = slurm_.gate_jobs_begun();
     made.placeholders = slurm_.placeholders_given();
+    made.lost_in_slurm = slurm_.jobs_lost();
+    made.slurm_limits_met = slurm_.limits_met();
     made.calls = clients_.calls();
     if (!oracle_.broken().has_value()) return made;
     made.failure = fmt::format("{}: {}", virtual_time_text(agenda_.now_us()), *oracle_.broken());
@@ -388,6 +402,7 @@ class Exploration {
   std::vector<std::unique_ptr<Machine>> machines_;
   Weather weather_;
   SimulatedSlurm slurm_;
+  SlurmWeather slurm_weather_;
   AdapterProcess adapter_;
   std::uint64_t looks_ = 0;
   std::uint64_t outage_tasks_ = 0;

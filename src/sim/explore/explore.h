@@ -64,9 +64,11 @@ struct ExploreReport {
   std::uint64_t machines_reinstalled = 0;  // with a new disk, so that the agent joins anew
   std::uint64_t links_cut = 0;
   std::uint64_t component_failures = 0;
-  std::uint64_t foreign_jobs = 0;  // that the simulated Slurm began
-  std::uint64_t gate_jobs = 0;     // that waited there for the ledger
-  std::uint64_t placeholders = 0;  // that it gave
+  std::uint64_t foreign_jobs = 0;   // that the simulated Slurm began
+  std::uint64_t gate_jobs = 0;      // that waited there for the ledger
+  std::uint64_t placeholders = 0;   // that it gave
+  std::uint64_t lost_in_slurm = 0;  // jobs and placeholders, with their nodes
+  std::uint64_t slurm_limits_met = 0;
   std::uint64_t outage_tasks = 0;  // that ran when the controller went away
   std::uint64_t fenced_tasks = 0;  // that ended because their lease was over
   std::uint64_t lost_jobs = 0;

@@ -95,6 +95,8 @@ TEST(Explore, NothingContradictsAnythingBesideASlurm) {
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const ExploreReport report = explored(seed, 2, 300, 5);
     EXPECT_EQ(report.failure, "") << "seed " << seed << "\n" << report.trace;
+    all.lost_in_slurm += report.lost_in_slurm;
+    all.slurm_limits_met += report.slurm_limits_met;
     all.foreign_jobs += report.foreign_jobs;
     all.gate_jobs += report.gate_jobs;
     all.placeholders += report.placeholders;
@@ -104,6 +106,8 @@ TEST(Explore, NothingContradictsAnythingBesideASlurm) {
   EXPECT_GT(all.foreign_jobs, 20 * seeds.count);
   EXPECT_GT(all.gate_jobs, 20 * seeds.count);
   EXPECT_GT(all.placeholders, 20 * seeds.count);
+  EXPECT_GT(all.lost_in_slurm, 0u);
+  EXPECT_GT(all.slurm_limits_met, seeds.count);
   EXPECT_GT(all.completed, 20 * seeds.count);
 }
 

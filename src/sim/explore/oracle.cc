@@ -17,11 +17,6 @@ namespace {
 // A connected node has answered an order, and ended what it was told to, long before.
 constexpr Span kOverdue = seconds(4 * 3600);
 
-std::string name_of(const TaskFacts& task) {
-  return fmt::format("task {} of job {} attempt {} on node {}", task.rank, task.job, task.attempt,
-                     task.node);
-}
-
 // An executor has begun it, and the ledger, which has not heard of that, has taken its place back.
 bool is_unheard(const core::Job& job) {
   return !job.spec->foreign_job.empty() && job.attempts.back().started_at.us == 0;
@@ -38,147 +33,6 @@ std::uint64_t Oracle::ended(Outcome outcome) const {
   return found == ended_.end() ? 0 : found->second;
 }
 
-// -- the physical world --------------------------------------------------------------------------
-
-void Oracle::use(InUse& used, std::int32_t id, std::int32_t milli, const TaskFacts& task,
-                 const char* what) {
-  std::map<std::uint64_t, User>& users = used[id];
-  for (const auto& [job, user] : users) {
-    if (job == task.job || user.milli + milli <= kWholeDevice_milli) continue;
-    fail(fmt::format("{} starts on {} {}, which a task of job {} still uses", name_of(task), what,
-                     id, job));
-  }
-  User& mine = users[task.job];
-  ++mine.tasks;
-  mine.milli = milli;
-}
-
-void Oracle::leave(InUse& used, std::int32_t id, std::uint64_t job) {
-  const auto found = used.find(id);
-  if (found == used.end()) return;
-  const auto user = found->second.find(job);
-  if (user != found->second.end() && --user->second.tasks <= 0) found->second.erase(user);
-}
-
-// Each device of it is one of the placement's: the ledger would count it for another.
-void Oracle::check_foreign_devices(const core::Job& job) {
-  const core::Attempt& attempt = job.attempts.back();
-  const auto runs = foreign_tasks_.find({job.id.value, attempt.number});
-  if (attempt.stage != Stage::kRunning || runs == foreign_tasks_.end()) return;
-  std::set<std::int32_t> given;
-  for (const DeviceGrant& grant : attempt.placements.front().placement->devices) {
-    given.insert(grant.device);
-  }
-  if (given != std::set<std::int32_t>(runs->second.devices.begin(), runs->second.devices.end())) {
-    fail(fmt::format("{} runs on other devices than the ledger gave it", name_of(runs->second)));
-  }
-}
-
-void Oracle::foreign_task_started(const TaskFacts& task) {
-  foreign_started(task);
-  const auto found = attempts_.find({task.job, task.attempt});
-  if (found == attempts_.end() || found->second.nodes.count(task.node) == 0) return;
-  foreign_tasks_[{task.job, task.attempt}] = task;
-  ++live_[task.job][task.attempt];
-  ++found->second.live;
-  if (found->second.started_us == 0) found->second.started_us = agenda_.now_us();
-}
-
-void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
-  ++tasks_started_;
-  if (task.foreign != 0) return foreign_task_started(task);
-  const auto found = attempts_.find({task.job, task.attempt});
-  if (found == attempts_.end() || found->second.nodes.count(task.node) == 0) {
-    return fail(name_of(task) + " starts without a durable launch, or after its job was over");
-  }
-  Attempt& attempt = found->second;
-  if (!attempt.started.insert({task.rank, task.node}).second) {
-    return fail(name_of(task) + " starts a second time");
-  }
-  for (const auto& [number, tasks] : live_[task.job]) {
-    if (number != task.attempt && tasks > 0) {
-      return fail(fmt::format("{} starts while attempt {} still runs ({} tasks)", name_of(task),
-                              number, tasks));
-    }
-  }
-  if (const std::string unheld = unheld_ ? unheld_(task) : ""; !unheld.empty()) {
-    return fail(
-        fmt::format("{} starts on {}, which nobody holds for it beside us", name_of(task), unheld));
-  }
-  ++live_[task.job][task.attempt];
-  ++attempt.live;
-  if (attempt.started_us == 0) attempt.started_us = at_us;
-  for (const std::int32_t core : task.cores) {
-    use(cores_in_use_[task.node], core, kWholeDevice_milli, task, "core");
-    check_foreign(foreign_cores_, core, task, "core");
-  }
-  for (const std::int32_t id : task.devices) {
-    use(devices_in_use_[task.node], id, task.share_milli, task, "device");
-    check_foreign(foreign_devices_, id, task, "device");
-  }
-}
-
-void Oracle::check_foreign(const Foreign& foreign, std::int32_t id, const TaskFacts& task,
-                           const char* what) {
-  const auto found = foreign.find({task.node, id});
-  if (found == foreign.end()) return;
-  fail(fmt::format("{} starts on {} {}, which foreign job {} uses", name_of(task), what, id,
-                   found->second));
-}
-
-void Oracle::use_foreign(Foreign& foreign, const InUse& used, std::int32_t id,
-                         const TaskFacts& task, const char* what) {
-  foreign[{task.node, id}] = task.foreign;
-  const auto users = used.find(id);
-  if (users == used.end() || users->second.empty()) return;
-  // Ours first: its records are what is shown.
-  fail(fmt::format("a task of job {} uses {} {} of node {}, which foreign job {} is given",
-                   users->second.begin()->first, what, id, task.node, task.foreign));
-}
-
-void Oracle::foreign_started(const TaskFacts& task) {
-  for (const std::int32_t id : task.cores) {
-    use_foreign(foreign_cores_, cores_in_use_[task.node], id, task, "core");
-  }
-  for (const std::int32_t id : task.devices) {
-    use_foreign(foreign_devices_, devices_in_use_[task.node], id, task, "device");
-  }
-}
-
-void Oracle::foreign_over(const TaskFacts& task) {
-  for (const std::int32_t id : task.cores) foreign_cores_.erase({task.node, id});
-  for (const std::int32_t id : task.devices) foreign_devices_.erase({task.node, id});
-}
-
-std::uint64_t Oracle::tasks_running() const {
-  std::uint64_t running = 0;
-  for (const auto& [job, attempts] : live_) {
-    for (const auto& [attempt, tasks] : attempts) running += tasks;
-  }
-  return running;
-}
-
-void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {
-  if (exit.cause == "fenced") ++tasks_fenced_;
-  if (task.foreign != 0) {
-    foreign_over(task);
-    if (foreign_tasks_.erase({task.job, task.attempt}) == 0) return;
-  }
-  const auto job = live_.find(task.job);
-  if (job != live_.end()) {
-    if (--job->second[task.attempt] == 0) job->second.erase(task.attempt);
-    if (job->second.empty()) live_.erase(job);
-  }
-  for (const std::int32_t core : task.cores) leave(cores_in_use_[task.node], core, task.job);
-  for (const std::int32_t id : task.devices) leave(devices_in_use_[task.node], id, task.job);
-  if (exit.exit_code != 0 && exit.cause.empty()) own_failures_[task.job].insert(task.attempt);
-  const auto found = attempts_.find({task.job, task.attempt});
-  if (found == attempts_.end()) return;
-  --found->second.live;
-  found->second.over_us = agenda_.now_us();
-  if (exit.ok()) ++found->second.ended_well;
-}
-
 // -- what is durable -----------------------------------------------------------------------------
 
 void Oracle::durable(const store::Batch& batch, const core::State& state) {
@@ -186,7 +40,10 @@ void Oracle::durable(const store::Batch& batch, const core::State& state) {
   fingerprint_.add(static_cast<std::uint64_t>(batch.at.us));
   fingerprint_.add(batch.events.size());
   fingerprint_.add(batch.decisions_digest);
-  for (const StampedEvent& event : batch.events) event_is_durable(event);
+  for (const StampedEvent& event : batch.events) {
+    event_is_durable(event);
+    if (const auto* moved = std::get_if<PlaceholderMoved>(&event.event)) confirmed(*moved, state);
+  }
   for (const Decision& decision : batch.decisions) {
     if (const auto* launch = std::get_if<Launch>(&decision)) launched(*launch, batch, state);
     if (const auto* stop = std::get_if<Stop>(&decision)) stopped(*stop, state);
@@ -208,6 +65,19 @@ void Oracle::answers(const std::string& controller, Epoch epoch) {
                    newest_epoch_.value));
 }
 
+// The ledger cannot take over a core on which somebody runs who lost its hold.
+void Oracle::confirmed(const PlaceholderMoved& moved, const core::State& state) {
+  const core::Job* job = state.find_job(moved.job);
+  const bool is_now = job != nullptr && !job->attempts.empty() &&
+                      job->attempts.back().number == moved.attempt && !moved.cores.empty();
+  if (!is_now || !has_loose_cores(moved.node.value)) return;
+  for (const core::PlacementRecord& record : job->attempts.back().placements) {
+    const bool is_here = record.placement->node == moved.node;
+    if (!is_here || moved.cores.contains(record.placement->cores)) continue;
+    loose_.insert({moved.node.value, moved.job.value});
+  }
+}
+
 void Oracle::event_is_durable(const StampedEvent& event) {
   const auto* submitted = std::get_if<JobSubmitted>(&event.event);
   if (submitted == nullptr) return;
@@ -227,9 +97,10 @@ void Oracle::launched(const Launch& launch, const store::Batch& batch, const cor
     return fail(fmt::format("job {} is launched but not active", id));
   }
   Attempt& attempt = attempts_[{id, launch.attempt}];
+  forget_lost_holds(id);
   if (!attempt.nodes.empty()) fail(fmt::format("job {} is launched twice as one attempt", id));
   for (const Placement& placement : launch.placements) {
-    attempt.nodes.insert(placement.node.value);
+    attempt.nodes[placement.node.value] = placement.memory_bytes;
     attempt.tasks += static_cast<std::uint32_t>(placement.tasks.size());
     const core::Node* node = state.find_node(placement.node);
     if (node == nullptr || node->contact != Contact::kConnected) {
@@ -318,6 +189,7 @@ void Oracle::job_ended(const EndJob& end, const core::State& state) {
   }
   for (const core::Attempt& each : job->attempts) attempts_.erase({id, each.number});
   own_failures_.erase(id);
+  forget_lost_holds(id);
 }
 
 void Oracle::requeued(const Requeue& again, const core::State& state) {

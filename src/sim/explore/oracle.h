@@ -3,7 +3,7 @@
 // It sees the physical world (which tasks run where, told by the machines), what clients were
 // promised, and each batch as soon as it is durable, and trusts nothing else. Checked at once: no
 // task starts without a durable launch, none of a job runs while one of another attempt does, no
-// core or device is in use twice or held by nobody beside us, no place is given twice or on a
+// core, device or byte is in use twice or held by nobody beside us, no place is given twice or on a
 // drained or unreachable node, dependencies, time limits and retries are kept, an outcome is what
 // the tasks did, a submission has happened once. Where there are several controllers: once a term
 // has begun, no batch of a former one becomes durable, and its controller answers nobody. One
@@ -39,6 +39,7 @@ struct TaskFacts {
   std::vector<std::int32_t> cores;
   std::vector<std::int32_t> devices;
   std::int32_t share_milli = 1000;  // of each device
+  std::int64_t memory_bytes = 0;    // of a job of a scheduler beside us
   // As this job of a scheduler beside us it runs: an executor's start may come as late as its place
   // is taken back, and is then undone. 0: an agent runs it.
   std::uint64_t foreign = 0;
@@ -50,15 +51,31 @@ class Oracle {
   Oracle(Trace& trace, const Agenda& agenda, std::uint64_t check_every)
       : trace_(trace), agenda_(agenda), every_(check_every) {}
 
-  // Says what of a task that starts nobody holds in a scheduler beside us; "": nothing.
-  using Unheld = std::function<std::string(const TaskFacts& task)>;
-  void set_beside(Unheld unheld) { unheld_ = std::move(unheld); }
+  // The part of a task that starts that nobody holds in a scheduler beside us; "": nothing. Among
+  // several a device.
+  struct Unheld {
+    std::string what;
+    bool is_core = false;
+  };
+  using FindUnheld = std::function<Unheld(const TaskFacts& task)>;
+  void set_beside(FindUnheld unheld) { unheld_ = std::move(unheld); }
 
   void task_started(std::int64_t at_us, const TaskFacts& task);
   void task_over(const TaskFacts& task, const TaskExit& exit);
-  // A scheduler beside us gave cores and devices to a job of its own (TaskFacts::foreign).
+  // A scheduler beside us gave cores, devices and memory to a job of its own (TaskFacts::foreign).
   void foreign_started(const TaskFacts& task);
   void foreign_over(const TaskFacts& task);
+  // What held there for tasks of the job, in a scheduler beside us, was ended by neither us nor it:
+  // until its next attempt it may give to others what they have. 0: for all that are there now.
+  void hold_lost(std::uint32_t node, std::uint64_t job);
+  // The devices of such jobs that run there, by job.
+  std::map<std::uint64_t, std::vector<std::int32_t>> unguarded_devices(std::uint32_t node) const;
+  bool runs_there(std::uint32_t node, std::uint64_t job) const;
+  // Nothing can be held any more for that attempt.
+  bool has_ended(std::uint64_t job, std::uint32_t attempt) const;
+  void note(std::string what) { trace_.add(agenda_.now_us(), std::move(what)); }
+  // Each node has this much, which all that runs there shares.
+  void set_memory(std::int64_t bytes) { memory_bytes_ = bytes; }
   // `state` is after the batch, with its decisions.
   void durable(const store::Batch& batch, const core::State& state);
   // A client was told that its submission under `key` is job `id`.
@@ -94,7 +111,7 @@ class Oracle {
 
  private:
   struct Attempt {
-    std::set<std::uint32_t> nodes;
+    std::map<std::uint32_t, std::int64_t> nodes;  // and the memory that it was given there
     std::uint32_t tasks = 0;
     std::set<std::pair<std::uint32_t, std::uint32_t>> started;  // (rank, node)
     std::uint32_t live = 0;
@@ -112,6 +129,21 @@ class Oracle {
   // By node and id: jobs of a scheduler beside us.
   using Foreign = std::map<std::pair<std::uint32_t, std::int32_t>, std::uint64_t>;
 
+  // What a job has of a node's memory.
+  struct Share {
+    int tasks = 0;
+    std::int64_t bytes = 0;
+  };
+  bool is_unguarded(std::uint32_t node, std::uint64_t job) const {
+    return unguarded_.count({node, job}) != 0;
+  }
+  // What lost its hold gets other cores at its next one than it runs on, and so does whoever is
+  // given its own; then cores of ours are held for others of ours, or for nobody, until they end.
+  void forget_lost_holds(std::uint64_t job);
+  bool has_loose_cores(std::uint32_t node) const;
+  void check_held(const TaskFacts& task);
+  void use_memory(const TaskFacts& task, std::int64_t bytes);
+  void check_memory(std::uint32_t node, const std::string& who);
   void use(InUse& used, std::int32_t id, std::int32_t milli, const TaskFacts& task,
            const char* what);
   static void leave(InUse& used, std::int32_t id, std::uint64_t job);
@@ -121,6 +153,7 @@ class Oracle {
                    const char* what);
   void foreign_task_started(const TaskFacts& task);
   void check_foreign_devices(const core::Job& job);
+  void confirmed(const PlaceholderMoved& moved, const core::State& state);
   void event_is_durable(const StampedEvent& event);
   void launched(const Launch& launch, const store::Batch& batch, const core::State& state);
   void check_dependencies(const core::Job& job, const core::State& state);
@@ -131,13 +164,18 @@ class Oracle {
 
   Trace& trace_;
   const Agenda& agenda_;
-  Unheld unheld_;
+  FindUnheld unheld_;
   const std::uint64_t every_;  // batches between two checks of all books
   std::optional<std::string> broken_;
   std::map<Key, Attempt> attempts_;  // of jobs that are not over
   std::map<std::uint64_t, std::map<std::uint32_t, std::uint32_t>> live_;  // job, attempt: tasks
   std::map<std::uint32_t, InUse> cores_in_use_;                           // by node
   std::map<std::uint32_t, InUse> devices_in_use_;
+  std::map<std::uint32_t, std::map<std::uint64_t, Share>> memory_in_use_;  // by node and job
+  std::map<std::uint32_t, std::map<std::uint64_t, std::int64_t>> foreign_memory_;
+  std::int64_t memory_bytes_ = 0;                                // 0: it is not looked at
+  std::set<std::pair<std::uint32_t, std::uint64_t>> unguarded_;  // node, job
+  std::set<std::pair<std::uint32_t, std::uint64_t>> loose_;      // of jobs: node, job
   Foreign foreign_devices_;
   Foreign foreign_cores_;
   std::map<Key, TaskFacts> foreign_tasks_;     // that run, as the ledger has launched them

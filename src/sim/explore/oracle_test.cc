@@ -85,6 +85,37 @@ TEST_F(OracleTest, SeesACoreInUseTwice) {
   EXPECT_TRUE(found("starts on core 0, which a task of job 1 still uses")) << found();
 }
 
+TEST_F(OracleTest, SeesACoreThatAForeignJobIsGivenToo) {
+  submit("a");
+  oracle_.task_started(0, task(1, 1, 0));
+  TaskFacts theirs = task(0, 0, 0);
+  theirs.foreign = 17;
+  oracle_.foreign_started(theirs);
+  EXPECT_TRUE(found("foreign job 17")) << found();
+}
+
+TEST_F(OracleTest, ForgivesWhatIsGivenAwayOnceSomebodyHasEndedItsHold) {
+  submit("a");
+  oracle_.task_started(0, task(1, 1, 0));
+  oracle_.hold_lost(1, 1);
+  TaskFacts theirs = task(0, 0, 0);
+  theirs.foreign = 17;
+  oracle_.foreign_started(theirs);
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(OracleTest, SeesMemoryThatIsGivenTwice) {
+  oracle_.set_memory(std::int64_t{3} << 20);
+  TaskFacts theirs = task(0, 0, 0);
+  theirs.memory_bytes = std::int64_t{2} << 20;
+  theirs.foreign = 17;
+  oracle_.foreign_started(theirs);
+  EXPECT_EQ(found(), "");
+  theirs.foreign = 18;
+  oracle_.foreign_started(theirs);
+  EXPECT_TRUE(found("memory of node 1")) << found();
+}
+
 TEST_F(OracleTest, SeesATaskStartTwice) {
   submit("a");
   oracle_.task_started(0, task(1, 1, 0));

@@ -18,7 +18,8 @@
 #include "sim/explore/errand.h"
 #include "sim/explore/network.h"
 #include "sim/explore/process.h"
-#include "sim/explore/simulated_slurm.h"
+#include "sim/explore/slurm/hold_watch.h"
+#include "sim/explore/slurm/simulated_slurm.h"
 #include "slurm/adapter.h"
 #include "slurm/gate/gate_keeper.h"
 #include "wire/async_client.h"
@@ -28,7 +29,7 @@ namespace dove::sim {
 
 class AdapterProcess {
  public:
-  AdapterProcess(Agenda& agenda, Network& network, SimulatedSlurm& slurm,
+  AdapterProcess(Agenda& agenda, Network& network, Oracle& oracle, SimulatedSlurm& slurm,
                  SimulatedSlurmOptions options);
   ~AdapterProcess();
 
@@ -54,6 +55,7 @@ class AdapterProcess {
   Agenda& agenda_;
   SimulatedSlurm& slurm_;
   const SimulatedSlurmOptions options_;
+  HoldWatch watch_;
   Random random_;
   Host host_;
   Process process_;
@@ -64,6 +66,7 @@ class AdapterProcess {
   std::optional<slurm::Adapter> adapter_;
   std::optional<Errand> errand_;  // a cycle that is under way
   slurm::CycleEnd end_;
+  slurm::Look look_ = slurm::Look::kAll;
   bool stopped_ = false;
   std::uint64_t incarnation_ = 0;
   std::uint64_t questions_ = 0;

@@ -1,4 +1,4 @@
-#include "sim/explore/adapter_process.h"
+#include "sim/explore/slurm/adapter_process.h"
 
 #include <fmt/format.h>
 
@@ -20,11 +20,12 @@ Error unanswered(const char* why) { return {ErrorKind::kUnavailable, "unanswered
 
 }  // namespace
 
-AdapterProcess::AdapterProcess(Agenda& agenda, Network& network, SimulatedSlurm& slurm,
-                               SimulatedSlurmOptions options)
+AdapterProcess::AdapterProcess(Agenda& agenda, Network& network, Oracle& oracle,
+                               SimulatedSlurm& slurm, SimulatedSlurmOptions options)
     : agenda_(agenda),
       slurm_(slurm),
       options_(std::move(options)),
+      watch_(agenda, slurm, oracle),
       random_(options_.seed + 1),
       process_(network, host_),
       loop_(process_),
@@ -118,8 +119,9 @@ void AdapterProcess::cycle_in(std::int64_t delay_us) {
 void AdapterProcess::cycle() {
   if (slurm_.caller_is_dead()) begin_process();
   errand_.emplace();
-  const auto look = random_.below(2) == 0 ? slurm::Look::kAll : slurm::Look::kJobs;
-  go_on(errand_->begin([this, look] { end_ = adapter_->cycle(look); }));
+  look_ = random_.below(2) == 0 ? slurm::Look::kAll : slurm::Look::kJobs;
+  watch_.begins();
+  go_on(errand_->begin([this] { end_ = adapter_->cycle(look_); }));
 }
 
 Result<std::string> AdapterProcess::call(std::string_view path, std::string body) {
@@ -146,9 +148,11 @@ void AdapterProcess::go_on(bool asks) {
     return;
   }
   errand_.reset();
+  watch_.ends(end_, look_);
   if (slurm_.caller_is_dead() || end_.replaced) return kill();
   // Seldom, but where Slurm waits for it: all intervals of an exploration are stretched.
   const std::int64_t pause_us = end_.changed || end_.gate_starts ? kSecond_us
+                                : watch_.ends_soon()             ? 30 * kSecond_us
                                 : end_.gate_waits                ? 60 * kSecond_us
                                                                  : 180 * kSecond_us;
   cycle_in(some(pause_us));

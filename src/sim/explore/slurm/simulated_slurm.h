@@ -1,11 +1,12 @@
-// SimulatedSlurm: a scheduler that gives devices of some nodes to its users' jobs and to whatever
-// our adapter asks of it.
+// SimulatedSlurm: a scheduler that gives devices, cores and memory of some nodes to its users' jobs
+// and to whatever our adapter asks of it.
 //
-// A device is held by one job at a time. Some jobs are in an open partition and start by
-// themselves; the others wait at the gate (docs/decisions/0026-a-gate-in-slurm.md). It chooses
-// devices and cores by itself, those of its users the lowest that are free. It does not answer for
-// a while now and then, does what it was told and loses the answer, and its prolog looks before a
-// job begins. One thread at a time.
+// Each is held by one job at a time. Some jobs are in an open partition and start by themselves;
+// the others wait at the gate (docs/decisions/0026-a-gate-in-slurm.md). It chooses devices and
+// cores by itself, those of its users the lowest that are free. It ends jobs at their time limits,
+// and with a node what runs there; of that it runs its users' jobs anew that may be. It does not
+// answer for a while now and then, does what it was told and loses the answer, and its prolog looks
+// before a job begins. What goes wrong besides is SlurmWeather's. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,9 @@ struct SimulatedSlurmOptions {
   std::uint64_t seed = 1;
   std::vector<std::string> nodes;  // the first ones, by NodeId; empty: there is none
   std::int32_t gpus_per_node = 0;
-  std::int32_t cores_per_node = 64;   // of ours, its CPUs
-  std::int32_t threads_per_core = 1;  // of its cores
+  std::int32_t cores_per_node = 64;                   // of ours, its CPUs
+  std::int32_t threads_per_core = 1;                  // of its cores
+  std::int64_t memory_bytes = std::int64_t{1} << 40;  // of each node
   std::int64_t faults_percent = 100;
   std::int64_t epoch_us = 0;  // when the exploration begins
   std::string user;           // whose all its jobs are
@@ -43,22 +45,42 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOptions options);
 
   void start();
-  // No jobs of its users any more, and no faults.
-  void stop() { stopped_ = true; }
+  // No jobs of its users any more, and no faults; each node is back.
+  void stop();
   // What its users do. A job in the open partition starts at once, on some node, and there is none
   // (0) without room for it; one at the gate waits.
   std::int64_t begin_open(int devices);
   std::int64_t begin_gated(int devices, bool may_requeue);
   void user_cancels(std::int64_t id);
+  // An administrator's scancel of what the adapter holds.
+  void administrator_cancels(std::int64_t id);
+  // It hears nothing of the node: it starts nothing there. After SlurmdTimeout it takes the node
+  // for down, and what runs there is over.
+  void falls_silent(const std::string& node);
+  void comes_back(const std::string& node);
+  // Told of each allocation of the adapter that is about to meet its time limit.
+  void on_limit(std::function<void(const slurm::JobSeen& job)> fn) { on_limit_ = std::move(fn); }
   std::uint64_t jobs_begun() const { return jobs_begun_; }
   std::uint64_t gate_jobs_begun() const { return gate_jobs_begun_; }
   std::uint64_t placeholders_given() const { return given_; }
+  std::uint64_t jobs_lost() const { return jobs_lost_; }  // with their nodes, ours and others
+  std::uint64_t limits_met() const { return limits_met_; }
+  std::uint64_t troubles() const { return troubles_; }  // commands that nobody answered
   // The name of an allocation that the adapter made and that is there, other than a standing fence;
   // "": none.
   std::string held_for_us() const;
-  // Names a core or device that a task of ours uses on one of these nodes while neither its
-  // placeholder nor a standing fence holds it; "": each is held.
-  std::string not_held_for(const TaskFacts& task) const;
+  // A job at the gate that has not ended; 0: each has.
+  std::int64_t unfinished() const;
+  // Allocations of the adapter, by id.
+  std::vector<const slurm::JobSeen*> ours() const;
+  const slurm::JobSeen* find_job(std::int64_t id) const;
+  const std::vector<std::string>& nodes() const { return options_.nodes; }
+  // Whether it could give that device there at once, with some of all else.
+  bool has_room(const std::string& node, std::int32_t device) const;
+  bool is_up(const std::string& node) const;
+  // A device or core that a task of ours uses on one of these nodes while neither its placeholder
+  // nor a standing fence holds it.
+  Oracle::Unheld not_held_for(const TaskFacts& task) const;
   std::int64_t now_s() const { return (options_.epoch_us + agenda_.now_us()) / 1'000'000; }
 
   // A process that has been killed, perhaps in the midst of its commands: none does anything until
@@ -73,7 +95,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Result<void> release(std::int64_t job) override;
   Result<void> mark(std::int64_t job, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;
-  Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
+  Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;
   Result<void> set_drain(const std::string& node, const std::string& reason) override;
 
   Result<void> place(const std::string& handle, const slurm::GatePlacing& placing) override;
@@ -86,21 +108,49 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   struct Record {
     slurm::JobSeen seen;
     int devices_wanted = 0;
+    std::int64_t memory_bytes = 0;
+    std::int64_t limit_minutes = 0;  // 0: none
+    bool may_requeue = false;
     std::string node;  // it may start there alone; "": anywhere
-    std::uint64_t turn =
-        0;  // counts its starts and ends: what was planned for one is not another's
+    // Counts its starts and ends: what was planned for one is not another's.
+    std::uint64_t turn = 0;
+    std::uint64_t limits = 0;       // that it was given
     std::optional<TaskFacts> task;  // of the ledger, as which it runs
   };
   using Records = std::map<std::int64_t, Record>;
+  struct Node {
+    slurm::NodeSeen seen;
+    std::string drained;  // why; "": it is not
+    bool is_silent = false;
+    bool is_down = false;
+    std::uint64_t silences = 0;
+  };
 
   void next_job();
   std::vector<int> free_on(const std::string& node) const;
   std::vector<int> free_cores(const std::string& node) const;
   std::vector<int> threads_of(const std::vector<int>& cores) const;
   std::uint32_t number_of(const std::string& node) const;
-  bool is_up(const std::string& node) const;
+  std::int64_t free_memory(const std::string& node) const;
+  Node& node_named(const std::string& name);
+  const std::string& any_node();
+  std::vector<slurm::NodeSeen> nodes_seen() const;
+  static bool is_ours(const Record& job);
+  // What its users' job gets there; empty: there is no room.
+  std::vector<int> room_for(const Record& job) const;
+  bool try_open(std::int64_t id);
   void try_start(std::int64_t id);
   void run(std::int64_t id, std::vector<int> devices);
+  void set_end(Record& job, std::int64_t limit_minutes);
+  void meet_limit(std::int64_t id);
+  // Somebody else than the adapter has ended it: it holds nothing for our tasks any more.
+  void take_away(std::int64_t id, const char* why);
+  void is_down(Node& node);
+  void is_lost(std::int64_t id);
+  void waits_again(Record& job);
+  void is_at_end(Record& job, const char* state, int wait_status);
+  void begin_holding(Record& job, slurm::HeldOnNode held);
+  Record& new_job(int devices, bool may_requeue);
   // Its processes end by and by; then it is over, or waits again, held.
   void end(std::int64_t id, const char* state, int wait_status, bool requeues);
   void is_over(Record& record, int wait_status);
@@ -121,9 +171,10 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Oracle& oracle_;
   const SimulatedSlurmOptions options_;
   Random random_;
-  std::vector<slurm::NodeSeen> nodes_;
+  std::vector<Node> nodes_;
   Records jobs_;
   std::int64_t ids_ = 0;
+  std::function<void(const slurm::JobSeen&)> on_limit_;
   bool lua_marks_ = true;     // else its job_submit.lua is of a former version
   bool gives_lowest_ = true;  // of the free devices, to jobs at the gate
   bool stopped_ = false;
@@ -132,6 +183,9 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   std::uint64_t jobs_begun_ = 0;
   std::uint64_t gate_jobs_begun_ = 0;
   std::uint64_t given_ = 0;
+  std::uint64_t jobs_lost_ = 0;
+  std::uint64_t limits_met_ = 0;
+  std::uint64_t troubles_ = 0;
 };
 
 }  // namespace dove::sim

@@ -1,0 +1,276 @@
+// What SimulatedSlurm does at a command, and what it shows of the allocations of its adapter.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+#include <utility>
+
+#include "sim/explore/slurm/simulated_slurm.h"
+#include "slurm/gate/mark.h"
+#include "slurm/plan.h"
+#include "slurm/standing_fences.h"
+
+namespace dove::sim {
+namespace {
+
+using slurm::JobPhase;
+using slurm::JobSeen;
+
+constexpr std::int64_t kSecond_us = 1'000'000;
+constexpr const char kCluster[] = "dove";  // in the names of what it is asked for
+constexpr const char kOurs[] = "root";     // as whom the adapter asks
+// One command in kLost is lost, before or after it was obeyed; after one in kDies the caller dies.
+constexpr std::uint64_t kLost = 200;
+constexpr std::uint64_t kDies = 500;
+
+Error silence() { return {ErrorKind::kTimeout, "slurm_command", "Slurm does not answer", ""}; }
+
+// "gpu:g_2:1,gpu:g_3:1": 2 and 3.
+std::vector<int> devices_of(std::string_view gres) {
+  std::vector<int> devices;
+  for (std::size_t at = 0; (at = gres.find("g_", at)) != std::string_view::npos; ++at) {
+    devices.push_back(std::stoi(std::string(gres.substr(at + 2))));
+  }
+  return devices;
+}
+
+}  // namespace
+
+Result<void> SimulatedSlurm::reached() {
+  if (has_faults() && one_in(kDies)) caller_is_dead_ = true;
+  const bool is_mute = caller_is_dead_ || agenda_.now_us() < mute_until_us_;
+  if (!is_mute && !(has_faults() && one_in(kLost))) return {};
+  ++troubles_;
+  return silence();
+}
+
+// It was obeyed; whoever asked may not hear of it.
+Result<void> SimulatedSlurm::answered() {
+  if (has_faults() && one_in(kDies)) caller_is_dead_ = true;
+  if (!caller_is_dead_ && !(has_faults() && one_in(kLost))) return {};
+  ++troubles_;
+  return silence();
+}
+
+SimulatedSlurm::Record* SimulatedSlurm::find(const std::string& handle) {
+  const auto found = jobs_.find(std::stoll(handle));
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+Result<slurm::Observed> SimulatedSlurm::observe() {
+  TRY(reached());
+  slurm::Observed seen;
+  seen.nodes = nodes_seen();
+  for (const auto& [id, job] : jobs_) {
+    // squeue does not show what of other partitions has ended.
+    if (job.seen.phase != JobPhase::kEnded || job.seen.gate) seen.jobs.push_back(job.seen);
+  }
+  TRY(answered());
+  return seen;
+}
+
+Result<std::vector<JobSeen>> SimulatedSlurm::observe_jobs(const std::vector<slurm::NodeSeen>&) {
+  TRY_ASSIGN(slurm::Observed seen, observe());
+  return std::move(seen.jobs);
+}
+
+Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
+  TRY(reached());
+  const std::vector<int> wanted = devices_of(ask.gres);
+  const std::vector<int> free = free_on(ask.node);
+  std::vector<int> cores = free_cores(ask.node);
+  if (!gives_lowest_) std::reverse(cores.begin(), cores.end());
+  const int wanted_cores = (ask.cpus + options_.threads_per_core - 1) /
+                           options_.threads_per_core;  // it gives whole ones
+  const bool has_cores =
+      static_cast<int>(cores.size()) >= wanted_cores && free_memory(ask.node) >= ask.memory_bytes;
+  const bool has_room =
+      has_cores && is_up(ask.node) && std::all_of(wanted.begin(), wanted.end(), [&](int one) {
+        return std::count(free.begin(), free.end(), one) > 0;
+      });
+  if (!has_room) return Error{ErrorKind::kConflict, "no_room", "Slurm has no room", ""};
+  cores.resize(static_cast<std::size_t>(wanted_cores));
+  const std::int64_t id = ++ids_;
+  Record& job = jobs_[id];
+  job.node = ask.node;
+  job.seen.id = id;
+  job.seen.name = ask.name;
+  job.seen.user = kOurs;
+  job.seen.wants_devices = true;
+  job.limit_minutes = ask.limit_minutes;
+  job.memory_bytes = ask.memory_bytes;
+  begin_holding(job, {ask.node, std::move(cores), wanted, ask.memory_bytes});
+  ++given_;
+  if (ask.is_marked_by_gate) {
+    if (lua_marks_) job.seen.mark = slurm::placeholder_mark(ask.name);
+    TRY(answered());
+    return id;
+  }
+  TRY(answered());
+  TRY(reached());
+  job.seen.mark = slurm::placeholder_mark(ask.name);
+  TRY(answered());
+  return id;
+}
+
+bool SimulatedSlurm::is_ours(const Record& job) { return job.seen.user == kOurs; }
+
+void SimulatedSlurm::administrator_cancels(std::int64_t id) {
+  const auto found = jobs_.find(id);
+  if (found != jobs_.end() && is_ours(found->second)) take_away(id, "an administrator ended it");
+}
+
+void SimulatedSlurm::take_away(std::int64_t id, const char* why) {
+  const Record& job = jobs_.at(id);
+  oracle_.note(fmt::format("Slurm job {} {} on {}: {}", id, job.seen.name, job.node, why));
+  const auto key = slurm::read_placeholder_name(job.seen.name, kCluster);
+  // What stands on a standing fence is not said by its name.
+  oracle_.hold_lost(number_of(job.node), key ? static_cast<std::uint64_t>(key->first) : 0);
+  jobs_.erase(id);
+}
+
+std::vector<const JobSeen*> SimulatedSlurm::ours() const {
+  std::vector<const JobSeen*> all;
+  for (const auto& [id, job] : jobs_) {
+    if (is_ours(job)) all.push_back(&job.seen);
+  }
+  return all;
+}
+
+const JobSeen* SimulatedSlurm::find_job(std::int64_t id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : &found->second.seen;
+}
+
+std::int64_t SimulatedSlurm::unfinished() const {
+  for (const auto& [id, job] : jobs_) {
+    if (job.seen.gate && job.seen.phase != JobPhase::kEnded) return id;
+  }
+  return 0;
+}
+
+std::string SimulatedSlurm::held_for_us() const {
+  for (const auto& [id, record] : jobs_) {
+    const bool is_to_stay = slurm::is_standing_fence(record.seen, kCluster);
+    if (record.seen.user == kOurs && !is_to_stay) return record.seen.name;
+  }
+  return "";
+}
+
+Oracle::Unheld SimulatedSlurm::not_held_for(const TaskFacts& task) const {
+  if (task.node == 0 || task.node > options_.nodes.size()) return {};
+  const std::string& node = options_.nodes[task.node - 1];
+  const std::string name = slurm::placeholder_name(
+      static_cast<std::int64_t>(task.job), static_cast<std::int64_t>(task.attempt), kCluster);
+  std::set<std::int32_t> cores;
+  std::set<std::int32_t> devices;
+  for (const auto& [id, job] : jobs_) {
+    if (job.seen.phase != JobPhase::kHolding || job.seen.held.front().node != node) continue;
+    const slurm::HeldOnNode& held = job.seen.held.front();
+    const bool is_its = job.seen.name == name;
+    if (is_its) {
+      const std::vector<int> threads = threads_of(held.cores);
+      cores.insert(threads.begin(), threads.end());
+    }
+    if (is_its || slurm::is_standing_fence(job.seen, kCluster)) {
+      devices.insert(held.devices.begin(), held.devices.end());
+    }
+  }
+  for (const std::int32_t device : task.devices) {
+    if (!devices.contains(device)) return {fmt::format("device {}", device), false};
+  }
+  for (const std::int32_t core : task.cores) {
+    if (!cores.contains(core)) return {fmt::format("core {}", core), true};
+  }
+  return {};
+}
+
+Result<void> SimulatedSlurm::release(std::int64_t job) {
+  TRY(reached());
+  jobs_.erase(job);
+  return answered();
+}
+
+Result<void> SimulatedSlurm::suspend(std::int64_t job) {
+  TRY(reached());
+  const auto found = jobs_.find(job);
+  const bool runs = found != jobs_.end() && found->second.seen.phase == JobPhase::kHolding;
+  if (!runs) return Error{ErrorKind::kConflict, "slurm_command", "Job is not running", ""};
+  found->second.seen.state = "SUSPENDED";
+  ++found->second.turn;  // its limit does not come any more
+  return answered();
+}
+
+Result<void> SimulatedSlurm::mark(std::int64_t job, const std::string& text) {
+  return mark(std::to_string(job), text);
+}
+
+Result<void> SimulatedSlurm::mark(const std::string& handle, const std::string& text) {
+  TRY(reached());
+  if (Record* job = find(handle)) job->seen.mark = text;
+  return answered();
+}
+
+Result<void> SimulatedSlurm::set_limit(std::int64_t job, std::int64_t limit_minutes) {
+  TRY(reached());
+  const auto found = jobs_.find(job);
+  const bool runs = found != jobs_.end() && found->second.seen.phase == JobPhase::kHolding;
+  if (!runs) return Error{ErrorKind::kConflict, "slurm_command", "Job is not running", ""};
+  set_end(found->second, limit_minutes);
+  return answered();
+}
+
+Result<void> SimulatedSlurm::set_drain(const std::string& node, const std::string& reason) {
+  TRY(reached());
+  node_named(node).drained = reason;
+  return answered();
+}
+
+// -- commands for jobs at the gate ---------------------------------------------------------------
+
+Result<void> SimulatedSlurm::place(const std::string& handle, const slurm::GatePlacing& placing) {
+  TRY(reached());
+  Record* job = find(handle);
+  const bool waits = job != nullptr && job->seen.phase == JobPhase::kWaiting;
+  if (!waits) return Error{ErrorKind::kConflict, "slurm_command", "Job is no longer pending", ""};
+  job->seen.mark = placing.mark;
+  job->node = placing.nodes;
+  return answered();
+}
+
+Result<void> SimulatedSlurm::let_go(const std::string& handle) {
+  TRY(reached());
+  Record* job = find(handle);
+  const bool waits = job != nullptr && job->seen.phase == JobPhase::kWaiting;
+  if (!waits) return Error{ErrorKind::kConflict, "slurm_command", "Job is no longer pending", ""};
+  job->seen.gate->is_held = false;
+  ++job->turn;
+  const std::int64_t id = job->seen.id;
+  in(some(2 * kSecond_us), id, [this, id] { try_start(id); });
+  return answered();
+}
+
+Result<void> SimulatedSlurm::put_back(const std::string& handle, const slurm::GatePutBack& one) {
+  TRY(reached());
+  Record* job = find(handle);
+  if (job == nullptr || job->seen.phase == JobPhase::kEnded) {
+    return Error{ErrorKind::kConflict, "slurm_command", "Invalid job id", ""};
+  }
+  const bool waits = job->seen.phase == JobPhase::kWaiting;
+  if (one.waits) {
+    job->seen.mark = one.mark;  // also of one that has begun since
+    if (waits) {
+      job->seen.gate->is_held = true;
+      ++job->turn;
+    }
+  } else if (one.may_requeue && waits) {
+    job->seen.gate->is_held = true;
+    ++job->turn;
+  } else {
+    end(job->seen.id, one.may_requeue ? "REQUEUED" : "CANCELLED", SIGTERM, one.may_requeue);
+  }
+  return answered();
+}
+
+}  // namespace dove::sim

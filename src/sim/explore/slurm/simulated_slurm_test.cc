@@ -1,0 +1,149 @@
+#include "sim/explore/slurm/simulated_slurm.h"
+
+#include <fmt/format.h>
+
+#include "slurm/cluster_conformance.h"
+
+namespace dove::slurm {
+namespace {
+
+// Without faults: those are the weather of an exploration.
+class SimulatedBed : public SlurmBed {
+ public:
+  explicit SimulatedBed(std::uint64_t seed)
+      : oracle_(trace_, agenda_, 1),
+        slurm_(agenda_, oracle_,
+               {.seed = seed,
+                .nodes = {"n1"},
+                .gpus_per_node = 4,
+                .faults_percent = 0,
+                .epoch_us = 1'800'000'000'000'000,
+                .user = "ada"}) {}
+
+  SlurmCluster& cluster() override { return slurm_; }
+  GateControl* gate() override { return &slurm_; }
+  std::string node() override { return "n1"; }
+  void pass_a_moment() override {
+    bool passed = false;
+    agenda_.in(100'000, [&passed] { passed = true; });
+    while (!passed) agenda_.step();
+  }
+  std::int64_t begin_open(int gpus) override { return slurm_.begin_open(gpus); }
+  std::int64_t begin_gated(int gpus) override { return slurm_.begin_gated(gpus, true); }
+  void user_cancels(std::int64_t job) override { slurm_.user_cancels(job); }
+
+ private:
+  sim::Trace trace_;
+  sim::Agenda agenda_;
+  sim::Oracle oracle_;
+  sim::SimulatedSlurm slurm_;
+};
+
+std::vector<NamedBed> beds() {
+  std::vector<NamedBed> all;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    all.push_back(
+        {fmt::format("seed{}", seed), [seed] { return std::make_unique<SimulatedBed>(seed); }});
+  }
+  return all;
+}
+
+class SimulatedSlurmTest : public testing::Test {
+ protected:
+  // For the next device: it is held, or there is no room.
+  Result<std::int64_t> ask(std::int64_t memory_bytes, std::int64_t limit_minutes = 0) {
+    Ask ask;
+    ask.name = fmt::format("dove-{}.1@dove", ++asked_);
+    ask.node = "n1";
+    ask.gres = fmt::format("gpu:g_{}:1", asked_ - 1);
+    ask.memory_bytes = memory_bytes;
+    ask.limit_minutes = limit_minutes;
+    return slurm_.ask(ask);
+  }
+  void pass(std::int64_t seconds) {
+    bool passed = false;
+    agenda_.in(seconds * 1'000'000, [&passed] { passed = true; });
+    while (!passed) agenda_.step();
+  }
+  bool is_there(std::int64_t id) { return slurm_.find_job(id) != nullptr; }
+
+  sim::Trace trace_;
+  sim::Agenda agenda_;
+  sim::Oracle oracle_{trace_, agenda_, 1};
+  sim::SimulatedSlurm slurm_{agenda_,
+                             oracle_,
+                             {.seed = 1,
+                              .nodes = {"n1"},
+                              .gpus_per_node = 4,
+                              .memory_bytes = std::int64_t{4} << 30,
+                              .faults_percent = 0,
+                              .epoch_us = 1'800'000'000'000'000,
+                              .user = "ada"}};
+  int asked_ = 0;
+};
+
+TEST_F(SimulatedSlurmTest, NoByteIsGivenTwice) {
+  const Result<std::int64_t> one = ask(std::int64_t{3} << 30);
+  ASSERT_TRUE(one.ok());
+  const Result<std::int64_t> two = ask(std::int64_t{2} << 30);
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.error().kind, ErrorKind::kConflict);
+  ASSERT_TRUE(slurm_.release(*one).ok());
+  EXPECT_TRUE(ask(std::int64_t{2} << 30).ok());
+}
+
+TEST_F(SimulatedSlurmTest, AJobEndsAtItsTimeLimitUnlessItIsGivenMore) {
+  const Result<std::int64_t> short_one = ask(0, 5);
+  const Result<std::int64_t> long_one = ask(0, 5);
+  const Result<std::int64_t> endless = ask(0);
+  ASSERT_TRUE(short_one.ok() && long_one.ok() && endless.ok());
+  EXPECT_EQ(slurm_.find_job(*short_one)->ends_s, slurm_.now_s() + 300);
+  ASSERT_TRUE(slurm_.set_limit(*long_one, 20).ok());
+  pass(400);
+  EXPECT_FALSE(is_there(*short_one));
+  EXPECT_TRUE(is_there(*long_one));
+  pass(1000);
+  EXPECT_FALSE(is_there(*long_one));
+  EXPECT_TRUE(is_there(*endless));
+}
+
+TEST_F(SimulatedSlurmTest, WithItsNodeAnAllocationIsOverAndABatchJobWaitsAgain) {
+  const std::int64_t gated = slurm_.begin_gated(1, /*may_requeue=*/true);
+  ASSERT_TRUE(
+      slurm_.place(std::to_string(gated), {gated, "dovetail-gate run=17.1 restarts=0", "n1"}).ok());
+  ASSERT_TRUE(slurm_.let_go(std::to_string(gated)).ok());
+  pass(60);
+  ASSERT_EQ(slurm_.find_job(gated)->phase, JobPhase::kHolding);
+  asked_ = 2;  // of those that it left
+  const Result<std::int64_t> ours = ask(0);
+  ASSERT_TRUE(ours.ok()) << ours.error().message;
+  slurm_.falls_silent("n1");
+  pass(100);
+  EXPECT_TRUE(is_there(*ours)) << "it may come back";
+  EXPECT_FALSE(ask(0).ok());
+  pass(300);
+  EXPECT_FALSE(is_there(*ours));
+  ASSERT_EQ(slurm_.find_job(gated)->phase, JobPhase::kWaiting);
+  EXPECT_EQ(slurm_.find_job(gated)->gate->restarts, 1);
+  slurm_.comes_back("n1");
+  asked_ = 2;
+  EXPECT_TRUE(ask(0).ok());
+  pass(300);
+  EXPECT_TRUE(slurm_.find_job(gated)->gate->is_held) << "its place was of another start";
+}
+
+TEST_F(SimulatedSlurmTest, AnAdministratorEndsOurAllocationsAlone) {
+  const Result<std::int64_t> ours = ask(0);
+  ASSERT_TRUE(ours.ok());
+  const std::int64_t theirs = slurm_.begin_open(1);
+  slurm_.administrator_cancels(*ours);
+  slurm_.administrator_cancels(theirs);
+  EXPECT_FALSE(is_there(*ours));
+  EXPECT_TRUE(is_there(theirs));
+}
+
+INSTANTIATE_TEST_SUITE_P(Simulated, SlurmConformance, testing::ValuesIn(beds()), bed_name);
+INSTANTIATE_TEST_SUITE_P(Simulated, GateConformance, testing::ValuesIn(beds()), bed_name);
+
+}  // namespace
+}  // namespace dove::slurm
