@@ -16,6 +16,7 @@ namespace {
 
 // A connected node has answered an order, and ended what it was told to, long before.
 constexpr Span kOverdue = seconds(4 * 3600);
+constexpr Span kReported = seconds(60);
 
 // An executor has begun it, and the ledger, which has not heard of that, has taken its place back.
 bool is_unheard(const core::Job& job) {
@@ -137,10 +138,24 @@ void Oracle::stopped(const Stop& stop, const core::State& state) {
   if (limit.us == 0 || due > state.now) {
     return fail(fmt::format("job {} is stopped before its time limit", stop.job.value));
   }
+  check_time_limit(*job, limit);
   ++limits_met_;
   const std::int64_t late_us =
       std::min(state.now.us - due.us, agenda_.now_us() - controller_since_us_);
   limits_late_us_ = std::max(limits_late_us_, late_us);
+}
+
+// Whatever the leader's clock is set to: durations are wrong by a thousandth at most
+// (controller/instants.h). The clock of the next leader may be another one.
+void Oracle::check_time_limit(const core::Job& job, Span limit) {
+  const auto seen = attempts_.find({job.id.value, job.attempts.back().number});
+  const bool is_its = seen != attempts_.end() && seen->second.started_us > 0 &&
+                      seen->second.started_in == newest_epoch_;
+  if (!is_its) return;
+  const std::int64_t ran_us = agenda_.now_us() - seen->second.started_us;
+  if (ran_us + limit.us / 500 + kReported.us >= limit.us) return;
+  fail(fmt::format("job {} is stopped by its time limit of {} s after {} s", job.id.value,
+                   limit.us / 1'000'000, ran_us / 1'000'000));
 }
 
 void Oracle::job_ended(const EndJob& end, const core::State& state) {

@@ -117,6 +117,7 @@ class Oracle {
     std::uint32_t live = 0;
     std::uint32_t ended_well = 0;
     std::int64_t started_us = 0;  // its first task
+    Epoch started_in;             // whose term that was; 0: there is one controller
     std::int64_t over_us = 0;     // its last task that ran
   };
   using Key = std::pair<std::uint64_t, std::uint32_t>;  // job, attempt
@@ -158,6 +159,7 @@ class Oracle {
   void launched(const Launch& launch, const store::Batch& batch, const core::State& state);
   void check_dependencies(const core::Job& job, const core::State& state);
   void stopped(const Stop& stop, const core::State& state);
+  void check_time_limit(const core::Job& job, Span limit);
   void requeued(const Requeue& again, const core::State& state);
   void job_ended(const EndJob& end, const core::State& state);
   void check_books(const core::State& state);

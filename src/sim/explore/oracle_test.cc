@@ -36,8 +36,9 @@ class OracleTest : public ::testing::Test {
     made.decisions = core::decide(state_, policies::standard_policies());
     oracle_.durable(made, state_);
   }
-  void submit(const std::string& key, int retries = 0) {
+  void submit(const std::string& key, int retries = 0, std::int64_t limit_s = 0) {
     JobSpec spec;
+    spec.time_limit = seconds(limit_s);
     spec.groups.emplace_back().per_task.cores = 1;
     spec.retries_max = retries;
     batch({JobSubmitted{std::make_shared<const JobSpec>(spec)}}, key);
@@ -148,6 +149,16 @@ TEST_F(OracleTest, SeesAnAcknowledgedJobThatARestartLost) {
   const core::State empty;
   oracle_.recovered(empty, core::state_hash(empty));
   EXPECT_TRUE(found("lost after a restart")) << found();
+}
+
+TEST_F(OracleTest, SeesATimeLimitThatIsMetTooEarly) {
+  submit("a", /*retries=*/0, /*limit_s=*/600);
+  batch({PlacementPrepared{JobId(1), 1, NodeId(1)}});
+  oracle_.task_started(1, task(1, 1, 0));
+  batch({PlacementStarted{JobId(1), 1, NodeId(1)}});
+  now_ += 700'000'000;  // by a clock that somebody has set
+  batch({TimeReached{}});
+  EXPECT_TRUE(found("is stopped by its time limit of 600 s after 0 s")) << found();
 }
 
 TEST_F(OracleTest, SeesAFailureBeforeAllRetries) {

@@ -79,6 +79,7 @@ void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
   check_held(task);
   ++live_[task.job][task.attempt];
   ++attempt.live;
+  if (attempt.started_us == 0) attempt.started_in = newest_epoch_;
   if (attempt.started_us == 0) attempt.started_us = at_us;
   use_memory(task, attempt.nodes.at(task.node));
   for (const std::int32_t core : task.cores) {

@@ -63,7 +63,10 @@ struct Seat::Life {
   std::unique_ptr<wire::Server> page;  // what it answers while another one leads
   std::unique_ptr<server::ApiServer> api;
   std::deque<Retired> retired;
-  bool running = false;  // the controller
+  std::int64_t looked_us = -1;  // at what another one wrote; -1: not yet
+  std::int64_t heard_us = 0;    // the last stamp of these
+  bool opens = false;           // or looks whether it may
+  bool running = false;         // the controller
   bool rests = false;
   std::uint64_t term = 0;         // turns so far: what is due for a former one is not done
   std::uint64_t turn_number = 0;  // only the last step asked for counts, and so below
@@ -106,8 +109,17 @@ void Seat::start() {
   options.holder = options_.name;
   const auto wall = [this] { return options_.epoch_us + agenda_.now_us() + clock_ahead_us_; };
   const auto steady = [this] { return agenda_.now_us(); };
-  instants_ = std::make_unique<controller::Instants>(wall, steady);
-  options.clock = [this] { return instants_->now_us(); };
+  // It goes on where its process before was (ControllerOptions::begin_us).
+  const std::int64_t begin_us = instants_ == nullptr ? 0 : instants_->now_us();
+  instants_ = std::make_unique<controller::Instants>(wall, steady, begin_us);
+  options.clock = [this] {
+    // It is asked for the first instant of its term before it says that it leads.
+    if (life_ != nullptr && life_->opens) {
+      hear();
+      instants_->begin(life_->controller.state().now.us);
+    }
+    return instants_->now_us();
+  };
   options.monotonic = [this] { return agenda_.now_us(); };
   options.snapshot_every_records = kSnapshotEvery;
   options.records_kept = kRecordsKept;
@@ -199,7 +211,6 @@ Result<void> Seat::begin_standing() {
   calls.over = [this](const Error& error) { give_up(error); };
   calls.leads = [this] {
     recovered();
-    instants_->begin(life_->controller.state().now.us);
     life_->loop.post([this] {
       const Result<void> led = take_turn();
       if (!led.ok()) oracle_.fail(options_.name + " does not lead: " + led.error().message);
@@ -214,6 +225,7 @@ Result<void> Seat::begin_standing() {
   life.turn.emplace(life.log, life.log, life.controller, std::move(options), std::move(calls));
   ++life.term;
   life.turn_due_us = 0;
+  life.looked_us = -1;
   life.log.on_news([this] {
     if (!life_->turn->leads()) {
       turn_in(20'000 + static_cast<std::int64_t>(random_.below(kFoldPause_us)));
@@ -271,9 +283,21 @@ void Seat::turn_in(std::int64_t delay_us) {
   });
 }
 
+// As the controller does where the clocks are its own (Controller::open).
+void Seat::hear() {
+  Life& life = *life_;
+  const std::int64_t stamped_us = life.controller.state().now.us;
+  const std::int64_t late_us = agenda_.now_us() - life.looked_us;
+  if (life.looked_us >= 0 && stamped_us > life.heard_us) instants_->heard(stamped_us, late_us);
+  life.heard_us = stamped_us;
+  life.looked_us = agenda_.now_us();
+}
+
 void Seat::take_turn_step() {
   life_->turn_due_us = 0;
+  life_->opens = !life_->turn->leads();
   const controller::Turn::Next next = life_->turn->step();
+  if (std::exchange(life_->opens, false) && !life_->turn->leads()) hear();
   if (next.is_over) return life_->log.on_news(nullptr);
   turn_in(next.in_us);
 }

@@ -86,6 +86,7 @@ class Seat {
   Result<void> begin_standing();
   void follow();
   void take_turn_step();
+  void hear();
   void turn_in(std::int64_t delay_us);
   void recovered();
   server::ApiOptions api_options();
