@@ -17,9 +17,9 @@ constexpr std::int64_t kHour_us = 3'600 * kSecond_us;
 constexpr std::int64_t kDay_us = 24 * kHour_us;
 
 // As everything that is agreed on, it is stretched, and is renewed three times in its length.
-constexpr std::int64_t kLease_us = 15 * kSecond_us;
-constexpr std::int64_t kLook_us = 10 * kSecond_us;
-constexpr std::int64_t kStandby_us = 50 * kSecond_us;
+constexpr std::int64_t kLease_us = 60 * kSecond_us;
+constexpr std::int64_t kLook_us = 40 * kSecond_us;
+constexpr std::int64_t kStandby_us = 200 * kSecond_us;
 constexpr std::int64_t kWatch_us = 600 * kSecond_us;
 constexpr std::int64_t kAbsent_us = kHour_us;       // as long as one controller is away at most
 constexpr std::int64_t kOverdue_us = 5 * kHour_us;  // longer than the oracle's
