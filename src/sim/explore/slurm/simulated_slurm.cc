@@ -83,7 +83,10 @@ void SimulatedSlurm::start() {
 
 void SimulatedSlurm::stop() {
   stopped_ = true;
-  for (const std::string& node : options_.nodes) comes_back(node);
+  for (const std::string& node : options_.nodes) {
+    comes_back(node);
+    if (node_named(node).theirs_us != 0) administrator_opens(node);
+  }
 }
 
 void SimulatedSlurm::fall_mute() {

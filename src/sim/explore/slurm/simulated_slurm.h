@@ -45,7 +45,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOptions options);
 
   void start();
-  // No jobs of its users any more, and no faults; each node is back.
+  // No jobs of its users any more, and no faults; each node is back, and no administrator's drain
+  // is left.
   void stop();
   // What its users do. A job in the open partition starts at once, on some node, and there is none
   // (0) without room for it; one at the gate waits.
@@ -54,6 +55,10 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   void user_cancels(std::int64_t id);
   // An administrator's scancel of what the adapter holds.
   void administrator_cancels(std::int64_t id);
+  // An administrator's drain, also of a node that the adapter has drained. It starts nothing there
+  // until an administrator opens the node again, whoever drained it.
+  void administrator_drains(const std::string& node);
+  void administrator_opens(const std::string& node);
   // It hears nothing of the node: it starts nothing there. After SlurmdTimeout it takes the node
   // for down, and what runs there is over.
   void falls_silent(const std::string& node);
@@ -120,7 +125,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   using Records = std::map<std::int64_t, Record>;
   struct Node {
     slurm::NodeSeen seen;
-    std::string drained;  // why; "": it is not
+    std::string drained;         // why; "": it is not
+    std::int64_t theirs_us = 0;  // since then by an administrator; 0: it is not
     bool is_silent = false;
     bool is_down = false;
     std::uint64_t silences = 0;
@@ -135,6 +141,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Node& node_named(const std::string& name);
   const std::string& any_node();
   std::vector<slurm::NodeSeen> nodes_seen() const;
+  std::vector<slurm::JobSeen> jobs_seen() const;
   static bool is_ours(const Record& job);
   // What its users' job gets there; empty: there is no room.
   std::vector<int> room_for(const Record& job) const;
@@ -180,6 +187,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   bool stopped_ = false;
   bool caller_is_dead_ = false;
   std::int64_t mute_until_us_ = 0;
+  std::int64_t nodes_shown_us_ = 0;  // to the adapter
   std::uint64_t jobs_begun_ = 0;
   std::uint64_t gate_jobs_begun_ = 0;
   std::uint64_t given_ = 0;

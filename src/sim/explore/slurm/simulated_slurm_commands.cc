@@ -58,21 +58,30 @@ SimulatedSlurm::Record* SimulatedSlurm::find(const std::string& handle) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
+std::vector<JobSeen> SimulatedSlurm::jobs_seen() const {
+  std::vector<JobSeen> seen;
+  for (const auto& [id, job] : jobs_) {
+    // squeue does not show what of other partitions has ended.
+    if (job.seen.phase != JobPhase::kEnded || job.seen.gate) seen.push_back(job.seen);
+  }
+  return seen;
+}
+
 Result<slurm::Observed> SimulatedSlurm::observe() {
   TRY(reached());
   slurm::Observed seen;
   seen.nodes = nodes_seen();
-  for (const auto& [id, job] : jobs_) {
-    // squeue does not show what of other partitions has ended.
-    if (job.seen.phase != JobPhase::kEnded || job.seen.gate) seen.jobs.push_back(job.seen);
-  }
+  seen.jobs = jobs_seen();
   TRY(answered());
+  nodes_shown_us_ = agenda_.now_us();
   return seen;
 }
 
 Result<std::vector<JobSeen>> SimulatedSlurm::observe_jobs(const std::vector<slurm::NodeSeen>&) {
-  TRY_ASSIGN(slurm::Observed seen, observe());
-  return std::move(seen.jobs);
+  TRY(reached());
+  std::vector<JobSeen> seen = jobs_seen();
+  TRY(answered());
+  return seen;
 }
 
 Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
@@ -119,6 +128,19 @@ bool SimulatedSlurm::is_ours(const Record& job) { return job.seen.user == kOurs;
 void SimulatedSlurm::administrator_cancels(std::int64_t id) {
   const auto found = jobs_.find(id);
   if (found != jobs_.end() && is_ours(found->second)) take_away(id, "an administrator ended it");
+}
+
+void SimulatedSlurm::administrator_drains(const std::string& name) {
+  Node& node = node_named(name);
+  if (stopped_ || node.theirs_us != 0) return;
+  node.drained = "a fan is loud";
+  node.theirs_us = std::max<std::int64_t>(agenda_.now_us(), 1);
+}
+
+void SimulatedSlurm::administrator_opens(const std::string& name) {
+  Node& node = node_named(name);
+  node.drained.clear();
+  node.theirs_us = 0;
 }
 
 void SimulatedSlurm::take_away(std::int64_t id, const char* why) {
@@ -223,7 +245,14 @@ Result<void> SimulatedSlurm::set_limit(std::int64_t job, std::int64_t limit_minu
 
 Result<void> SimulatedSlurm::set_drain(const std::string& node, const std::string& reason) {
   TRY(reached());
-  node_named(node).drained = reason;
+  Node& it = node_named(node);
+  // It may have looked before.
+  if (it.theirs_us != 0 && nodes_shown_us_ > it.theirs_us) {
+    oracle_.fail(fmt::format("the adapter {} {}, which an administrator of Slurm has drained",
+                             reason.empty() ? "opens" : "drains", node));
+  }
+  it.drained = reason;
+  it.theirs_us = 0;
   return answered();
 }
 

@@ -142,6 +142,30 @@ TEST_F(SimulatedSlurmTest, AnAdministratorEndsOurAllocationsAlone) {
   EXPECT_TRUE(is_there(theirs));
 }
 
+TEST_F(SimulatedSlurmTest, WhatAnAdministratorHasDrainedStartsNothingUntilOneOpensIt) {
+  slurm_.administrator_drains("n1");
+  EXPECT_FALSE(ask(0).ok());
+  EXPECT_EQ(slurm_.begin_open(1), 0);
+  const Result<Observed> seen = slurm_.observe();
+  ASSERT_TRUE(seen.ok());
+  EXPECT_EQ(seen->nodes[0].state, NodeSeen::State::kDrained);
+  slurm_.administrator_opens("n1");
+  EXPECT_TRUE(ask(0).ok());
+  EXPECT_FALSE(oracle_.broken());
+}
+
+TEST_F(SimulatedSlurmTest, ADrainOfAnAdministratorIsNotForTheAdapterToTakeBack) {
+  ASSERT_TRUE(slurm_.observe().ok());
+  slurm_.administrator_drains("n1");
+  ASSERT_TRUE(slurm_.set_drain("n1", "").ok());
+  EXPECT_FALSE(oracle_.broken()) << "it looked before";
+  slurm_.administrator_drains("n1");
+  pass(1);
+  ASSERT_TRUE(slurm_.observe().ok());
+  ASSERT_TRUE(slurm_.set_drain("n1", "").ok());
+  EXPECT_TRUE(oracle_.broken());
+}
+
 INSTANTIATE_TEST_SUITE_P(Simulated, SlurmConformance, testing::ValuesIn(beds()), bed_name);
 INSTANTIATE_TEST_SUITE_P(Simulated, GateConformance, testing::ValuesIn(beds()), bed_name);
 

@@ -16,6 +16,8 @@ void SlurmWeather::begin() {
   const auto nodes = static_cast<std::int64_t>(slurm_.nodes().size());
   recur(240 * kHour_us / nodes, [this] { lose_node(); });
   recur(24 * kHour_us, [this] { cancel_one(); });
+  recur(240 * kHour_us / nodes, [this] { drain_node(); });
+  recur(480 * kHour_us / nodes, [this] { open_node(); });
 }
 
 void SlurmWeather::recur(std::int64_t mean_us, const std::function<void()>& fault) {
@@ -35,6 +37,16 @@ void SlurmWeather::lose_node() {
                                : kind == 1 ? some(kHour_us)
                                            : some(6 * kHour_us);
   agenda_.in(away_us, [this, &node] { slurm_.comes_back(node); });
+}
+
+void SlurmWeather::drain_node() {
+  const std::string& node = slurm_.nodes()[random_.below(slurm_.nodes().size())];
+  slurm_.administrator_drains(node);
+  agenda_.in(some(6 * kHour_us), [this, &node] { slurm_.administrator_opens(node); });
+}
+
+void SlurmWeather::open_node() {
+  slurm_.administrator_opens(slurm_.nodes()[random_.below(slurm_.nodes().size())]);
 }
 
 void SlurmWeather::cancel_one() {

@@ -1,6 +1,6 @@
 // SlurmWeather: what goes wrong in the simulated Slurm by itself and by people: nodes that it does
-// not hear of, for moments or for hours, and an administrator's scancel of what the adapter holds.
-// One thread.
+// not hear of, for moments or for hours, an administrator's scancel of what the adapter holds, and
+// drains of administrators, who also open what the adapter has drained. One thread.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ class SlurmWeather {
   void recur(std::int64_t mean_us, const std::function<void()>& fault);
   void lose_node();
   void cancel_one();
+  void drain_node();
+  void open_node();
   std::int64_t some(std::int64_t most_us) {
     return 1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most_us)));
   }
