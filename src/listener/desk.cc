@@ -8,7 +8,6 @@
 namespace dove::listener {
 namespace {
 
-constexpr auto kCountEvery = std::chrono::seconds(5);
 constexpr std::int64_t kKeepGoodput_us = 600'000'000;
 constexpr std::size_t kGoodputMax_bytes = std::size_t{256} << 20;
 
@@ -121,7 +120,8 @@ void Desk::cut() {
 }
 
 void Desk::count_time() {
-  count_timer_ = loop.after(kCountEvery, [this] { count_time(); });
+  count_timer_ =
+      loop.after(std::chrono::microseconds(options.count_every_us), [this] { count_time(); });
   open_access->time_passed(state(), now());
   if (!leads_) return;  // GPU time is the leader's to count
   projection.time_passed(loop.monotonic_us());

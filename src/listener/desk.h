@@ -39,6 +39,8 @@ struct DeskOptions {
   // this message. Called once, on the loop's thread.
   std::function<void(const Error&)> on_fatal;
   ThrottleLimits throttle = {};
+  // Between two counts of GPU time, and two looks at what ends by time alone.
+  std::int64_t count_every_us = 5'000'000;
 };
 
 class Desk {

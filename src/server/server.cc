@@ -41,8 +41,11 @@ std::shared_ptr<listener::NodeAuthority> authority_of(const ApiOptions& options,
 
 listener::DeskOptions desk_options(const ApiOptions& options,
                                    std::shared_ptr<const listener::NodeAuthority> nodes) {
-  return {options.data_dir,    options.heartbeat_us, options.report_burst, options.log_is_remote,
-          options.reads_aside, std::move(nodes),     options.on_fatal};
+  listener::DeskOptions made{options.data_dir,      options.heartbeat_us, options.report_burst,
+                             options.log_is_remote, options.reads_aside,  std::move(nodes),
+                             options.on_fatal};
+  made.count_every_us = options.count_every_us;
+  return made;
 }
 
 notices::OfficeOptions office_options(const ApiOptions& options, const listener::Identity& identity,

@@ -61,6 +61,7 @@ struct ApiOptions {
   std::string version = "0.1.0";
   std::int64_t heartbeat_us = 2'000'000;       // what agents are told
   std::int64_t report_burst = 50'000;          // events that a node may have written down at once
+  std::int64_t count_every_us = 5'000'000;     // between two counts of GPU time
   bool log_is_remote = false;                  // the store is across a network
   bool reads_aside = false;                    // nothing waits on the loop for the store's disk
   std::optional<ApiTls> tls = {};              // unset: one plain port for everybody

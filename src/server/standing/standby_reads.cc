@@ -53,6 +53,7 @@ listener::DeskOptions desk_options(const StandbyOptions& options) {
   listener::DeskOptions made;
   made.data_dir = options.data_dir;
   made.reads_aside = true;
+  made.count_every_us = options.count_every_us;
   return made;
 }
 

@@ -29,6 +29,7 @@ struct StandbyOptions {
   std::string sessions_url = {};            // as in ApiOptions
   std::function<Error()> not_leader;        // who leads, as of now
   std::function<std::string()> leader_url;  // "": nobody is known to
+  std::int64_t count_every_us = 5'000'000;  // as in ApiOptions
 };
 
 class StandbyReads {

@@ -100,7 +100,7 @@ void ControlPlane::start() {
   }
   server::ApiOptions api;
   api.data_dir = options_.data_dir;
-  api.heartbeat_us = options_.heartbeat_us;
+  api.heartbeat_us = api.count_every_us = options_.heartbeat_us;
   api.on_fatal = [this](const Error& error) {
     oracle_.fail("the server gave up: " + error.message);
   };

@@ -255,6 +255,7 @@ void Seat::follow() {
         return Error{ErrorKind::kUnavailable, "not_leader", "it stands by", ""};
       };
       options.leader_url = [] { return std::string(); };
+      options.count_every_us = options_.heartbeat_us;
       life.reads.reset();
       auto made = server::StandbyReads::make(life.loop, std::move(options), life.controller,
                                              life.log, std::move(*folded));
@@ -307,7 +308,7 @@ void Seat::take_turn_step() {
 server::ApiOptions Seat::api_options() {
   server::ApiOptions options;  // its log counts as near: what is asked of it needs no other thread
   options.data_dir = options_.data_dir;
-  options.heartbeat_us = options_.heartbeat_us;
+  options.heartbeat_us = options.count_every_us = options_.heartbeat_us;
   options.on_fatal = [this](const Error& error) { give_up(error); };
   options.silence = [this]() -> std::optional<Error> {
     if (life_->turn->holds() && !life_->rests) {
