@@ -97,6 +97,13 @@ enum class Ties {
   kRandom,  // any, each as likely
 };
 
+// What prepare looks at of the mix.
+enum class Learns {
+  kNothing,
+  kSizes,  // all but the models that tasks name: its mix names none
+  kTasks,
+};
+
 class ScorePolicy {
  public:
   virtual ~ScorePolicy() = default;
@@ -105,8 +112,8 @@ class ScorePolicy {
   // anything else.
   virtual std::string_view former_name() const { return ""; }
   virtual Ties ties() const { return Ties::kFirst; }
-  // Whether prepare looks at the mix: then it is prepared again as the mix changes.
-  virtual bool learns() const { return false; }
+  // Unless nothing, it is prepared again as the mix changes.
+  virtual Learns learns() const { return Learns::kNothing; }
   // `mix` is what to expect, each shape once; classes are those of all nodes. Null: nothing is
   // gained by scores, the usual placement serves such a mix as well.
   virtual std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,

@@ -60,13 +60,18 @@ std::optional<ScoreBoard::Devices> ScoreBoard::devices_of(const Node& node) {
 
 // Counts matter to a power of two: the scorer is good for a while.
 void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
-  if (policy_ == nullptr || !policy_->learns()) return;
+  if (policy_ == nullptr || policy_->learns() == Learns::kNothing) return;
+  // Counted apart by model, tasks that name one would be rounded down and left out as rare: the mix
+  // would say least of them.
+  const bool by_model = policy_->learns() == Learns::kTasks;
   // Score policies are about devices: the tasks without any would only blur the mix.
   for (const TaskGroup& group : spec.groups) {
     const Request& it = group.per_task;
     if (it.gpus == 0 && it.share_milli == 0) continue;
     const auto at =
-        live_.try_emplace({it.cores, it.gpus, it.share_milli, it.gpu_model, it.gpu_memory_bytes})
+        live_
+            .try_emplace({it.cores, it.gpus, it.share_milli, by_model ? it.gpu_model : "",
+                          by_model ? it.gpu_memory_bytes : 0})
             .first;
     const std::uint64_t before = coarse(at->second);
     at->second += sign * group.tasks;
@@ -173,7 +178,9 @@ void ScoreBoard::prepare() {
     request.share_milli = asked.share_milli;
     request.gpu_model = asked.model;
     request.gpu_memory_bytes = asked.device_memory_bytes;
-    mix.add(shape_of(request), static_cast<std::int64_t>(coarse(count)));
+    TaskShape shape = shape_of(request);
+    if (policy_->learns() == Learns::kSizes) shape.models = kAnyModel;
+    mix.add(shape, static_cast<std::int64_t>(coarse(count)));
   }
   std::vector<NodeClass> classes;
   // alike_ is sorted: the classes come in the same order on every run.
@@ -216,7 +223,7 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
                                                      const std::function<bool(NodeId)>& open) {
   if (policy_ == nullptr || !is_plain_task(spec)) return std::nullopt;
   // Cores that devices will need are worth something only where it is known what is to come.
-  if (!policy_->learns() && !is_scored(spec)) return std::nullopt;
+  if (policy_->learns() == Learns::kNothing && !is_scored(spec)) return std::nullopt;
   look_at_touched(state);
   // The masks are full. A choice by a part of the kinds would depend on which came first, so the
   // search decides all.

@@ -23,14 +23,18 @@ class SomePolicy final : public ScorePolicy {
     std::int64_t seed_;
   };
 
+  explicit SomePolicy(Learns learns = Learns::kTasks) : learns_(learns) {}
   std::string_view name() const override { return "some/1"; }
-  bool learns() const override { return true; }
+  Learns learns() const override { return learns_; }
   std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,
                                         std::span<const NodeClass>) const override {
     std::int64_t sum = 1;
     for (const MixEntry& it : mix) sum = 3 * sum + it.count * it.shape.gpus_milli();
     return std::make_unique<SomeScorer>(sum % 1000);
   }
+
+ private:
+  Learns learns_;
 };
 
 std::shared_ptr<const Inventory> inventory(const std::string& model, int devices) {
@@ -121,6 +125,35 @@ TEST(ScoreBoard, AnswersAreAFunctionOfTheState) {
     if (found) ++chosen;
   }
   EXPECT_GT(chosen, 500);
+}
+
+// Counts are rounded down to powers of two: apart, 5 + 5 + 8 would be 4 + 4 + 8.
+TEST(ScoreBoard, ThoseThatNameAModelCountInFullWhereModelsDoNot) {
+  class Remembers final : public ScorePolicy {
+   public:
+    std::string_view name() const override { return "remembers/1"; }
+    Learns learns() const override { return Learns::kSizes; }
+    std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,
+                                          std::span<const NodeClass>) const override {
+      seen.assign(mix.begin(), mix.end());
+      return nullptr;
+    }
+    mutable std::vector<MixEntry> seen;
+  };
+  const Remembers policy;
+  ScoreBoard board;
+  board.use(&policy);
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].per_task.gpus = 1;
+  for (int i = 0; i < 18; ++i) {
+    spec.groups[0].per_task.gpu_model = i < 5 ? "m0" : i < 10 ? "m1" : "";
+    board.add(spec);
+  }
+  EXPECT_FALSE(board.choose(State{}, "all", spec, any_node));
+  ASSERT_EQ(policy.seen.size(), 1u);
+  EXPECT_EQ(policy.seen[0].count, 16);
+  EXPECT_EQ(policy.seen[0].shape.models, kAnyModel);
 }
 
 // Cores are kept for those that need devices beside them.

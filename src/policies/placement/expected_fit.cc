@@ -15,6 +15,20 @@ constexpr std::int64_t kParts = 10;
 // Gains are told apart in steps of this.
 constexpr std::int64_t kStep_milli = 10;
 
+// The error of a share that so many tasks were counted for is half the root of their number over
+// that number, at most.
+constexpr std::int64_t kError_milli = kWholeDevice_milli / 2;
+
+// Rounded down.
+std::int64_t root(std::int64_t value) {
+  std::int64_t found = 0;
+  for (std::int64_t bit = std::int64_t{1} << 30; bit > 0; bit /= 2) {
+    const std::int64_t more = found + bit;
+    if (more * more <= value) found = more;
+  }
+  return found;
+}
+
 // Towards minus infinity: with C++'s truncation gains around zero would share a step twice as wide.
 std::int64_t divided_down(std::int64_t value, std::int64_t by) {
   return value >= 0 ? value / by : -((by - 1 - value) / by);
@@ -45,7 +59,10 @@ class ExpectedFitScorer final : public core::Scorer {
       : fragmentation_(mix, classes),
         copies_(mix),
         // Differences smaller than this are ties: the mix is an estimate, and no finer than that.
-        step_(std::max<std::int64_t>(kStep_milli * kParts * fragmentation_.weight(), 1)) {}
+        step_(
+            std::max<std::int64_t>(kParts * std::max(kStep_milli * fragmentation_.weight(),
+                                                     kError_milli * root(fragmentation_.weight())),
+                                   1)) {}
 
   core::Score score(const core::FreeState& node, const core::TaskShape& task) const override {
     const std::int64_t before = useless(node, core::TaskShape{}, core::kAnyDevice);

@@ -6,7 +6,8 @@
 // devices without the CPU to feed them, and remainders too small for another share, are worth
 // little; one tenth. A task goes where the mean over the mix falls least. Gains within a hundredth
 // of a device are ties, so that small differences do not scatter tasks over nodes that are all but
-// equal.
+// equal; and so are those within the error of a mix of few tasks, half a device over the root of
+// their number at most.
 //
 // The models that tasks name are left out of this: a device is as useful as its size and its node's
 // CPU make it. Were they counted, tasks that name none would fill the models that few tasks name,
@@ -24,9 +25,9 @@ namespace dove::policies {
 
 class ExpectedFit final : public core::ScorePolicy {
  public:
-  std::string_view name() const override { return "expected_fit/2"; }
+  std::string_view name() const override { return "expected_fit/3"; }
   std::string_view former_name() const override { return "useful_rest"; }
-  bool learns() const override { return true; }
+  core::Learns learns() const override { return core::Learns::kSizes; }
   std::unique_ptr<const core::Scorer> prepare(
       std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes) const override;
 };

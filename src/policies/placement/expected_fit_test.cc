@@ -103,6 +103,22 @@ TEST(ExpectedFit, OfEqualNodesOneInUseComesFirst) {
             scorer->score(node_with({1000, 1000, 1000, 1000}, 60'000), mix[0].shape).value);
 }
 
+// One task of fifty wants four devices: a fiftieth of a device is less than the error of so few.
+TEST(ExpectedFit, WhatFewTasksSayIsATieUntilManySayIt) {
+  // With so little CPU that scores matter.
+  const std::vector<core::NodeClass> classes = {{0, 4000, 0, 8}};
+  const core::FreeState last = node_with({0, 1000}, 48'000);
+  const core::FreeState more = node_with({0, 1000, 1000, 1000, 1000, 1000}, 48'000);
+  const auto lead = [&](std::int64_t times) {
+    const std::vector<core::MixEntry> mix = {{asks(1000, 1, 1000), 49 * times},
+                                             {asks(1000, 4, 1000), times}};
+    const auto scorer = ExpectedFit().prepare(mix, classes);
+    return scorer->score(last, mix[0].shape).value - scorer->score(more, mix[0].shape).value;
+  };
+  EXPECT_EQ(lead(1), 0);
+  EXPECT_GT(lead(1000), 0);
+}
+
 // As many as there is room for, one by one.
 std::int64_t taken_alone(core::FreeState node, const core::MixEntry& entry) {
   std::int64_t taken_milli = 0;

@@ -13,7 +13,7 @@ namespace dove::policies {
 class Fgd final : public core::ScorePolicy {
  public:
   std::string_view name() const override { return "fgd/1"; }
-  bool learns() const override { return true; }
+  core::Learns learns() const override { return core::Learns::kTasks; }
   std::unique_ptr<const core::Scorer> prepare(
       std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes) const override;
 };
