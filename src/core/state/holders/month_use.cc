@@ -11,7 +11,7 @@
 namespace dove::core {
 namespace {
 
-constexpr std::int64_t kDay_us = std::int64_t{24} * 3600 * 1'000'000;
+constexpr std::int64_t kDayLength_us = std::int64_t{24} * 3600 * 1'000'000;
 // The calendar repeats after this many days, which are 400 years; years begin in March here.
 // By arithmetic and not by the system's calendar: no time zone and no library decides what a month
 // is (Hinnant, "chrono-compatible low-level date algorithms").
@@ -68,7 +68,7 @@ void charge_all(std::map<std::string, MonthUse>& months, const std::map<std::str
 }  // namespace
 
 std::int32_t month_of(Instant at) {
-  const std::int64_t days = floor_div(at.us, kDay_us) + kEpoch_days;
+  const std::int64_t days = floor_div(at.us, kDayLength_us) + kEpoch_days;
   const std::int64_t era = floor_div(days, kEra_days);
   // Leap days come at the ends of such years, which is why they begin in March: a month's first day
   // then needs no case for them.
@@ -86,7 +86,7 @@ Instant month_start(std::int32_t month) {
   const std::int64_t year = years - era * 400;
   const std::int64_t of_year = (153 * (months - years * 12) + 2) / 5;
   const std::int64_t day = year * 365 + year / 4 - year / 100 + of_year;
-  return Instant{(era * kEra_days + day - kEpoch_days) * kDay_us};
+  return Instant{(era * kEra_days + day - kEpoch_days) * kDayLength_us};
 }
 
 Instant month_end(const State& state) {
