@@ -60,7 +60,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<DeviceGrant>(), 3u);
   EXPECT_EQ(field_count<TaskGrant>(), 5u);
   EXPECT_EQ(field_count<Placement>(), 7u);
-  EXPECT_EQ(field_count<ForeignAllocation>(), 11u);
+  EXPECT_EQ(field_count<ForeignAllocation>(), 12u);
   EXPECT_EQ(field_count<ForeignUse>(), 7u);
 }
 
@@ -81,7 +81,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Domain>(), 3u);
   EXPECT_EQ(field_count<Group>(), 4u);
   EXPECT_EQ(field_count<Binding>(), 6u);
-  EXPECT_EQ(field_count<Executor>(), 8u);
+  EXPECT_EQ(field_count<Executor>(), 9u);
   EXPECT_EQ(field_count<IdleRule>(), 15u);
   EXPECT_EQ(field_count<NoticeTarget>(), 3u);
   EXPECT_EQ(field_count<JobLimits>(), 5u);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kAccountsMax = 10'000;  // of an executor
 constexpr std::size_t kLendableMax = 1'000;
+constexpr std::size_t kPartitionsMax = 1'000;
 constexpr std::size_t kDevicesMax = 1'024;  // of a node
 constexpr std::int64_t kCoresMax = 1'000'000;
 constexpr std::size_t kTemplateBytesMax = 64 << 10;
@@ -107,7 +108,8 @@ Json write(const Executor& v) {
   return {{"name", v.name},           {"service_account", v.service_account},
           {"nodes", v.nodes},         {"placeholders", v.placeholders},
           {"queues", v.queues},       {"gate", v.gate},
-          {"runs_jobs", v.runs_jobs}, {"lendable", std::move(lendable)}};
+          {"runs_jobs", v.runs_jobs}, {"lendable", std::move(lendable)},
+          {"preempts", v.preempts}};
 }
 
 void read(JsonFields& fields, Executor& v) {
@@ -120,6 +122,9 @@ void read(JsonFields& fields, Executor& v) {
   if (fields.has("lendable")) v.lendable.clear();
   fields.objects("lendable", kLendableMax,
                  [&](JsonFields& inner, std::size_t) { read(inner, v.lendable.emplace_back()); });
+  fields.texts("preempts", v.preempts, kNameRule, kPartitionsMax);
+  std::sort(v.preempts.begin(), v.preempts.end());
+  v.preempts.erase(std::unique(v.preempts.begin(), v.preempts.end()), v.preempts.end());
   if (v.nodes.empty()) fields.fail("nodes", "missing_field", "name the nodes that it runs work on");
 }
 

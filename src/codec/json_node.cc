@@ -267,7 +267,8 @@ Json foreign_json(const ForeignAllocation& v) {
               {"account", v.account},
               {"name", v.name},
               {"partition", v.partition},
-              {"priority", v.priority}};
+              {"priority", v.priority},
+              {"may_requeue", v.may_requeue}};
   put_instant(object, "started_at", v.started_at);
   put_instant(object, "ends_by", v.ends_by);
   return object;

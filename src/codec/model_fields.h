@@ -306,11 +306,12 @@ void fields(Ar& ar, typename Ar::template Of<Lendable>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Executor>& v) {
-  auto layout = ar.layout(2, "Executor");
+  auto layout = ar.layout(3, "Executor");
   ar(v.name, v.service_account, v.nodes, v.placeholders, v.queues);
   ar.since(2, v.gate);
   ar.since(2, v.runs_jobs);
   ar.since(2, v.lendable);
+  ar.since(3, v.preempts);
 }
 
 template <class Ar>
@@ -341,9 +342,10 @@ void fields(Ar& ar, typename Ar::template Of<Secret>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ForeignAllocation>& v) {
-  auto layout = ar.layout(1, "ForeignAllocation");
+  auto layout = ar.layout(2, "ForeignAllocation");
   ar(v.id, v.cores, v.devices, v.memory_bytes, v.user, v.account, v.name, v.partition, v.priority,
      v.started_at, v.ends_by);
+  ar.since(2, v.may_requeue);
 }
 
 template <class Ar>

@@ -107,6 +107,7 @@ ForeignAllocation sample_allocation() {
   allocation.priority = 100;
   allocation.started_at = Instant{1'700'000'000'000'000};
   allocation.ends_by = Instant{1'700'000'900'000'000};
+  allocation.may_requeue = true;
   return allocation;
 }
 
@@ -184,7 +185,8 @@ std::vector<Declared> later_objects() {
                {{"lab", "long"}},
                true,
                true,
-               {{{"gpu-[001-002]"}, {0, 3}, 16, std::int64_t{1} << 38}}},
+               {{{"gpu-[001-002]"}, {0, 3}, 16, std::int64_t{1} << 38}},
+               {"batch"}},
       App{"jupyter", "JupyterLab", "", "vision", R"({"gpus":1})"},
       Settings{"vision", "", "vision", R"({"queue":"long"})", {"queue"}},
       Secret{"token", "ada", "", "c2VhbGVk", Instant{1'700'000'000'000'000}},

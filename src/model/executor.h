@@ -38,6 +38,8 @@ struct Executor {
   bool runs_jobs = false;  // jobs of ours may name it: it runs them
   std::vector<Lendable> lendable =
       {};  // the first that names a node counts; empty: all of its nodes
+  // Partitions whose jobs make room for ours of higher priority: they are put back there.
+  std::vector<std::string> preempts = {};
   bool operator==(const Executor&) const = default;
 };
 
@@ -54,6 +56,7 @@ struct ForeignAllocation {
   std::int64_t priority = 0;
   Instant started_at;        // 0: not known
   Instant ends_by = kNever;  // kNever: nobody knows
+  bool may_requeue = false;  // it can be put back there, and runs again from its start
   bool operator==(const ForeignAllocation&) const = default;
 };
 

@@ -42,8 +42,9 @@ enum class ReasonKind {
   kReservation,  // the job's own reservation `subject`: unknown, closed to it, over, or not
                  // open before `until`; or it has `total` nodes, and the job `needs` others
   kNoPlan,       // no start can be promised: `count` running jobs have no time limit
-  kPreemption,   // `count` running jobs could be stopped for it, `other` first, from `until` on
-                 // (0: now); of `total` that come into question, `used` are preemptible
+  kPreemption,   // `count` running jobs could be stopped for it, `other` first (or an executor's
+                 // own, `subject`), from `until` on (0: now); of `total` that come into question,
+                 // `used` are preemptible
   kForeign,      // `subject` ("slurm job 1234 of ada") holds `resource` ("gpu 0,2") on node
                  // `level` until `until` (kNever: nobody knows); with `count` others of its kind
   kExecutor,     // executor `subject`, which is to run the job, takes none on the `total` nodes of

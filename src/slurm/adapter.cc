@@ -10,14 +10,6 @@
 namespace dove::slurm {
 namespace {
 
-// The placeholders that are asked for before the next look at Slurm.
-constexpr int kSubmissionsMax = 64;
-// A standing fence that Slurm refused is asked for again: soon, since an allocation that has just
-// ended may be in its way, and then after longer and longer pauses. Until it is there placeholders
-// pin devices.
-constexpr std::int64_t kFenceAgain_s = 1;
-constexpr std::int64_t kFenceAgainMax_s = 30;
-
 bool holds(const JobSeen& job) {
   return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
 }
@@ -26,12 +18,6 @@ bool holds(const JobSeen& job) {
 std::string content_of(SyncRequest request) {
   request.number = request.seen = request.wait_s = 0;
   return write_request(request);
-}
-
-// Slurm did not decide anything: it is to be asked again.
-bool is_silence(const Error& error) {
-  return error.kind == ErrorKind::kTimeout || error.code == "cannot_start" ||
-         error.message.find("Unable to contact") != std::string::npos;
 }
 
 }  // namespace
@@ -52,7 +38,8 @@ Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions opt
       gate_(gate),
       sync_(std::move(sync)),
       clock_(std::move(clock)),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      fences_(slurm, clock_, options_.cluster) {}
 
 void Adapter::log_trouble(std::string& last, const char* event, const std::string& now) const {
   if (now == last) return;
@@ -223,10 +210,10 @@ bool Adapter::carry_out(const Plan& plan) {
   set_limits(plan.limits);
   int submitted = 0;
   for (const Submission& one : plan.submit) {
-    if (++submitted > kSubmissionsMax) break;
+    if (++submitted > kChangesMax) break;
     changed = submit(one) || changed;
   }
-  return changed || submitted > kSubmissionsMax;
+  return changed || submitted > kChangesMax;
 }
 
 WorkPlan Adapter::look_at_works() {
@@ -324,7 +311,11 @@ void Adapter::drain(const std::vector<WantedDrain>& wanted) {
 
 DevicesOfNodes Adapter::kept() const {
   DevicesOfNodes all = not_lent_;
+  for (const auto& [node, devices] : kept_for_ours_) {
+    all[node].insert(devices.begin(), devices.end());
+  }
   const DevicesOfNodes fenced = fenced_devices(observed_, options_.cluster);
+  const std::set<std::string> waiting = waiting_fence_names(observed_, options_.cluster);
   const DevicesOfPlaceholders held = devices_of_placeholders(observed_, options_.cluster);
   for (const Wanted& one : *wanted_) {
     // What Slurm runs gets its devices from Slurm.
@@ -334,7 +325,10 @@ DevicesOfNodes Adapter::kept() const {
     for (const int device : one.devices) {
       const bool is_fenced = here != fenced.end() && here->second.contains(device);
       const bool has_lost_fence = own != held.end() && !own->second.contains(device);
-      if (is_fenced || has_lost_fence) all[one.key.node].insert(device);
+      // It begins in a moment: what it waited for has ended.
+      const bool is_awaited =
+          waiting.contains(standing_fence_name(one.key.node, device, options_.cluster));
+      if (is_fenced || has_lost_fence || is_awaited) all[one.key.node].insert(device);
     }
   }
   return all;
@@ -342,14 +336,8 @@ DevicesOfNodes Adapter::kept() const {
 
 Plan Adapter::plan_placeholders(std::int64_t now_s) const {
   DevicesOfNodes kept = this->kept();
-  for (const auto& [node, refused] : no_fence_) kept.erase(node);
+  std::erase_if(kept, [this](const auto& one) { return fences_.was_refused(one.first); });
   return plan(observed_, *wanted_, kept, memory_, options_.cluster, now_s);
-}
-
-Result<void> Adapter::free_cores_of(std::int64_t fence) {
-  Result<void> suspended = slurm_.suspend(fence);
-  log_trouble(suspend_trouble_, "suspend", suspended.ok() ? "" : suspended.error().message);
-  return suspended;
 }
 
 // Fences of the gate that nobody sees to, now or any more. One that is suspended does not end by
@@ -369,54 +357,24 @@ void Adapter::end_old_fences(std::int64_t now_s) {
   }
 }
 
-bool Adapter::keep_fences() {
-  const auto now_s = [this] { return clock_() / 1'000'000; };
-  if (gate_ == nullptr) end_old_fences(now_s());
-  StandingPlan plan = plan_standing_fences(observed_, kept(), options_.cluster);
-  const std::set<std::int64_t> lend = fences_that_lend_cores(observed_, *wanted_, options_.cluster);
-  std::erase_if(plan.suspend, [&](std::int64_t fence) { return lend.contains(fence); });
-  std::erase_if(no_fence_, [&](const auto& one) {
-    return std::none_of(plan.ask.begin(), plan.ask.end(),
-                        [&](const Ask& ask) { return ask.node == one.first; });
-  });
-  bool changed = false;
-  int done = 0;
-  for (const std::int64_t id : plan.release) {
-    if (++done > kSubmissionsMax) break;
-    const Result<void> released = slurm_.release(id);
-    telemetry::log(telemetry::Level::kInfo, "standing_fence_released",
-                   {{"slurm_job", id}, {"why_not", released.ok() ? "" : released.error().message}});
-    changed = changed || released.ok();
-    if (!released.ok() && is_silence(released.error())) return changed;
+bool Adapter::keep_fences(std::int64_t now_s) {
+  if (gate_ == nullptr) end_old_fences(now_s);
+  return fences_.keep(observed_, kept(), put_backs_,
+                      fences_that_lend_cores(observed_, *wanted_, options_.cluster));
+}
+
+// What is wanted from now on; its drains are the caller's.
+void Adapter::take(SyncAnswer& answer, Look look) {
+  seen_ = answer.version;
+  wanted_ = std::move(answer.wanted);
+  works_ = std::move(answer.works);
+  put_backs_ = std::move(answer.put_backs);
+  kept_for_ours_ = std::move(answer.kept);
+  if (look == Look::kAll || lent_ != answer.lent) {
+    lent_ = std::move(answer.lent);
+    not_lent_ = kept_devices(lent_, observed_.nodes);
   }
-  for (const std::int64_t id : plan.suspend) {
-    if (++done > kSubmissionsMax) break;
-    const Result<void> suspended = free_cores_of(id);
-    changed = changed || suspended.ok();
-    if (!suspended.ok() && is_silence(suspended.error())) return changed;
-  }
-  for (const Ask& ask : plan.ask) {
-    const auto refused = no_fence_.find(ask.node);
-    if (refused != no_fence_.end() && now_s() < refused->second.again_s) continue;
-    if (++done > kSubmissionsMax) break;
-    const Result<std::int64_t> id = slurm_.ask(ask);
-    telemetry::log(id.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning, "standing_fence",
-                   {{"node", ask.node},
-                    {"gres", ask.gres},
-                    {"slurm_job", id.ok() ? *id : 0},
-                    {"why_not", id.ok() ? "" : id.error().message}});
-    changed = changed || id.ok();
-    if (id.ok()) {
-      no_fence_.erase(ask.node);
-      (void)free_cores_of(*id);  // else at the next look
-    } else {
-      NoFence& next = no_fence_[ask.node];
-      next.pause_s = std::clamp(2 * next.pause_s, kFenceAgain_s, kFenceAgainMax_s);
-      next.again_s = now_s() + next.pause_s;
-    }
-    if (!id.ok() && is_silence(id.error())) break;
-  }
-  return changed;
+  if (look == Look::kAll) machines_.look(observed_.nodes, std::move(answer.machines));
 }
 
 CycleEnd Adapter::cycle(Look look) {
@@ -450,6 +408,7 @@ CycleEnd Adapter::cycle(Look look) {
     if (end.slurm_answers && !end.replaced) {
       set_limits(longer_stays(observed_, options_.cluster, now_s));
       end_old_fences(now_s);
+      fences_.stop_waiting(observed_);
     }
     return end;
   }
@@ -462,20 +421,13 @@ CycleEnd Adapter::cycle(Look look) {
   } else {
     told_.clear();
   }
-  seen_ = answer->version;
-  wanted_ = std::move(answer->wanted);
-  works_ = std::move(answer->works);
-  if (look == Look::kAll || lent_ != answer->lent) {
-    lent_ = std::move(answer->lent);
-    not_lent_ = kept_devices(lent_, observed_.nodes);
-  }
-  if (look == Look::kAll) machines_.look(observed_.nodes, std::move(answer->machines));
+  take(*answer, look);
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();
   if (look == Look::kAll) drain(answer->drains);
   // Before placeholders: what is kept is not theirs to ask for.
-  end.changed = keep_fences() || !taken;
+  end.changed = keep_fences(now_s) || !taken;
   end.changed = carry_out(plan_placeholders(now_s)) || end.changed;
   end.changed = carry_out(look_at_works()) || end.changed;
   if (gate_ != nullptr) {

@@ -19,6 +19,7 @@
 #include "slurm/cluster.h"
 #include "slurm/drains.h"
 #include "slurm/exposure.h"
+#include "slurm/fence_keeper.h"
 #include "slurm/gate/gate_keeper.h"
 #include "slurm/machine_check.h"
 #include "slurm/plan.h"
@@ -83,11 +84,11 @@ class Adapter {
   bool carry_out(const WorkPlan& plan);
   bool begin(const WantedWork& work);
   void drain(const std::vector<WantedDrain>& wanted);
-  // What Slurm is not lent, and what work of ours has that no placeholder holds.
+  // What Slurm is not lent, what is kept for jobs that others make room for, and what work of ours
+  // has that no placeholder holds.
   DevicesOfNodes kept() const;
-  bool keep_fences();
-  // By suspending the fence.
-  Result<void> free_cores_of(std::int64_t fence);
+  bool keep_fences(std::int64_t now_s);
+  void take(SyncAnswer& answer, Look look);
   void end_old_fences(std::int64_t now_s);
   Plan plan_placeholders(std::int64_t now_s) const;
   void log_trouble(std::string& last, const char* event, const std::string& now) const;
@@ -98,6 +99,7 @@ class Adapter {
   const Sync sync_;
   const Clock clock_;
   const AdapterOptions options_;
+  FenceKeeper fences_;
   Exposure exposure_;
   Observed observed_;                          // at the last look that Slurm answered
   std::optional<std::vector<Wanted>> wanted_;  // of the last answer; none: there was none yet
@@ -107,13 +109,10 @@ class Adapter {
   std::map<PlaceholderKey, std::string> not_begun_;  // why; while they are wanted
   std::string told_;                                 // the last report that the controller took
   PlanMemory memory_;
-  DevicesOfNodes not_lent_;  // by the last answer, of the nodes of the last look
-  Lent lent_;                // of the last answer
-  struct NoFence {
-    std::int64_t again_s = 0;
-    std::int64_t pause_s = 0;  // twice the one before
-  };
-  std::map<std::string, NoFence> no_fence_;  // by node, whose last standing fence was refused
+  DevicesOfNodes not_lent_;         // by the last answer, of the nodes of the last look
+  Lent lent_;                       // of the last answer
+  std::vector<PutBack> put_backs_;  // likewise
+  DevicesOfNodes kept_for_ours_;    // likewise
   std::map<std::int64_t, std::vector<HeldOnNode>>
       last_held_;  // by job, when its devices were known
   MachineCheck machines_;
@@ -125,7 +124,6 @@ class Adapter {
   std::string controller_trouble_;
   std::string steps_trouble_;
   std::string mark_trouble_;
-  std::string suspend_trouble_;
 };
 
 }  // namespace dove::slurm

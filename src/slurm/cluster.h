@@ -37,6 +37,8 @@ struct Ask {
   bool is_users = false;  // it is that user\'s, who is to run something in it, or nobody\'s
   // It needs no mark of ask(): the gate's job_submit.lua writes the same.
   bool is_marked_by_gate = false;
+  // Slurm has nothing for it yet: it is to wait in its queue, before all others.
+  bool waits = false;
 };
 
 class SlurmCluster {
@@ -47,14 +49,17 @@ class SlurmCluster {
   virtual Result<Observed> observe() = 0;
   // The jobs alone, more cheaply. `nodes`: of a look just before.
   virtual Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) = 0;
-  // Its id. It runs when this returns, else it is in no queue: kConflict says why Slurm has nothing
-  // for it now, another error what went wrong.
+  // Its id. It runs when this returns, unless it may wait, else it is in no queue: kConflict says
+  // why Slurm has nothing for it now, another error what went wrong.
   virtual Result<std::int64_t> ask(const Ask& ask) = 0;
   // Ends it. Success too when it had ended.
   virtual Result<void> release(std::int64_t job) = 0;
   // Stops it for good: it keeps its devices and its memory, and its cores are free for others. The
   // time until it is released does not count towards its limit.
   virtual Result<void> suspend(std::int64_t job) = 0;
+  // It ends as Slurm ends jobs, and waits in Slurm's queue to run again from its start. `handle`:
+  // what scontrol calls it (JobSeen). `why`: its administrator's comment; "": that stays.
+  virtual Result<void> requeue(const std::string& handle, const std::string& why) = 0;
   // Sets the administrator's comment.
   virtual Result<void> mark(std::int64_t job, const std::string& text) = 0;
   // Gives it another time limit, counted from its start; 0: none.

@@ -17,7 +17,11 @@ namespace {
 constexpr std::size_t kTextMax = 64 << 10;
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr std::chrono::seconds kPartitionsEvery{60};
+// What salloc says once it has an allocation, or (without --immediate) that it waits for one: the
+// job is in Slurm's queue then, and stays there without its salloc.
 constexpr const char kGranted[] = "Granted job allocation ";
+constexpr const char kPending[] = "Pending job allocation ";
+constexpr const char kEither[] = " job allocation ";
 
 Error refused(const CommandEnd& end, const std::string& program) {
   return Error{ErrorKind::kUnavailable, "slurm_command",
@@ -35,10 +39,10 @@ bool is_about_room(std::string_view said) {
 }
 
 // The id in "salloc: Granted job allocation 6"; 0: there is none.
-std::int64_t granted(std::string_view said) {
-  const std::size_t at = said.find(kGranted);
+std::int64_t id_after(std::string_view words, std::string_view said) {
+  const std::size_t at = said.find(words);
   if (at == std::string_view::npos) return 0;
-  const std::string_view rest = said.substr(at + std::string_view(kGranted).size());
+  const std::string_view rest = said.substr(at + words.size());
   std::int64_t id = 0;
   std::from_chars(rest.data(), rest.data() + rest.size(), id);
   return id;
@@ -54,7 +58,6 @@ std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
   std::vector<std::string> words = {
       "salloc",
       "--no-shell",
-      "--immediate=1",
       "--priority=TOP",
       "--job-name=" + ask.name,
       fmt::format("--comment={}", kMark),
@@ -66,6 +69,7 @@ std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
                   std::max<std::int64_t>((ask.memory_bytes + kMebibyte - 1) / kMebibyte, 1)),
       fmt::format("--time={}", ask.limit_minutes),
       "--chdir=/"};
+  if (!ask.waits) words.insert(words.begin() + 2, "--immediate=1");
   if (!ask.gres.empty()) words.push_back("--gres=" + ask.gres);
   if (!ask.reservation.empty()) words.push_back("--reservation=" + ask.reservation);
   if (!ask.partitions.empty()) {
@@ -120,8 +124,9 @@ Result<std::vector<JobSeen>> CommandCluster::observe_jobs(const std::vector<Node
 Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) const {
   TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, for_user),
                                          .output_max = kTextMax,
-                                         .enough = kGranted}));
-  const std::int64_t id = granted(end.said);
+                                         .enough = ask.waits ? kEither : kGranted}));
+  std::int64_t id = id_after(kGranted, end.said);
+  if (id == 0 && ask.waits) id = id_after(kPending, end.said);
   if (end.code == 0 && id > 0) return id;
   if (id > 0) TRY(run({"scancel", std::to_string(id)}));
   if (is_about_room(end.said)) {
@@ -182,6 +187,17 @@ Result<void> CommandCluster::mark(std::int64_t job, const std::string& text) {
                            "SlurmUser",
                            end.said),
                ""};
+}
+
+Result<void> CommandCluster::requeue(const std::string& handle, const std::string& why) {
+  if (!why.empty()) {
+    TRY_ASSIGN(const CommandEnd said,
+               run({"scontrol", "update", "JobId=" + handle, "AdminComment=" + why}));
+    if (said.code != 0) return refused(said, "scontrol");
+  }
+  TRY_ASSIGN(const CommandEnd end, run({"scontrol", "requeue", handle}));
+  if (end.code == 0) return {};
+  return refused(end, "scontrol");
 }
 
 Result<void> CommandCluster::release(std::int64_t job) {

@@ -84,6 +84,35 @@ TEST(CommandCluster, WhatIsGrantedIsMarked) {
             (Words{"scontrol", "update", "JobId=316", "AdminComment=dovetail dove-17.2@dove"}));
 }
 
+// It is in Slurm's queue then, and its salloc is ended.
+TEST(CommandCluster, WhatMayWaitIsMarkedThereToo) {
+  FakeCommands commands;
+  commands.salloc = {0, "", "salloc: Pending job allocation 317"};
+  Ask ask = ask_for("");
+  ask.waits = true;
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 317);
+  const Words& asked = commands.ran[1];
+  EXPECT_EQ(std::find(asked.begin(), asked.end(), "--immediate=1"), asked.end());
+  EXPECT_EQ(commands.ran.back(),
+            (Words{"scontrol", "update", "JobId=317", "AdminComment=dovetail dove-17.2@dove"}));
+  ask.waits = false;
+  EXPECT_FALSE(CommandCluster(commands.run()).ask(ask).ok()) << "it is in no queue";
+}
+
+TEST(CommandCluster, AJobIsRequeuedAndSaysWhy) {
+  FakeCommands commands;
+  CommandCluster slurm(commands.run());
+  ASSERT_TRUE(slurm.requeue("17_3", "put back").ok());
+  EXPECT_EQ(commands.ran,
+            (std::vector<Words>{{"scontrol", "update", "JobId=17_3", "AdminComment=put back"},
+                                {"scontrol", "requeue", "17_3"}}));
+  commands.ran.clear();
+  ASSERT_TRUE(slurm.requeue("17_3", "").ok());
+  EXPECT_EQ(commands.ran, (std::vector<Words>{{"scontrol", "requeue", "17_3"}}));
+  commands.update = 1;
+  EXPECT_EQ(slurm.requeue("17_3", "").error().code, "slurm_command");
+}
+
 TEST(CommandCluster, WhatTheGateMarksNeedsNoCommandOfItsOwn) {
   FakeCommands commands;
   Ask ask = ask_for("root");

@@ -41,7 +41,9 @@ class FakeSlurm : public SlurmCluster {
       devices.push_back(ask.gres.at(at + 2) - '0');
     }
     for (const int device : devices) {
-      if (holder(device) != nullptr) return Error{ErrorKind::kConflict, "no_room", "busy", ""};
+      if (holder(device) == nullptr) continue;
+      if (ask.waits) return add_waiting(ask).id;
+      return Error{ErrorKind::kConflict, "no_room", "busy", ""};
     }
     const bool is_marked = !ask.is_marked_by_gate || lua_marks;
     const std::int64_t id =
@@ -52,6 +54,25 @@ class FakeSlurm : public SlurmCluster {
   }
   Result<void> release(std::int64_t id) override {
     std::erase_if(state.jobs, [id](const JobSeen& job) { return job.id == id; });
+    return {};
+  }
+  // Its processes end at once; the first that waits for one of its devices has all that it wants.
+  Result<void> requeue(const std::string& handle, const std::string& why) override {
+    requeued.push_back(handle);
+    for (JobSeen& job : state.jobs) {
+      if (job.handle != handle) continue;
+      if (!why.empty()) job.mark = why;
+      job.phase = JobPhase::kWaiting;
+      job.state = "PENDING";
+      job.held.clear();
+    }
+    for (JobSeen& job : state.jobs) {
+      const std::size_t dot = job.name.rfind('.');
+      if (job.phase != JobPhase::kWaiting || !job.name.starts_with("dove-keep-")) continue;
+      job.phase = JobPhase::kHolding;
+      job.state = "RUNNING";
+      job.held = {{"n1", {0}, {job.name.at(dot + 1) - '0'}, 0}};
+    }
     return {};
   }
   Result<void> mark(std::int64_t id, const std::string& text) override {
@@ -94,8 +115,17 @@ class FakeSlurm : public SlurmCluster {
     job.wants_devices = true;
     job.started_s = kStart_us / 1'000'000;
     job.held = {{"n1", {0}, std::move(devices), 0}};
+    job.handle = std::to_string(job.id);
     state.jobs.push_back(job);
     return state.jobs.back();
+  }
+
+  JobSeen& add_waiting(const Ask& ask) {
+    JobSeen& job = add(ask.name, {}, placeholder_mark(ask.name));
+    job.phase = JobPhase::kWaiting;
+    job.state = "PENDING";
+    job.held.clear();
+    return job;
   }
 
   // Whose processes may use it; ending jobs included.
@@ -113,6 +143,7 @@ class FakeSlurm : public SlurmCluster {
   bool loses_answers = false;  // what is asked for is given, and nobody hears of it
   bool silent = false;
   bool lua_marks = true;  // the gate's Lua marks what we submit
+  std::vector<std::string> requeued;
   Error refusal;
   Error drain_refusal;
   int asked = 0;

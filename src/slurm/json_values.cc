@@ -27,6 +27,19 @@ std::optional<std::int64_t> number_of(const json& object, const char* name) {
   return number < 0 ? std::nullopt : std::optional(number);
 }
 
+bool is_set(const json& object, const char* name) {
+  const auto at = object.find(name);
+  if (at == object.end()) return false;
+  return at->is_boolean() ? at->get<bool>() : number_of(object, name).value_or(0) != 0;
+}
+
+std::string handle_of(const json& job) {
+  const std::int64_t array = number_of(job, "array_job_id").value_or(0);
+  const auto task = number_of(job, "array_task_id");
+  if (array != 0 && task) return std::to_string(array) + "_" + std::to_string(*task);
+  return std::to_string(number_of(job, "job_id").value_or(0));
+}
+
 std::vector<std::string> words_of(const json& object, const char* name) {
   std::vector<std::string> words;
   const auto at = object.find(name);

@@ -22,6 +22,12 @@ std::string text_of(const nlohmann::json& object, const char* name);
 // 7}. None: it is not set, or below 0.
 std::optional<std::int64_t> number_of(const nlohmann::json& object, const char* name);
 
+// A boolean, or a number other than 0.
+bool is_set(const nlohmann::json& object, const char* name);
+
+// What scontrol calls the job: "17"; "17_3" where 17 may be a whole array.
+std::string handle_of(const nlohmann::json& job);
+
 // A word, or (since 23.02) a list of them; in capitals.
 std::vector<std::string> words_of(const nlohmann::json& object, const char* name);
 bool has_word(const std::vector<std::string>& words, std::string_view word);

@@ -110,6 +110,8 @@ struct JobSeen {
   std::int64_t ends_s = 0;     // when its time limit ends it; 0: it has none
   std::string mark;            // the administrator's comment, which users cannot set
   std::string reservation;     // that it runs in; "": in none
+  bool may_requeue = false;    // a batch job that its user lets run again from its start
+  std::string handle;          // what scontrol calls it; "": it waits
   bool wants_devices = false;
   bool devices_known = true;     // false: Slurm no longer says which devices it has
   std::vector<HeldOnNode> held;  // one that has ended: where it was, a hostlist

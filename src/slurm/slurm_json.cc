@@ -278,6 +278,10 @@ Result<JobSeen> read_job(const json& object, const NodesByName& nodes) {
     return job;
   }
   job.reservation = text_of(object, "resv_name");
+  const bool is_part = number_of(object, "het_job_id").value_or(0) != 0;
+  job.may_requeue =
+      !job.gate && !is_part && is_set(object, "batch_flag") && is_set(object, "requeue");
+  job.handle = handle_of(object);
   job.wants_devices = asks_for_devices(object);
   const auto resources = object.find("job_resources");
   if (resources == object.end() || !resources->is_object()) {

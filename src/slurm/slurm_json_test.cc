@@ -39,6 +39,8 @@ TEST(SlurmJson, JobsWithWhatTheyHoldOnEachNode) {
   EXPECT_EQ(train.started_s, 1795453177);
   EXPECT_EQ(train.ends_s, 1795456777);
   EXPECT_EQ(train.held, (std::vector<HeldOnNode>{{"n0", {0, 1}, {0}, 1024 * kMebibyte}}));
+  EXPECT_TRUE(train.may_requeue);
+  EXPECT_EQ(train.handle, "320");
   const JobSeen& two = jobs[1];
   EXPECT_EQ(two.ends_s, 0) << "it has no time limit";
   ASSERT_EQ(two.held.size(), 2u);

@@ -35,6 +35,8 @@ using DevicesOfNodes = std::map<std::string, std::set<int>>;
 // The devices that Slurm is not lent.
 DevicesOfNodes kept_devices(const Lent& lent, const std::vector<NodeSeen>& nodes);
 
+// "dove-keep-gpu1.2@dove".
+std::string standing_fence_name(const std::string& node, int device, const std::string& cluster);
 bool is_standing_fence(const JobSeen& job, const std::string& cluster);
 
 // The devices that standing fences hold at this look.
@@ -47,8 +49,15 @@ struct StandingPlan {
 };
 
 // What is to be asked for and released so that the kept devices are held. A device that a job holds
-// stays that job's until it ends.
+// stays that job's until it ends; where it is one of `leaving` (slurm/put_back.h), the fence waits
+// for it in Slurm's queue. Such a fence has a limit: if its adapter is gone before it suspends the
+// fence, it ends by itself.
 StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes& kept,
-                                  const std::string& cluster);
+                                  const std::string& cluster,
+                                  const std::set<std::int64_t>& leaving = {});
+
+// The fences that wait in Slurm's queue, by name, and with those that are not marked yet.
+std::set<std::string> waiting_fence_names(const Observed& observed, const std::string& cluster);
+std::vector<std::int64_t> waiting_fences(const Observed& observed, const std::string& cluster);
 
 }  // namespace dove::slurm

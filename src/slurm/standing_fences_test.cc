@@ -90,6 +90,35 @@ TEST_F(StandingFencesTest, OneThatWasNeverMarkedIsReleased) {
   EXPECT_TRUE(fenced_devices(seen, "dove").empty());
 }
 
+TEST_F(StandingFencesTest, OneWaitsInTheQueueForWhatIsAboutToLeave) {
+  add(7, "", {0, 1});
+  const DevicesOfNodes kept{{"n1", {0, 2}}};
+  std::vector<Ask> ask = plan_standing_fences(seen, kept, "dove", {7}).ask;
+  ASSERT_EQ(ask.size(), 2u);
+  EXPECT_EQ(ask[0].gres, "gpu:h_2:1");
+  EXPECT_FALSE(ask[0].waits) << "it is free";
+  EXPECT_EQ(ask[1].gres, "gpu:h_0:1");
+  EXPECT_TRUE(ask[1].waits);
+  EXPECT_GT(ask[1].limit_minutes, 0) << "else it would stay for ever without an adapter";
+  EXPECT_EQ(asked(kept), std::vector<std::string>{"gpu:h_2:1"});
+
+  JobSeen fence;
+  fence.id = 8;
+  fence.name = "dove-keep-n1.0@dove";
+  fence.mark = placeholder_mark(fence.name);
+  seen.jobs.push_back(fence);
+  fence.id = 9;
+  seen.jobs.push_back(fence);
+  const StandingPlan plan = plan_standing_fences(seen, kept, "dove", {7});
+  EXPECT_EQ(plan.ask.size(), 1u) << "it waits already";
+  EXPECT_EQ(plan.release, std::vector<std::int64_t>{9});
+  EXPECT_EQ(plan_standing_fences(seen, kept, "dove").release, (std::vector<std::int64_t>{8, 9}))
+      << "the job is to stay";
+  seen.jobs[0].phase = JobPhase::kEnded;
+  EXPECT_EQ(plan_standing_fences(seen, kept, "dove").release, std::vector<std::int64_t>{9})
+      << "it begins in a moment";
+}
+
 TEST_F(StandingFencesTest, NothingIsAskedForWhereSlurmWouldRefuseIt) {
   seen.nodes[0].state = NodeSeen::State::kDrained;
   EXPECT_TRUE(asked({{"n1", {0}}, {"n9", {0}}}).empty());

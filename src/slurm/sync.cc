@@ -75,18 +75,20 @@ void add_kept(const KeptCores& kept, json& list) {
 
 void add_allocations(const JobSeen& job, json& list) {
   for (const HeldOnNode& held : job.held) {
-    list.push_back({{"id", std::to_string(job.id)},
-                    {"node", held.node},
-                    {"cores", held.cores},
-                    {"devices", held.devices},
-                    {"memory_bytes", held.memory_bytes},
-                    {"user", line_of(job.user)},
-                    {"account", line_of(job.account)},
-                    {"name", line_of(job.name)},
-                    {"partition", line_of(job.partition)},
-                    {"priority", job.priority},
-                    {"started_at", time_json(job.started_s)},
-                    {"ends_by", time_json(job.ends_s)}});
+    json one{{"id", std::to_string(job.id)},
+             {"node", held.node},
+             {"cores", held.cores},
+             {"devices", held.devices},
+             {"memory_bytes", held.memory_bytes},
+             {"user", line_of(job.user)},
+             {"account", line_of(job.account)},
+             {"name", line_of(job.name)},
+             {"partition", line_of(job.partition)},
+             {"priority", job.priority},
+             {"started_at", time_json(job.started_s)},
+             {"ends_by", time_json(job.ends_s)}};
+    if (job.may_requeue) one["may_requeue"] = true;
+    list.push_back(std::move(one));
   }
 }
 
@@ -174,6 +176,24 @@ void read_lent(codec::JsonFields& fields, Lent& lent) {
   });
 }
 
+void read_kept(codec::JsonFields& fields, DevicesOfNodes& kept) {
+  fields.allow_unknown();
+  std::string node;
+  std::vector<int> devices;
+  fields.text("node", node, kNameRule);
+  fields.integers("devices", devices, 0, kDevicesMax, kDevicesMax);
+  if (node.empty()) return fields.fail("node", "missing_field", "names no node");
+  kept[node].insert(devices.begin(), devices.end());
+}
+
+void read_put_back(codec::JsonFields& fields, PutBack& one) {
+  fields.allow_unknown();
+  std::string id;
+  fields.text("id", id);
+  fields.integer("job", one.job, 0, kNumberMax);
+  std::from_chars(id.data(), id.data() + id.size(), one.id);
+}
+
 void read_machine(codec::JsonFields& fields, Machine& machine) {
   fields.allow_unknown();
   std::vector<std::string> lists;
@@ -252,6 +272,11 @@ Result<SyncAnswer> read_answer(std::string_view body) {
     inner.instant("from", unwatched.from);
     inner.instant("until", unwatched.until);
   });
+  fields.objects("put_backs", kWantedMax, [&](codec::JsonFields& inner, std::size_t) {
+    read_put_back(inner, answer.put_backs.emplace_back());
+  });
+  fields.objects("kept", kWantedMax,
+                 [&](codec::JsonFields& inner, std::size_t) { read_kept(inner, answer.kept); });
   if (failure.any()) return failure.error();
   return answer;
 }

@@ -16,6 +16,7 @@
 #include "slurm/machine_check.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
+#include "slurm/put_back.h"
 #include "slurm/standing_fences.h"
 #include "slurm/works/work.h"
 
@@ -71,6 +72,8 @@ struct SyncAnswer {
   Lent lent;
   std::vector<Machine> machines = {};  // of its nodes with agents
   std::optional<Unwatched> unwatched = {};
+  std::vector<PutBack> put_backs = {};
+  DevicesOfNodes kept = {};  // for the jobs of ours that those make room for
 };
 
 inline constexpr std::size_t kAnswerBytesMax = 16 << 20;

@@ -153,6 +153,25 @@ TEST(Sync, WhatTheLedgerDidNotHearIsAskedForAndTold) {
   EXPECT_FALSE(read_answer(R"({"version": 1, "wanted": [], "unwatched": null})")->unwatched);
 }
 
+TEST(Sync, AnAnswerWithJobsThatMakeRoom) {
+  const auto answer = read_answer(R"({"version": 1, "wanted": [],
+    "put_backs": [{"id": "1234", "job": 17}], "kept": [{"node": "n1", "devices": [0, 2]}]})");
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->put_backs, (std::vector<PutBack>{{1234, 17}}));
+  EXPECT_EQ(answer->kept, (DevicesOfNodes{{"n1", {0, 2}}}));
+}
+
+TEST(Sync, AJobThatMayBeRequeuedIsToldAsThat) {
+  SyncRequest request;
+  JobSeen job;
+  job.held = {{"n1", {}, {}, 0}};
+  request.foreign = {job, job};
+  request.foreign[1].may_requeue = true;
+  const json told = json::parse(write_request(request)).at("allocations");
+  EXPECT_FALSE(told[0].contains("may_requeue"));
+  EXPECT_EQ(told[1].at("may_requeue"), true);
+}
+
 TEST(Sync, AnAnswerThatIsWrongReleasesNothing) {
   for (const char* bad :
        {"", "{}", "[]", R"({"version": 1})", R"({"version": 1, "wanted": 7})",

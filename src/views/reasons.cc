@@ -262,7 +262,8 @@ std::string reservation_text(const Reason& r) {
 std::string preemption_text(const Sight& sight, const Reason& r) {
   if (r.count > 0) {
     std::string text = counted(r.count, "running job", "running jobs") + " could be stopped for it";
-    text += fmt::format(", {}{}", r.count > 1 ? "first " : "", job_text(sight, r.other));
+    text += fmt::format(", {}{}", r.count > 1 ? "first " : "",
+                        r.subject.empty() ? job_text(sight, r.other) : r.subject);
     if (r.until.us != 0) text += fmt::format(", not before {}", codec::rfc3339(r.until));
     return text;
   }

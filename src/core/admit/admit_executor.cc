@@ -148,6 +148,14 @@ Result<void> check_executor(const State& state, const Executor& executor) {
   if (is_new && executor.name.find(':') != std::string::npos) {
     return wrong("executor_name", "the name of an executor has no colon: choose another", "name");
   }
+  // What they leave is held by fences, which such an executor has none of.
+  if (!executor.preempts.empty() && !executor.placeholders) {
+    return wrong("executor_preempts_nothing",
+                 fmt::format("executor {} holds nothing for our jobs (`placeholders: false`), so "
+                             "none of its own can make room for them: leave `preempts` out",
+                             executor.name),
+                 "preempts");
+  }
   TRY(check_nodes_stay(state, executor));
   // Only taking an ability away can strand jobs. Where both stay, or the executor is new, no job
   // has to be looked at.

@@ -165,6 +165,13 @@ class Round {
       return nodes_of(spec);
     };
     if (rules.moves && !search.can_move(*found, elsewhere)) return true;
+    // Nobody would keep from the executor's next job what such a victim leaves.
+    const bool in_vain =
+        std::any_of(found->victims.begin(), found->victims.end(), [&](const Victim& victim) {
+          return victim.foreign != nullptr &&
+                 !shares_device(victim.foreign->job, found->placements);
+        });
+    if (in_vain) return true;
     stop(job, *found, stopping);
     return true;
   }
@@ -172,6 +179,8 @@ class Round {
   // `stopping`: those who were being stopped before.
   void stop(const Job& job, const Preemption& found, const std::vector<JobId>& stopping) {
     for (const Victim& victim : found.victims) {
+      // The promise says it all (put_back_for): the executor hears of it with what it is to hold.
+      if (victim.foreign != nullptr) continue;
       const Job& it = *state_.find_job(victim.job);
       cycle_.emit(Stop{it.id, it.attempts.back().number, StopReason::kPreempted,
                        purpose_of(victim.kind), job.id});
@@ -187,7 +196,10 @@ class Round {
                       const std::vector<JobId>& stopping) const {
     Instant at = state_.now;
     for (const Victim& victim : found.victims) {
-      at = std::max(at, held_until(state_, *state_.find_job(victim.job)));
+      // How long its executor lets it end is the executor's matter.
+      const bool is_foreign = victim.foreign != nullptr;
+      at = std::max(
+          at, is_foreign ? state_.now + kSoon : held_until(state_, *state_.find_job(victim.job)));
     }
     // The search counts these as gone, for limits as for places.
     const VictimLimits limits(state_, job, amount_of(state_, found.placements), {});
@@ -218,7 +230,8 @@ class Round {
 // until there is nobody left to stop. In between, a promise that was replaced lets others start,
 // and who is stopped lets others come earlier; promises that had to give way are made anew.
 Back preempt(Cycle& cycle) {
-  if (!cycle.state.settings.preemption || cycle.indexes.preemptible.empty()) return std::nullopt;
+  if (!cycle.state.settings.preemption) return std::nullopt;
+  if (cycle.indexes.preemptible.empty() && foreign_jobs(cycle.state).empty()) return std::nullopt;
   if (Round(cycle).run()) return Pass::kPlace;
   return std::nullopt;
 }

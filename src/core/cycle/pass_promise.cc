@@ -10,6 +10,7 @@
 #include "core/plan/earlier_start.h"
 #include "core/plan/planner.h"
 #include "core/plan/promise.h"
+#include "core/preempt/foreign_jobs.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
@@ -22,16 +23,27 @@ namespace {
 // How many jobs of a queue may turn out to have no plan before it is left for this cycle.
 constexpr std::size_t kFailures_max = 8;
 
-// The ids that it names are still there, and no executor holds them. Numbers are small: nodes
-// hardly ever change.
-bool still_exists(const Node& node, const Placement& placement) {
+// The ids that it names are still there, and no executor holds them but for jobs that are put back
+// for it. Numbers are small: nodes hardly ever change.
+bool still_exists(const Node& node, const Placement& placement,
+                  const std::vector<ForeignJobPtr>& put_back) {
   if (node.inventory == nullptr) return false;
-  if (!open_cores(node).contains(placement.cores)) return false;
-  return std::all_of(
-      placement.devices.begin(), placement.devices.end(), [&](const DeviceGrant& grant) {
-        const auto device = static_cast<std::size_t>(grant.device);
-        return device < node.inventory->devices.size() && !is_device_foreign(node, device);
-      });
+  CoreSet cores = open_cores(node);
+  std::set<std::int32_t> leaving;
+  for (const ForeignJobPtr& one : put_back) {
+    for (const PlacementRecord& record : one->job.attempts.back().placements) {
+      if (record.placement->node != node.id) continue;
+      cores |= record.placement->cores & usable_cores(node);
+      for (const DeviceGrant& grant : record.placement->devices) leaving.insert(grant.device);
+    }
+  }
+  if (!cores.contains(placement.cores)) return false;
+  return std::all_of(placement.devices.begin(), placement.devices.end(),
+                     [&](const DeviceGrant& grant) {
+                       const auto device = static_cast<std::size_t>(grant.device);
+                       return device < node.inventory->devices.size() &&
+                              (leaving.contains(grant.device) || !is_device_foreign(node, device));
+                     });
 }
 
 bool is_gone(const Node& node) {
@@ -63,13 +75,14 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
   if (pool == nullptr) return true;
   const Instant start = std::max(promise.start_at, state.now);
   const Instant end = stay_of(state, spec).end(start);
+  const std::vector<ForeignJobPtr> put_back = put_back_for(state, id);
   return std::any_of(
       promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
         const Node& node = state.nodes[placement.node];
         const auto& pools = indexes.nodes[placement.node].pools;
         const NodePlan& plan = plan_of(state, indexes.plan, placement.node);
         return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at) ||
-               !still_exists(node, placement) || !allows(spec, node) ||
+               !still_exists(node, placement, put_back) || !allows(spec, node) ||
                std::find(pools.begin(), pools.end(), pool) == pools.end() ||
                !is_open(state, guest_of(job), plan.windows, start, end);
       });

@@ -24,7 +24,8 @@ namespace {
 constexpr int kListBits = 32;
 constexpr std::uint64_t kEpochMask = (std::uint64_t{1} << 21) - 1;
 constexpr std::ptrdiff_t kNamesPerList = 30;
-constexpr std::int32_t kFeaturesLevel = 2;  // from which on the log holds an executor's features
+// From which on the log holds an executor's features, and which of its jobs can be requeued.
+constexpr std::int32_t kFeaturesLevel = 2;
 
 // A placement of the job's current attempt that has not ended; null attempt: there is none.
 struct Living {
@@ -166,6 +167,8 @@ class News {
       if (const Node* node = node_of(said.node)) {
         ForeignAllocation& one = now[{node->id, said.allocation.id}] = said.allocation;
         one.cores = our_cores(*node, one.cores);
+        // As features: what the log cannot hold would be news for ever.
+        one.may_requeue = one.may_requeue && state_.level >= kFeaturesLevel;
       }
     }
     for (const Node& node : state_.nodes) {
@@ -406,6 +409,14 @@ std::uint64_t version_of(const State& state, const Wanted& wanted, const Executo
     digest.add(std::uint64_t{one.node->id.value});
     digest.add(std::uint64_t{one.stops ? 2u : one.has_started ? 1u : 0u});
   }
+  for (const WantedPutBack& one : wanted.put_backs) {
+    digest.add(std::string_view(one.id));
+    digest.add(one.job.value);
+  }
+  for (const KeptDevices& one : wanted.kept) {
+    digest.add(std::uint64_t{one.node->id.value});
+    for (const std::int32_t device : one.devices) digest.add(static_cast<std::uint64_t>(device));
+  }
   digest.add(std::uint64_t{executor.placeholders});
   for (const std::string& nodes : executor.nodes) digest.add(std::string_view(nodes));
   for (const Lendable& lent : executor.lendable) {
@@ -462,6 +473,8 @@ Wanted wanted(const State& state, const std::string& executor) {
     for (const JobId id : node.jobs) add_work(state, node, id, executor, wanted.works);
   }
   wanted.drains = wanted_drains(state, executor);
+  wanted.put_backs = wanted_put_backs(state, executor);
+  wanted.kept = kept_for_promises(state, executor);
   static const Executor nobody;
   const auto declared = state.executors.find(executor);
   wanted.version =

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/executors/drains.h"
+#include "core/executors/put_backs.h"
 #include "core/state/state.h"
 #include "model/event.h"
 #include "model/executor.h"
@@ -126,6 +127,9 @@ struct Wanted {
   std::vector<WantedPlaceholder> placeholders;
   std::vector<WantedWork> works;    // ascending by node and job
   std::vector<WantedDrain> drains;  // what it has drained beyond that for us is to be open again
+  // Its own jobs that are to run later, and what it is to give to none of them meanwhile.
+  std::vector<WantedPutBack> put_backs = {};
+  std::vector<KeptDevices> kept = {};
 };
 Wanted wanted(const State& state, const std::string& executor);
 

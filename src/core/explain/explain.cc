@@ -12,6 +12,7 @@
 #include "core/explain/explain_places.h"
 #include "core/explain/explain_plan.h"
 #include "core/place/limits.h"
+#include "core/preempt/foreign_jobs.h"
 #include "core/preempt/victim_explain.h"
 #include "core/state/books.h"
 #include "core/state/dependency.h"
@@ -155,7 +156,8 @@ std::vector<Reason> explain(ExplainIndex& index, const Job& job) {
   if (pool == nullptr) return out;
   const WhatIf& available = index.books(*pool).available();
   // Nobody is stopped for a job that only waits for an instant or for another job.
-  if ((has_no_place || over_limit) && !index.running().preemptible.empty()) {
+  const bool has_victims = !index.running().preemptible.empty() || takes_from_foreign(state, job);
+  if ((has_no_place || over_limit) && has_victims) {
     if (auto preemption =
             explain_victims(state, index.policies(), index.running(), available.ranked(), job)) {
       out.push_back(*preemption);

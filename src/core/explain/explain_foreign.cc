@@ -6,6 +6,7 @@
 
 #include "core/place/candidates.h"
 #include "core/place/device_fit.h"
+#include "core/preempt/foreign_jobs.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
@@ -59,6 +60,7 @@ std::string held_of(const ForeignAllocation& one, const JobSpec& spec,
 void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
   const Pool* pool = pool_of(state, *job.spec);
   if (state.executors.empty() || pool == nullptr) return;
+  const std::vector<ForeignJobPtr> leaving = put_back_for(state, job.id);
   Reason first;
   std::int64_t found = 0;
   // Over all nodes, as explanations may be; only those with executors cost more than a comparison.
@@ -73,6 +75,11 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
         // comes last.
         if (found++ > 0 && one.ends_by >= first.until) continue;
         first.subject = foreign_text(executor, one);
+        const bool leaves =
+            std::any_of(leaving.begin(), leaving.end(), [&](const ForeignJobPtr& each) {
+              return each->executor == executor.name && each->id == one.id;
+            });
+        if (leaves) first.subject += ", which is being put back for this job,";
         first.resource = std::move(held);
         first.level = node.name;
         first.until = one.ends_by;

@@ -1,9 +1,23 @@
 #include "core/preempt/victim_books.h"
 
+#include <algorithm>
+
 #include "core/collections/sorted.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
+#include "model/standing_fence.h"
 
 namespace dove::core {
+namespace {
+
+// REQUIRES: the executor is on the node.
+std::vector<ForeignAllocation>& allocations_of(Node& node, const std::string& executor) {
+  return std::find_if(node.executors.begin(), node.executors.end(),
+                      [&](const NodeExecutor& each) { return each.name == executor; })
+      ->foreign;
+}
+
+}  // namespace
 
 VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
                          std::span<const JobId> promised)
@@ -29,10 +43,16 @@ void VictimBooks::keep_promised(JobId job) {
     allocate(node, placement);
     add_sorted(node.jobs, job);  // it will be there: nobody has the node for themselves
     cores_promised_[placement.node] |= placement.cores;
+    // The books count nothing of a device that an executor holds, and so no promise of it.
+    for (const DeviceGrant& grant : placement.devices) {
+      if (is_device_foreign(node, static_cast<std::size_t>(grant.device))) {
+        devices_promised_.insert({placement.node, grant.device});
+      }
+    }
   }
 }
 
-Placement VictimBooks::left_of(const Placement& placement) const {
+Placement VictimBooks::left_of(const Placement& placement, bool is_executors) const {
   Placement left;
   left.node = placement.node;
   left.devices = placement.devices;
@@ -43,6 +63,14 @@ Placement VictimBooks::left_of(const Placement& placement) const {
   // The same device may be promised to one job and held by a victim; then its amount is below zero
   // until the victim is gone.
   left.cores = placement.cores - cores_promised_[placement.node];
+  if (is_executors) {
+    // A fence holds each of its devices meanwhile, and has a little memory itself.
+    const auto fences = static_cast<std::int64_t>(placement.devices.size());
+    left.memory_bytes = std::max<std::int64_t>(left.memory_bytes - fences * kFence_memory_bytes, 0);
+    std::erase_if(left.devices, [&](const DeviceGrant& grant) {
+      return devices_promised_.contains({placement.node, grant.device});
+    });
+  }
   return left;
 }
 
@@ -51,13 +79,14 @@ void VictimBooks::list(const std::vector<Victim>& victims) {
   pieces_.assign(base_.size(), {});
   nodes_of_.assign(victims.size(), {});
   jobs_.clear();
+  foreign_.clear();
   for (std::size_t i = 0; i < victims.size(); ++i) {
     jobs_.push_back(victims[i].job);
-    for (const PlacementRecord& record :
-         state_.find_job(victims[i].job)->attempts.back().placements) {
+    foreign_.push_back(victims[i].foreign);
+    for (const PlacementRecord& record : job_of(state_, victims[i]).attempts.back().placements) {
       if (record.stage == PlacementStage::kEnded) continue;
       const NodeId node = record.placement->node;
-      pieces_[node].push_back({i, left_of(record.placement)});
+      pieces_[node].push_back({i, left_of(record.placement, victims[i].foreign != nullptr)});
       nodes_of_[i].push_back(node);
     }
   }
@@ -84,13 +113,30 @@ const VictimBooks::Piece* VictimBooks::piece(NodeId node, std::size_t victim) co
 }
 
 void VictimBooks::release(Node& node, const Piece& piece) const {
+  // First: what an executor holds counts as closed, and is not given back.
+  if (const ForeignJobPtr& foreign = foreign_[piece.victim]) {
+    std::erase_if(allocations_of(node, foreign->executor),
+                  [&](const ForeignAllocation& one) { return one.id == foreign->id; });
+  } else {
+    drop_sorted(node.jobs, jobs_[piece.victim]);
+  }
   core::release(node, piece.placement);
-  drop_sorted(node.jobs, jobs_[piece.victim]);
 }
 
 void VictimBooks::hold(Node& node, const Piece& piece) const {
   allocate(node, piece.placement);
-  add_sorted(node.jobs, jobs_[piece.victim]);
+  const ForeignJobPtr& foreign = foreign_[piece.victim];
+  if (foreign == nullptr) {
+    add_sorted(node.jobs, jobs_[piece.victim]);
+    return;
+  }
+  const auto& before = find_executor(base_[node.id], foreign->executor)->foreign;
+  auto& now = allocations_of(node, foreign->executor);
+  const auto is_it = [&](const ForeignAllocation& one) { return one.id == foreign->id; };
+  const auto at = std::lower_bound(
+      now.begin(), now.end(), foreign->id,
+      [](const ForeignAllocation& one, const std::string& id) { return one.id < id; });
+  now.insert(at, *std::find_if(before.begin(), before.end(), is_it));
 }
 
 }  // namespace dove::core

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/preempt/victims.h"
@@ -40,14 +43,16 @@ class VictimBooks {
 
  private:
   void keep_promised(JobId job);
-  Placement left_of(const Placement& placement) const;
+  Placement left_of(const Placement& placement, bool is_executors) const;
 
   const State& state_;
   ById<NodeId, Node> base_;
   ById<NodeId, CoreSet> cores_promised_;
+  std::set<std::pair<NodeId, std::int32_t>> devices_promised_;  // that an executor holds now
   ById<NodeId, std::vector<Piece>> pieces_;
   std::vector<std::vector<NodeId>> nodes_of_;
-  std::vector<JobId> jobs_;  // by victim
+  std::vector<JobId> jobs_;             // by victim
+  std::vector<ForeignJobPtr> foreign_;  // by victim; null: one of ours
 };
 
 }  // namespace dove::core

@@ -15,7 +15,9 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
                                       const RunningJobs& running, const RankedNodes& available,
                                       const Job& job) {
   if (!state.settings.preemption) return {};
-  if (running.preemptible.empty()) return {};
+  const std::size_t foreign =
+      takes_from_foreign(state, job) ? foreign_jobs(state).size() : std::size_t{0};
+  if (running.preemptible.empty() && foreign == 0) return {};
   VictimRules rules;
   // Also what can be done once slices and pauses are over: what keeps the job waiting is then told
   // by an instant.
@@ -26,7 +28,7 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
       find_victims(state, job, available, running.preemptible, running.stopping, rules);
   Reason reason;
   reason.kind = ReasonKind::kPreemption;
-  reason.used = static_cast<std::int64_t>(running.preemptible.size());
+  reason.used = static_cast<std::int64_t>(running.preemptible.size() + foreign);
   // Told even where no set of them helps: "3 of 12 may be stopped, and that is not enough" is an
   // answer.
   reason.total = static_cast<std::int64_t>(victims.size());
@@ -37,9 +39,14 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   if (!found || !keep_limits(state, job, running.stopping, victims, *found)) return reason;
   if (found->victims.empty()) return reason;
   reason.count = static_cast<std::int64_t>(found->victims.size());
-  reason.other = found->victims.front().job;
+  const Victim& first = found->victims.front();
+  if (first.foreign == nullptr) {
+    reason.other = first.job;
+  } else {
+    reason.subject = first.foreign->text;
+  }
   for (const Victim& victim : found->victims) {
-    const Job& it = *state.find_job(victim.job);
+    const Job& it = job_of(state, victim);
     // Rotation does not wait for pauses; there the slice is the protection.
     const Instant pause = victim.kind == VictimKind::kRotation ? Instant{} : pause_end(it);
     const Instant free_at = std::max(slice_end(it), pause);

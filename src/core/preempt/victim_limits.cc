@@ -57,6 +57,8 @@ bool VictimLimits::hold() const {
 
 std::int64_t VictimLimits::counted(const Reason& limit, const Job& job) const {
   if (!counts_towards(state_, limit, *job.spec)) return 0;
+  // What another scheduler runs is no job of the queue.
+  if (is_foreign(job.id) && limit.resource == "jobs") return 0;
   Amount held;
   // What it still holds: placements that have ended are in no usage any more.
   for (const PlacementRecord& record : job.attempts.back().placements) {
@@ -90,7 +92,7 @@ bool keep_limits(const State& state, const Job& beneficiary, std::span<const Job
   // By what was really found: whole nodes and per-node amounts are more than the spec's least.
   VictimLimits limits(state, beneficiary, amount_of(state, found.placements), stopping);
   if (!limits.could_hold()) return false;
-  for (const Victim& victim : found.victims) limits.lose(*state.find_job(victim.job));
+  for (const Victim& victim : found.victims) limits.lose(job_of(state, victim));
   std::vector<Victim> more;
   for (const Victim& victim : victims) {
     if (limits.hold()) break;
@@ -100,7 +102,8 @@ bool keep_limits(const State& state, const Job& beneficiary, std::span<const Job
         victim.kind == VictimKind::kPriority || victim.kind == VictimKind::kRotation;
     const bool has = std::any_of(found.victims.begin(), found.victims.end(),
                                  [&](const Victim& other) { return other.job == victim.job; });
-    if (!by_level || has) continue;
+    // A foreign job is put back for its devices alone.
+    if (!by_level || has || victim.foreign != nullptr) continue;
     const Job& job = *state.find_job(victim.job);
     if (limits.lose(job)) {
       more.push_back(victim);

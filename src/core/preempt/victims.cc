@@ -68,11 +68,24 @@ class Choice {
     return Victim{job.id, *kind, queues_.level(job), lost_work(state_, job), weight_of(attempt)};
   }
 
+  // By level alone: what a queue is guaranteed or has too much of is settled between jobs of ours.
+  std::optional<Victim> consider(const ForeignJobPtr& foreign) {
+    const Job& job = foreign->job;
+    const Level theirs = queues_.level(job);
+    if (rules_.moves || theirs >= level_) return {};
+    return Victim{job.id,
+                  VictimKind::kPriority,
+                  theirs,
+                  lost_work(state_, job),
+                  weight_of(job.attempts.back()),
+                  foreign};
+  }
+
   // Whether it may be taken beside those that were let through before.
   bool lets_through(const Victim& victim) {
     // Asked in the order of the list, and each answer counts for the next ones: what one victim
     // gives up of its queue's surplus is no surplus for the others.
-    const Job& job = *state_.find_job(victim.job);
+    const Job& job = job_of(state_, victim);
     // A moved job starts elsewhere at once, so its queue holds as much as before.
     if (victim.kind == VictimKind::kMove) return true;
     const Amount loss = held_by(state_, job.attempts.back());
@@ -281,12 +294,17 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
     if (job == nullptr) continue;
     if (auto victim = choice.consider(*job)) victims.push_back(*victim);
   }
+  if (takes_from_foreign(state, beneficiary)) {
+    for (const ForeignJobPtr& foreign : foreign_jobs(state)) {
+      if (auto victim = choice.consider(foreign)) victims.push_back(std::move(*victim));
+    }
+  }
   if (victims.empty()) return victims;
   // Late, for those who may be stopped are few: to look at all nodes for nobody would be the larger
   // part of the work.
   const ById<NodeId, bool> usable = usable_nodes(state, *beneficiary.spec, nodes);
   std::erase_if(victims, [&](const Victim& victim) {
-    const Attempt& attempt = state.find_job(victim.job)->attempts.back();
+    const Attempt& attempt = job_of(state, victim).attempts.back();
     return std::none_of(
         attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
           return record.stage != PlacementStage::kEnded && usable[record.placement->node];

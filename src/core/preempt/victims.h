@@ -13,6 +13,8 @@
 //   service   equal levels in one queue whose order lets jobs take over (Head::kTakesOver), and the
 //             waiting one, which is likely to take less, stands clearly before it: kFairness
 //   move      the victim fits elsewhere now: kDefragmentation
+// Jobs of an executor that an administrator lets us put back (core/preempt/foreign_jobs.h) are
+// victims by priority alone, beside our own and by the same order.
 //
 // Why this ends: a guarantee is only ever taken back by a queue that stays within its own and from
 // queues that keep theirs, so what is used within guarantees grows. Below that, a taking by
@@ -27,6 +29,7 @@
 #include <vector>
 
 #include "core/place/place.h"
+#include "core/preempt/foreign_jobs.h"
 #include "core/preempt/victim_queues.h"
 #include "core/state/state.h"
 
@@ -39,8 +42,13 @@ struct Victim {
   VictimKind kind = VictimKind::kPriority;
   Level level;
   std::int64_t lost = 0;  // GPU-microseconds of work since it was saved; a core counts a thousandth
-  std::int64_t weight = 0;  // thousandths of GPUs, and cores, that it holds
+  std::int64_t weight = 0;     // thousandths of GPUs, and cores, that it holds
+  ForeignJobPtr foreign = {};  // null: it is one of ours
 };
+
+inline const Job& job_of(const State& state, const Victim& victim) {
+  return victim.foreign == nullptr ? *state.find_job(victim.job) : victim.foreign->job;
+}
 
 Purpose purpose_of(VictimKind kind);
 

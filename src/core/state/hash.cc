@@ -166,6 +166,8 @@ class Hash {
   void add(const ForeignAllocation& f) {
     all(f.id, f.cores, f.devices, f.memory_bytes, f.user, f.account, f.name, f.partition,
         f.priority, f.started_at, f.ends_by);
+    // Snapshots from before it was there keep their hash.
+    if (f.may_requeue) since(12, true);
   }
   void add(const NodeExecutor& e) {
     all(e.name, e.state, e.why, e.foreign, e.placeholders, e.contact);
@@ -182,6 +184,7 @@ class Hash {
   void add(const Executor& e) {
     all(e.name, e.service_account, e.nodes, e.placeholders, e.queues);
     since(10, e.gate, e.runs_jobs, e.lendable);
+    if (!e.preempts.empty()) since(12, e.preempts);
   }
   void add(const ForeignUse& u) {
     all(u.id, u.account, u.from, u.to, u.cores, u.gpus_milli, u.memory_bytes);

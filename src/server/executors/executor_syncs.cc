@@ -232,6 +232,14 @@ void ExecutorSyncs::write(const listener::Call& call, const std::string& executo
   for (const core::WantedDrain& one : wanted.drains) {
     drains.push_back({{"node", one.node->name}, {"why", one.why}});
   }
+  Json put_backs = Json::array();
+  for (const core::WantedPutBack& one : wanted.put_backs) {
+    put_backs.push_back({{"id", one.id}, {"job", one.job.value}});
+  }
+  Json kept = Json::array();
+  for (const core::KeptDevices& one : wanted.kept) {
+    kept.push_back({{"node", one.node->name}, {"devices", one.devices}});
+  }
   Json works = Json::array();
   for (const core::WantedWork& one : wanted.works) {
     works.push_back(work_json(desk_.state(), blobs, one));
@@ -240,6 +248,8 @@ void ExecutorSyncs::write(const listener::Call& call, const std::string& executo
                        {"wanted", std::move(placeholders)},
                        {"works", std::move(works)},
                        {"drains", std::move(drains)},
+                       {"put_backs", std::move(put_backs)},
+                       {"kept", std::move(kept)},
                        {"lent", lent_json(desk_.state(), executor)},
                        {"machines", machines_json(desk_.state(), executor)},
                        {"unwatched", unwatched_json(desk_.state(), executor)}});

@@ -280,6 +280,35 @@ TEST_F(ExecutorsTest, ItsAnswerNamesWhatIsDrainedHere) {
   EXPECT_EQ(sync(said()).body.at("drains"), Json::parse(R"([{"node": "n1", "why": "fan"}])"));
 }
 
+TEST_F(ExecutorsTest, ItsAnswerNamesItsJobsThatMakeRoomAndWhatIsKeptForOurs) {
+  const auto declare = [&](const Json& more) {
+    return live.call("PUT", "/v1/objects/executor/slurm", more);
+  };
+  ASSERT_LT(declare({{"queues", {{"lab", "default"}}}}).status, 300);
+  Json theirs = running("7");
+  theirs["partition"] = "batch";
+  theirs["may_requeue"] = true;
+  sync(said({{"allocations", {theirs}}}));
+  Json body = small_job_body();
+  body.update(Json{{"gpus", 2}, {"priority", 5}});
+  const std::uint64_t job = live.submit(body);
+  Answer answer = sync(said({{"allocations", {theirs}}}));
+  EXPECT_EQ(answer.body.at("put_backs"), Json::array()) << "nobody has said that they may be";
+  ASSERT_LT(declare({{"preempts", {"batch"}}}).status, 300);
+  answer = sync(said({{"allocations", {theirs}}}));
+  EXPECT_EQ(answer.body.at("put_backs"), Json::array({Json{{"id", "7"}, {"job", job}}}));
+  EXPECT_EQ(answer.body.at("kept"), Json::parse(R"([{"node": "n1", "devices": [0, 1]}])"));
+  const std::string why = live.call("GET", "/v1/jobs/" + std::to_string(job) + "/why").body.dump();
+  EXPECT_NE(why.find("slurm job 7 of grace, which is being put back for this job"),
+            std::string::npos)
+      << why;
+  EXPECT_TRUE(node().at("executors").at(0).at("foreign").at(0).at("may_requeue"));
+  answer = sync(said());
+  EXPECT_EQ(answer.body.at("put_backs"), Json::array());
+  EXPECT_EQ(answer.body.at("wanted").at(0).at("devices"), Json::array({0, 1}));
+  EXPECT_EQ(declare({{"placeholders", false}}).code(), "executor_preempts_nothing");
+}
+
 TEST_F(ExecutorsTest, ARefusedPlacementEndsAndIsPlacedAnew) {
   sync(said());
   const std::uint64_t job = live.submit(small_job_body());

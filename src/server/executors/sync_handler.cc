@@ -52,6 +52,7 @@ void read_allocation(JsonFields& fields, core::SaidAllocation& said) {
   fields.integer("priority", one.priority, INT64_MIN, INT64_MAX);
   fields.instant("started_at", one.started_at);
   fields.instant("ends_by", one.ends_by);
+  fields.boolean("may_requeue", one.may_requeue);
   for (const std::int32_t core : cores) one.cores.insert(core);
   std::sort(one.devices.begin(), one.devices.end());
   one.devices.erase(std::unique(one.devices.begin(), one.devices.end()), one.devices.end());

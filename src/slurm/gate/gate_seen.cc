@@ -235,13 +235,9 @@ std::int64_t nice_of(const json& object) {
 GateSeen read_gate(const json& object) {
   GateSeen gate;
   const auto number = [&](const char* name) { return number_of(object, name).value_or(0); };
-  const auto flag = [&](const char* name) {
-    const auto at = object.find(name);
-    return at != object.end() && (at->is_boolean() ? at->get<bool>() : number(name) != 0);
-  };
   gate.is_held = number("priority") == 0;
-  gate.is_batch = flag("batch_flag");
-  gate.may_requeue = flag("requeue");
+  gate.is_batch = is_set(object, "batch_flag");
+  gate.may_requeue = is_set(object, "requeue");
   gate.restarts = static_cast<int>(std::min<std::int64_t>(number("restart_cnt"), 1 << 30));
   gate.wait_status = static_cast<int>(number("exit_code") & 0xffff);
   gate.submitted_s = number("submit_time");
@@ -253,9 +249,7 @@ GateSeen read_gate(const json& object) {
   gate.comment = text_of(object, "comment");
   gate.array_tasks = text_of(object, "array_task_string");
   gate.array_job = number("array_job_id");
-  const auto task = number_of(object, "array_task_id");
-  gate.handle = gate.array_job != 0 && task ? fmt::format("{}_{}", gate.array_job, *task)
-                                            : std::to_string(number("job_id"));
+  gate.handle = handle_of(object);
   gate.depends = !text_of(object, "dependency").empty();
   gate.nodes_wanted = text_of(object, "required_nodes");
   gate.nodes_excluded = text_of(object, "excluded_nodes");

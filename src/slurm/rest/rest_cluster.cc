@@ -35,6 +35,10 @@ Result<void> RestCluster::release(std::int64_t job) {
   return makes_changes_ ? api_.cancel(job) : commands_.release(job);
 }
 
+Result<void> RestCluster::requeue(const std::string& handle, const std::string& why) {
+  return commands_.requeue(handle, why);
+}
+
 Result<void> RestCluster::mark(std::int64_t job, const std::string& text) {
   return commands_.mark(job, text);
 }

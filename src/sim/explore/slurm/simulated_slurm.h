@@ -98,6 +98,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
       const std::vector<slurm::NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const slurm::Ask& ask) override;
   Result<void> release(std::int64_t job) override;
+  // Its ledger lets it put back no job.
+  Result<void> requeue(const std::string&, const std::string&) override { return {}; }
   Result<void> mark(std::int64_t job, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;
   Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;

@@ -1,0 +1,153 @@
+#include "core/preempt/foreign_jobs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/preempt/victim_queues.h"
+#include "core/state/amount.h"
+#include "core/state/executors/foreign.h"
+#include "core/state/executors/foreign_use.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::uint64_t kFirst_id = std::uint64_t{1} << 63;
+
+bool any_preempts(const State& state) {
+  return std::any_of(state.executors.begin(), state.executors.end(),
+                     [](const auto& entry) { return !entry.second.preempts.empty(); });
+}
+
+// The queue that its level comes from; null: it may not be put back.
+const std::string* queue_of_level(const State& state, const Executor& executor,
+                                  const ForeignAllocation& allocation) {
+  if (!allocation.may_requeue || !executor.placeholders) return nullptr;
+  const auto& names = executor.preempts;
+  if (std::find(names.begin(), names.end(), allocation.partition) == names.end()) return nullptr;
+  const std::string* queue = queue_of(state, executor.name, allocation);
+  return queue == nullptr || !state.queues.contains(*queue) ? nullptr : queue;
+}
+
+// A job of ours may have some of them, too, until its placeholder is there: they are not the other
+// one's to leave.
+CoreSet cores_of_ours(const State& state, const Node& node) {
+  CoreSet cores;
+  for (const JobId id : node.jobs) {
+    for (const PlacementRecord& record : state.find_job(id)->attempts.back().placements) {
+      const bool is_here = record.placement->node == node.id;
+      if (is_here && record.stage != PlacementStage::kEnded) cores |= record.placement->cores;
+    }
+  }
+  return cores;
+}
+
+Placement placement_of(const State& state, const Node& node, const ForeignAllocation& allocation) {
+  Placement held;
+  held.node = node.id;
+  held.cores = allocation.cores - cores_of_ours(state, node);
+  for (const std::int32_t device : allocation.devices) held.devices.push_back({device});
+  held.memory_bytes = allocation.memory_bytes;
+  return held;
+}
+
+ForeignJob new_job(const NodeExecutor& executor, const ForeignAllocation& allocation,
+                   const std::string& queue, Instant now) {
+  ForeignJob made{executor.name, allocation.id, foreign_text(executor, allocation), {}};
+  JobSpec spec;
+  spec.queue = queue;
+  spec.preempt = Preempt::kRestart;
+  made.job.spec = std::make_shared<const JobSpec>(std::move(spec));
+  made.job.phase = JobPhase::kActive;
+  Attempt& attempt = made.job.attempts.emplace_back();
+  attempt.number = 1;
+  attempt.stage = Stage::kRunning;
+  attempt.started_at = std::min(allocation.started_at, now);  // it comes by another clock
+  return made;
+}
+
+bool has_device(const ForeignJob& one) {
+  const auto& placements = one.job.attempts.back().placements;
+  return std::any_of(placements.begin(), placements.end(), [](const PlacementRecord& record) {
+    return !record.placement->devices.empty();
+  });
+}
+
+}  // namespace
+
+bool takes_from_foreign(const State& state, const Job& beneficiary) {
+  if (!any_preempts(state) || !beneficiary.spec->executor.empty()) return false;
+  // What is freed is kept from the executor's next job device by device.
+  return least_amount(*beneficiary.spec).gpus_milli > 0;
+}
+
+std::vector<ForeignJobPtr> foreign_jobs(const State& state) {
+  if (!any_preempts(state)) return {};
+  std::map<std::pair<std::string, std::string>, ForeignJob> found;
+  std::set<std::pair<std::string, std::string>> kept;  // a part of it may not be taken
+  for (const Node& node : state.nodes) {
+    for (const NodeExecutor& executor : node.executors) {
+      const auto declared = state.executors.find(executor.name);
+      if (declared == state.executors.end() || declared->second.preempts.empty()) continue;
+      for (const ForeignAllocation& one : executor.foreign) {
+        const std::pair key(executor.name, one.id);
+        const std::string* queue = queue_of_level(state, declared->second, one);
+        if (queue == nullptr || node.inventory == nullptr) {
+          kept.insert(key);
+          continue;
+        }
+        const auto at = found.try_emplace(key, new_job(executor, one, *queue, state.now)).first;
+        PlacementRecord record;
+        record.placement = placement_of(state, node, one);
+        record.stage = PlacementStage::kStarted;
+        at->second.job.attempts.back().placements.push_back(std::move(record));
+      }
+    }
+  }
+  std::vector<ForeignJobPtr> all;
+  for (auto& [key, one] : found) {
+    if (kept.contains(key) || !has_device(one)) continue;
+    one.job.id = JobId(kFirst_id + all.size());
+    all.push_back(std::make_shared<const ForeignJob>(std::move(one)));
+  }
+  return all;
+}
+
+bool shares_device(const Job& foreign, std::span<const Placement> placements) {
+  const auto names = [](const Placement& placement, std::int32_t device) {
+    return std::any_of(placement.devices.begin(), placement.devices.end(),
+                       [device](const DeviceGrant& grant) { return grant.device == device; });
+  };
+  for (const PlacementRecord& record : foreign.attempts.back().placements) {
+    for (const Placement& placement : placements) {
+      if (placement.node != record.placement->node) continue;
+      for (const DeviceGrant& grant : record.placement->devices) {
+        if (names(placement, grant.device)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::vector<ForeignJobPtr> yielding_to(const State& state, const Job& beneficiary,
+                                       std::span<const Placement> placements) {
+  if (!takes_from_foreign(state, beneficiary)) return {};
+  std::vector<ForeignJobPtr> found = foreign_jobs(state);
+  std::erase_if(found,
+                [&](const ForeignJobPtr& one) { return !shares_device(one->job, placements); });
+  if (found.empty()) return found;
+  VictimQueues queues(state, beneficiary, {});
+  const Level mine = queues.level(beneficiary);
+  std::erase_if(found, [&](const ForeignJobPtr& one) { return queues.level(one->job) >= mine; });
+  return found;
+}
+
+std::vector<ForeignJobPtr> put_back_for(const State& state, JobId beneficiary) {
+  const auto promise = state.promises.find(beneficiary);
+  const Job* job = state.find_job(beneficiary);
+  if (promise == state.promises.end() || job == nullptr || !promise->second.cleared) return {};
+  return yielding_to(state, *job, promise->second.placements);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,47 @@
+// Foreign jobs: what an executor runs for its own users and puts back into its queue for jobs of
+// ours.
+//
+// An administrator lets it, partition by partition (Executor::preempts). Such a job has devices,
+// can run again from its start, and counts in a declared queue of ours, by its account. That queue
+// alone gives it its level: the executor's priorities are numbers of another scale. Only jobs that
+// our agents run take from it, and only from lower levels. Pure.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+struct ForeignJob {
+  std::string executor;
+  std::string id;    // there
+  std::string text;  // "slurm job 1234 of ada"
+  // As if it were one of ours that runs. Its id is no other job's, and the ledger does not know it.
+  Job job;
+};
+using ForeignJobPtr = std::shared_ptr<const ForeignJob>;
+
+inline bool is_foreign(JobId id) { return id.value >> 63 != 0; }
+
+// Whether jobs of an executor could make room for this one.
+bool takes_from_foreign(const State& state, const Job& beneficiary);
+
+// All that may be put back, in an order that is a function of the state. Those of several nodes are
+// one.
+std::vector<ForeignJobPtr> foreign_jobs(const State& state);
+
+// Whether the two name a device both.
+bool shares_device(const Job& foreign, std::span<const Placement> placements);
+
+// Those that hold a device of the placements and that the job may have put back.
+std::vector<ForeignJobPtr> yielding_to(const State& state, const Job& beneficiary,
+                                       std::span<const Placement> placements);
+
+// A promise for which others are stopped binds the executor's jobs, too: these are to be put back.
+std::vector<ForeignJobPtr> put_back_for(const State& state, JobId beneficiary);
+
+}  // namespace dove::core

@@ -1,0 +1,132 @@
+#include "slurm/fence_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "telemetry/log.h"
+
+namespace dove::slurm {
+namespace {
+
+// A standing fence that Slurm refused is asked for again: soon, since an allocation that has just
+// ended may be in its way, and then after longer and longer pauses. Until it is there placeholders
+// pin devices.
+constexpr std::int64_t kFenceAgain_s = 1;
+constexpr std::int64_t kFenceAgainMax_s = 30;
+// A job that was asked for and runs still.
+constexpr std::int64_t kPutBackAgain_s = 5;
+
+telemetry::Level level_of(const Result<void>& done) {
+  return done.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning;
+}
+
+}  // namespace
+
+bool is_silence(const Error& error) {
+  return error.kind == ErrorKind::kTimeout || error.code == "cannot_start" ||
+         error.message.find("Unable to contact") != std::string::npos;
+}
+
+FenceKeeper::FenceKeeper(SlurmCluster& slurm, Clock clock, std::string cluster)
+    : slurm_(slurm), clock_(std::move(clock)), cluster_(std::move(cluster)) {}
+
+// Each of these: whether Slurm answers.
+bool FenceKeeper::release(std::int64_t id, bool& changed) {
+  const Result<void> released = slurm_.release(id);
+  telemetry::log(telemetry::Level::kInfo, "standing_fence_released",
+                 {{"slurm_job", id}, {"why_not", released.ok() ? "" : released.error().message}});
+  changed = changed || released.ok();
+  return released.ok() || !is_silence(released.error());
+}
+
+bool FenceKeeper::suspend(std::int64_t id, bool& changed) {
+  const Result<void> suspended = slurm_.suspend(id);
+  const std::string trouble = suspended.ok() ? "" : suspended.error().message;
+  if (trouble != suspend_trouble_) {
+    telemetry::log(level_of(suspended), "suspend", {{"answers", suspended.ok()}, {"why", trouble}});
+    suspend_trouble_ = trouble;
+  }
+  changed = changed || suspended.ok();
+  return suspended.ok() || !is_silence(suspended.error());
+}
+
+bool FenceKeeper::ask(const Ask& ask, bool& changed) {
+  const Result<std::int64_t> id = slurm_.ask(ask);
+  telemetry::log(id.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning, "standing_fence",
+                 {{"node", ask.node},
+                  {"gres", ask.gres},
+                  {"waits", ask.waits},
+                  {"slurm_job", id.ok() ? *id : 0},
+                  {"why_not", id.ok() ? "" : id.error().message}});
+  if (id.ok()) {
+    changed = true;
+    no_fence_.erase(ask.node);
+    bool ignored = false;
+    if (!ask.waits) suspend(*id, ignored);  // else at the next look
+    return true;
+  }
+  NoFence& next = no_fence_[ask.node];
+  next.pause_s = std::clamp(2 * next.pause_s, kFenceAgain_s, kFenceAgainMax_s);
+  next.again_s = now_s() + next.pause_s;
+  return !is_silence(id.error());
+}
+
+bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
+                           const std::vector<PutBack>& put_backs) {
+  std::erase_if(put_back_s_, [&](const auto& entry) {
+    return std::none_of(put_backs.begin(), put_backs.end(),
+                        [&](const PutBack& one) { return one.id == entry.first; });
+  });
+  bool changed = false;
+  for (const PutBackDue& one : due_put_backs(observed, put_backs, kept, cluster_)) {
+    const auto last = put_back_s_.find(one.id);
+    if (last != put_back_s_.end() && now_s() - last->second < kPutBackAgain_s) continue;
+    const Result<void> done = slurm_.requeue(one.handle, one.why);
+    put_back_s_[one.id] = now_s();
+    telemetry::log(level_of(done), "foreign_job_put_back",
+                   {{"slurm_job", one.id},
+                    {"why", one.why},
+                    {"why_not", done.ok() ? "" : done.error().message}});
+    changed = changed || done.ok();
+    if (!done.ok() && is_silence(done.error())) break;
+  }
+  return changed;
+}
+
+bool FenceKeeper::keep(const Observed& observed, const DevicesOfNodes& kept,
+                       const std::vector<PutBack>& put_backs, const std::set<std::int64_t>& lend) {
+  StandingPlan plan =
+      plan_standing_fences(observed, kept, cluster_, leaving_jobs(observed, put_backs));
+  std::erase_if(plan.suspend, [&](std::int64_t fence) { return lend.contains(fence); });
+  std::erase_if(no_fence_, [&](const auto& one) {
+    return std::none_of(plan.ask.begin(), plan.ask.end(),
+                        [&](const Ask& ask) { return ask.node == one.first; });
+  });
+  // By this look: a fence that is asked for now is seen to wait at the next.
+  bool changed = put_back(observed, kept, put_backs);
+  int done = 0;
+  for (const std::int64_t id : plan.release) {
+    if (++done > kChangesMax) break;
+    if (!release(id, changed)) return changed;
+  }
+  for (const std::int64_t id : plan.suspend) {
+    if (++done > kChangesMax) break;
+    if (!suspend(id, changed)) return changed;
+  }
+  for (const Ask& ask : plan.ask) {
+    const auto refused = no_fence_.find(ask.node);
+    if (refused != no_fence_.end() && now_s() < refused->second.again_s) continue;
+    if (++done > kChangesMax) break;
+    if (!this->ask(ask, changed)) break;
+  }
+  return changed;
+}
+
+void FenceKeeper::stop_waiting(const Observed& observed) {
+  bool changed = false;
+  for (const std::int64_t id : waiting_fences(observed, cluster_)) {
+    if (!release(id, changed)) return;
+  }
+}
+
+}  // namespace dove::slurm

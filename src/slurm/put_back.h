@@ -1,0 +1,41 @@
+// Jobs of Slurm's users that make room for jobs of ours: they are requeued, and run again later.
+//
+// Slurm gives what such a job leaves to the next of its queue at once. So fences
+// (standing_fences.h) wait at the head of that queue before the job is asked to end. The job itself
+// is not held: Slurm starts it again where there is room. Pure.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "slurm/observed.h"
+#include "slurm/standing_fences.h"
+
+namespace dove::slurm {
+
+struct PutBack {
+  std::int64_t id = 0;   // of Slurm's job
+  std::int64_t job = 0;  // of ours, which takes its place
+  bool operator==(const PutBack&) const = default;
+};
+
+// The administrator's comment of a job that was put back. It replaces no other one.
+std::string put_back_words(std::int64_t job);
+
+// The Slurm jobs of the list that hold something and may be requeued: what waits for their devices
+// does not wait in vain.
+std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<PutBack>& wanted);
+
+struct PutBackDue {
+  std::int64_t id = 0;
+  std::string handle;
+  std::string why;  // ""; its comment is somebody else's
+};
+
+// Those that are to be requeued now: a fence waits for each kept device that they have.
+std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,
+                                      const DevicesOfNodes& kept, const std::string& cluster);
+
+}  // namespace dove::slurm

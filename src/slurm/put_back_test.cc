@@ -1,0 +1,112 @@
+#include "slurm/put_back.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "slurm/adapter.h"
+#include "slurm/fake_slurm_for_test.h"
+
+namespace dove::slurm {
+namespace {
+
+// An adapter that is told what to put back, as the controller would.
+class PutBackTest : public testing::Test {
+ protected:
+  PutBackTest() { restart(); }
+
+  void restart() {
+    adapter_.emplace(
+        slurm_,
+        [this](const SyncRequest& request) -> Result<SyncAnswer> {
+          last_ = request;
+          if (controller_down_) return Error{ErrorKind::kUnavailable, "connection_refused", "", ""};
+          return answer_;
+        },
+        [this] { return now_us_; }, AdapterOptions{});
+  }
+  void want(std::vector<int> devices) {
+    Wanted one;
+    one.key = {17, 1, "n1"};
+    one.devices = std::move(devices);
+    answer_.wanted = {one};
+    ++answer_.version;
+  }
+  const SyncRequest& last() const { return last_; }
+
+  FakeSlurm slurm_;
+  SyncRequest last_;
+  SyncAnswer answer_;
+  bool controller_down_ = false;
+  std::int64_t now_us_ = kStart_us;
+  std::optional<Adapter> adapter_;
+};
+
+TEST_F(PutBackTest, AJobIsPutBackOnceFencesWaitForWhatItLeaves) {
+  JobSeen& theirs = slurm_.add("train", {0, 1, 2, 3});
+  const std::int64_t id = theirs.id;
+  theirs.may_requeue = true;
+  answer_.put_backs = {{id, 17}};
+  answer_.kept = {{"n1", {1, 2}}};
+  ++answer_.version;
+  adapter_->cycle();
+  EXPECT_TRUE(slurm_.requeued.empty()) << "Slurm's next job would have what it leaves";
+  EXPECT_EQ(slurm_.asked, 2);
+  EXPECT_TRUE(adapter_->cycle().changed);
+  EXPECT_EQ(slurm_.requeued, std::vector<std::string>{std::to_string(id)});
+  EXPECT_EQ(slurm_.state.jobs[0].mark, "put back by dovetail for its job 17 of higher priority");
+  EXPECT_EQ(slurm_.holder(1)->name, "dove-keep-n1.1@dove");
+  restart();  // it knows them again
+  answer_.put_backs.clear();
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_TRUE(last().foreign.empty()) << "the fences are ours";
+  EXPECT_TRUE(slurm_.holder(1)->is_suspended());
+  answer_.kept.clear();  // the job is launched there
+  want({1, 2});
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+  EXPECT_EQ(slurm_.holder(1)->name, "dove-keep-n1.1@dove") << "it was in nobody's reach";
+  answer_.wanted.clear();
+  ++answer_.version;
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.holder(1), nullptr);
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+}
+
+TEST_F(PutBackTest, NobodyIsPutBackWithoutAFenceOrAWord) {
+  JobSeen& theirs = slurm_.add("train", {0, 1, 2, 3});
+  const std::int64_t id = theirs.id;
+  answer_.put_backs = {{id, 17}};
+  answer_.kept = {{"n1", {1}}};
+  ++answer_.version;
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 0) << "it cannot run again";
+  slurm_.state.jobs[0].may_requeue = true;
+  slurm_.refusal = {ErrorKind::kConflict, "no_room", "busy", ""};
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_TRUE(slurm_.requeued.empty());
+  slurm_.refusal = {};
+  now_us_ += 60'000'000;
+  adapter_->cycle();
+  ASSERT_EQ(slurm_.state.jobs.size(), 2u);
+  EXPECT_EQ(slurm_.state.jobs[1].phase, JobPhase::kWaiting);
+  controller_down_ = true;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.jobs.size(), 1u) << "nothing waits for what may be wanted no more";
+  EXPECT_TRUE(slurm_.requeued.empty());
+}
+
+TEST_F(PutBackTest, ACommentOfTheSiteStays) {
+  JobSeen& theirs = slurm_.add("train", {0}, "billed to ada");
+  theirs.may_requeue = true;
+  answer_.put_backs = {{theirs.id, 17}, {theirs.id, 18}};
+  answer_.kept = {{"n1", {0}}};
+  ++answer_.version;
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+  EXPECT_EQ(slurm_.state.jobs[0].mark, "billed to ada");
+}
+
+}  // namespace
+}  // namespace dove::slurm

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# limit_s: 400
+"""Jobs of a real Slurm that no gate holds make room for ours of higher priority: Slurm ends them as it ends jobs, its next
+job does not get what they leave, and they run again.
+
+Skips where Slurm (tools/setup peers, as root) is missing.
+"""
+import os
+import signal
+
+from shared_nodes import GPUS, OBJECTS, SharedNodes, SlurmLab, main, until
+
+
+class Lab(SlurmLab):
+    cred_expire_s = 5  # a requeued job waits for that long
+
+
+class Preempt(SharedNodes):
+    lab_class = Lab
+    objects = OBJECTS + "queues: {lab: default}\npreempts: [main]\n"
+
+    def theirs(self, *options, script="sleep 300"):
+        return int(self.lab.run(["sbatch", "--parsable", "-c", "1", "--mem=100", "-o", "/dev/null", "-A", "lab", "-w", "n0",
+                                 f"--gres=gpu:{GPUS}", *options, "--wrap", script]))
+
+    def in_place(self, job):
+        self.running(job)
+        self.known(job, "n0")
+
+    def state(self, job):
+        return self.lab.run(f"squeue -h -j {job} -o %T").strip()
+
+    def fences(self):
+        return self.lab.run("squeue -h -o %j").count("dove-keep-")
+
+    def says(self, path, words):
+        def said():
+            with open(path) as file:
+                return file.read().split("\n")[:-1] == words
+        until(said, 60, f"{words} in {path}")
+
+    def test_one_is_put_back_after_slurms_grace_and_the_next_in_slurms_queue_does_not_get_what_it_leaves(self):
+        path = os.path.join(self.lab.folder, "saved")
+        with open(path, "w"):
+            os.chmod(path, 0o666)
+        theirs = self.theirs("--requeue", script=f"trap 'echo saved >>{path}; exit 0' TERM; "
+                             f"echo begun ${{SLURM_RESTART_COUNT:-0}} >>{path}; sleep 300 & wait")
+        self.in_place(theirs)
+        self.says(path, ["begun 0"])
+        behind = [self.theirs("--requeue"), self.theirs("--requeue", "--gres=gpu:1")]
+        ours = self.submit(2, node="n0", priority=5)
+        held = self.started(ours, 60)
+        self.says(path, ["begun 0", "saved"])
+        self.assertEqual(len(held), 2)
+        self.assertEqual(self.state(theirs), "PENDING")
+        fields = self.lab.run(f"scontrol show job {theirs}")
+        self.assertIn(f"AdminComment=put back by dovetail for its job {ours} of higher priority", fields)
+        self.assertNotIn("JobHeld", fields)
+        self.assertEqual(self.state(behind[0]), "PENDING")
+        self.cluster.run("cancel", str(ours))
+        self.lab.run(f"scancel {behind[0]} {behind[1]}")
+        self.running(theirs)
+        self.says(path, ["begun 0", "saved", "begun 1"])
+        until(lambda: self.fences() == 0, 20, "no fences")
+
+    def test_one_that_cannot_run_again_or_is_as_high_stays(self):
+        theirs = self.theirs("--no-requeue")
+        self.in_place(theirs)
+        ours = self.submit(1, node="n0", priority=5)
+        until(lambda: str(theirs) in self.cluster.run("why", str(ours)).stdout, 20, "the reason")
+        self.cluster.run("cancel", str(ours))
+        self.lab.run(f"scancel {theirs}")
+        equal = self.theirs("--requeue")
+        self.in_place(equal)
+        ours = self.submit(1, node="n0")
+        until(lambda: str(equal) in self.cluster.run("why", str(ours)).stdout, 20, "the reason")
+        self.assertEqual([self.state(equal), self.fences()], ["RUNNING", 0])
+        self.cluster.run("apply", "-f", "-", input="kind: Queue\nname: urgent\npriority: 1\n")
+        urgent = self.submit(1, node="n0", queue="urgent")
+        self.started(urgent, 60)
+        self.assertEqual(self.state(equal), "PENDING")
+
+    def test_an_adapter_that_is_killed_leaves_nobody_held(self):
+        theirs = self.theirs("--requeue")
+        self.in_place(theirs)
+        ours = self.submit(GPUS, node="n0", priority=5)
+        until(lambda: self.fences() > 0, 30, "a fence to wait")
+        self.end_adapter(signal.SIGKILL)
+        self.start_adapter()
+        self.started(ours, 60)
+        self.end_adapter(signal.SIGKILL)
+        self.cluster.run("cancel", str(ours))
+        self.assertNotIn("JobHeld", self.lab.run(f"scontrol show job {theirs}"))
+        self.start_adapter()
+        self.running(theirs)
+        until(lambda: self.fences() == 0, 20, "no fences")
+
+    def test_a_job_that_is_cancelled_meanwhile_leaves_no_fence(self):
+        # It does not end by SIGTERM.
+        theirs = self.theirs("--requeue", script="trap '' TERM; sleep 300; sleep 300")
+        self.in_place(theirs)
+        ours = self.submit(1, node="n0", priority=5)
+        until(lambda: self.fences() > 0, 30, "a fence to wait")
+        self.cluster.run("cancel", str(ours))
+        until(lambda: self.fences() == 0, 20, "no fences")
+
+
+if __name__ == "__main__":
+    main()
