@@ -20,14 +20,10 @@ struct LayoutChange {
 //
 // Layouts of decisions must not change below the level: what was decided is folded whole.
 inline constexpr std::array kLayoutChanges{
-    LayoutChange{2, "ControllerStarted", 1},
-    LayoutChange{2, "Executor", 2},
-    LayoutChange{2, "ExecutorNodeObserved", 1},
-    LayoutChange{2, "ExecutorStanding", 1},
-    LayoutChange{2, "ForeignAllocation", 1},
-    LayoutChange{2, "Inventory", 2},
-    LayoutChange{2, "NodeExecutor", 1},
-    LayoutChange{2, "PlaceholderMoved", 1},
+    LayoutChange{2, "ControllerStarted", 1},    LayoutChange{2, "Executor", 2},
+    LayoutChange{2, "ExecutorNodeObserved", 1}, LayoutChange{2, "ExecutorStanding", 1},
+    LayoutChange{2, "ForeignAllocation", 1},    LayoutChange{2, "Inventory", 2},
+    LayoutChange{2, "NodeExecutor", 1},         LayoutChange{2, "PlaceholderMoved", 1},
     LayoutChange{2, "the snapshot", 12},
 };
 
