@@ -26,7 +26,7 @@ const std::string* queue_of_level(const State& state, const Executor& executor,
   if (!allocation.may_requeue || !executor.placeholders) return nullptr;
   const auto& names = executor.preempts;
   if (std::find(names.begin(), names.end(), allocation.partition) == names.end()) return nullptr;
-  const std::string* queue = queue_of(state, executor.name, allocation);
+  const std::string* queue = queue_of(state, executor.name, allocation.account);
   return queue == nullptr || !state.queues.contains(*queue) ? nullptr : queue;
 }
 
