@@ -97,6 +97,9 @@ class Recording(unittest.TestCase):
         self.write("README.md", "In a day, <!--figure cakes-->5 cakes<!----> are eaten.\n")
         code, out = self.run_tool("--check")
         self.assertEqual((code, "has no `cakes`" in out), (1, True), out)
+        self.write("README.md", "In a day, <!--figure pies-->5 pies are eaten, <!--figure pies-->4 pies<!----> today.\n")
+        code, out = self.run_tool("--check")
+        self.assertEqual((code, "needs a `<!---->`" in out), (1, True), out)
 
     def test_a_typed_figure_says_from_what_until_it_is_recorded(self):
         self.bench(4)
