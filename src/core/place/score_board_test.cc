@@ -87,10 +87,12 @@ JobSpec some_job(Random& random) {
 
 bool any_node(NodeId) { return true; }
 
+class ScoreBoardOf : public ::testing::TestWithParam<Learns> {};
+
 // What a board knows from before must not matter: one that has seen everything answers as one that
 // sees the state for the first time.
-TEST(ScoreBoard, AnswersAreAFunctionOfTheState) {
-  const SomePolicy policy;
+TEST_P(ScoreBoardOf, AnswersAreAFunctionOfTheState) {
+  const SomePolicy policy(GetParam());
   Random random(5);
   State state;
   for (std::uint32_t id = 1; id <= 12; ++id) {
@@ -127,7 +129,9 @@ TEST(ScoreBoard, AnswersAreAFunctionOfTheState) {
   EXPECT_GT(chosen, 500);
 }
 
-// Counts are rounded down to powers of two: apart, 5 + 5 + 8 would be 4 + 4 + 8.
+INSTANTIATE_TEST_SUITE_P(Mix, ScoreBoardOf, ::testing::Values(Learns::kSizes, Learns::kTasks));
+
+// Counts are rounded down to powers of two: apart, 3 + 3 + 10 would be 2 + 2 + 8.
 TEST(ScoreBoard, ThoseThatNameAModelCountInFullWhereModelsDoNot) {
   class Remembers final : public ScorePolicy {
    public:
@@ -146,8 +150,8 @@ TEST(ScoreBoard, ThoseThatNameAModelCountInFullWhereModelsDoNot) {
   JobSpec spec;
   spec.groups.resize(1);
   spec.groups[0].per_task.gpus = 1;
-  for (int i = 0; i < 18; ++i) {
-    spec.groups[0].per_task.gpu_model = i < 5 ? "m0" : i < 10 ? "m1" : "";
+  for (int i = 0; i < 16; ++i) {
+    spec.groups[0].per_task.gpu_model = i < 3 ? "m0" : i < 6 ? "m1" : "";
     board.add(spec);
   }
   EXPECT_FALSE(board.choose(State{}, "all", spec, any_node));
