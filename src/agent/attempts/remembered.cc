@@ -43,17 +43,17 @@ std::vector<protocol::ActivePlacement> remembered_ends(const std::string& direct
   for (const Kept& one : kept) {
     const AttemptOnDisk found = read_attempt(one.path);
     if (!found.ended) continue;
-    protocol::ActivePlacement held;
-    held.key = one.key;
-    held.stage = protocol::ActiveStage::kEnded;
+    protocol::ActivePlacement end;
+    end.key = one.key;
+    end.stage = protocol::ActiveStage::kEnded;
     if (const auto* ended = std::get_if<protocol::Ended>(&*found.ended)) {
-      held.exits = ended->exits;
-      held.cpu_us = ended->cpu_us;
-      held.memory_peak_bytes = ended->memory_peak_bytes;
+      end.exits = ended->exits;
+      end.cpu_us = ended->cpu_us;
+      end.memory_peak_bytes = ended->memory_peak_bytes;
     } else if (const auto* refused = std::get_if<protocol::LaunchRefused>(&*found.ended)) {
-      held.launch_failed = refused->why;
+      end.launch_failed = refused->why;
     }
-    ends.push_back(std::move(held));
+    ends.push_back(std::move(end));
   }
   return ends;
 }

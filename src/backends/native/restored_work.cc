@@ -47,16 +47,16 @@ std::vector<Event> work_findings(const core::State& state, const core::Node& nod
   if (state.incarnation == 0) return events;
   std::vector<AttemptKey> unknown;
   std::vector<AttemptKey> adopted;
-  for (const protocol::ActivePlacement& held : message.placements) {
-    if (held.stage == protocol::ActiveStage::kEnded) continue;
-    const auto [job, attempt] = held.key;
+  for (const protocol::ActivePlacement& reported : message.placements) {
+    if (reported.stage == protocol::ActiveStage::kEnded) continue;
+    const auto [job, attempt] = reported.key;
     const core::PlacementRecord* record = find_placement(state, job, attempt, node.id);
     if (record == nullptr) {
       const bool known = proven && core::adopts(state, {node.id, job, attempt});
-      (known ? adopted : unknown).push_back(held.key);
+      (known ? adopted : unknown).push_back(reported.key);
     } else if (record->stage != core::PlacementStage::kEnded &&
                core::is_adopted(record->placement)) {
-      adopted.push_back(held.key);
+      adopted.push_back(reported.key);
     }
   }
   tell(node,

@@ -18,34 +18,39 @@ using protocol::ActiveStage;
 constexpr std::size_t kUnknownMax = 100;  // that are written down of one sync
 const core::PlacementRecord kAdopted{{}, PlacementStage::kPrepared};
 
-PlacementEnded ended_event(const ActivePlacement& held, NodeId node) {
-  return PlacementEnded{
-      held.key.job,           held.key.attempt,         node, held.exits, held.cpu_us,
-      held.memory_peak_bytes, Span{held.started_ago_us}};
+PlacementEnded ended_event(const ActivePlacement& reported, NodeId node) {
+  return PlacementEnded{reported.key.job,
+                        reported.key.attempt,
+                        node,
+                        reported.exits,
+                        reported.cpu_us,
+                        reported.memory_peak_bytes,
+                        Span{reported.started_ago_us}};
 }
 
-void add_progress(const ActivePlacement& held, const core::PlacementRecord& record, NodeId node,
+void add_progress(const ActivePlacement& reported, const core::PlacementRecord& record, NodeId node,
                   std::vector<Event>& events) {
-  switch (held.stage) {
+  switch (reported.stage) {
     case ActiveStage::kPrepared:
       if (record.stage == PlacementStage::kOrdered) {
-        events.push_back(PlacementPrepared{held.key.job, held.key.attempt, node});
+        events.push_back(PlacementPrepared{reported.key.job, reported.key.attempt, node});
       }
       return;
     case ActiveStage::kStarted:
       if (record.stage != PlacementStage::kStarted) {
-        events.push_back(
-            PlacementStarted{held.key.job, held.key.attempt, node, Span{held.started_ago_us}});
+        events.push_back(PlacementStarted{reported.key.job, reported.key.attempt, node,
+                                          Span{reported.started_ago_us}});
       }
-      for (const TaskExit& exit : held.exits) {
-        events.push_back(TaskEnded{held.key.job, held.key.attempt, node, exit});
+      for (const TaskExit& exit : reported.exits) {
+        events.push_back(TaskEnded{reported.key.job, reported.key.attempt, node, exit});
       }
       return;
     case ActiveStage::kEnded:
-      if (held.launch_failed.empty()) {
-        events.push_back(ended_event(held, node));
+      if (reported.launch_failed.empty()) {
+        events.push_back(ended_event(reported, node));
       } else {
-        events.push_back(LaunchFailed{held.key.job, held.key.attempt, node, held.launch_failed});
+        events.push_back(
+            LaunchFailed{reported.key.job, reported.key.attempt, node, reported.launch_failed});
       }
       return;
   }
@@ -64,11 +69,11 @@ void add_vanished(const core::State& state, const core::Node& node, const protoc
         record->stage == PlacementStage::kOrdered) {
       continue;
     }
-    const bool held = std::any_of(message.placements.begin(), message.placements.end(),
-                                  [&](const ActivePlacement& placement) {
-                                    return placement.key == AttemptKey{id, attempt.number};
-                                  });
-    if (held) continue;
+    const bool is_reported = std::any_of(message.placements.begin(), message.placements.end(),
+                                         [&](const ActivePlacement& placement) {
+                                           return placement.key == AttemptKey{id, attempt.number};
+                                         });
+    if (is_reported) continue;
     PlacementEnded ended{id, attempt.number, node.id, {}, 0, 0};
     for (const TaskGrant& task : record->placement->tasks) {
       const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
@@ -83,12 +88,12 @@ void add_vanished(const core::State& state, const core::Node& node, const protoc
 }
 
 // What a machine that goes down ends by signals, as it ends every process, did not end by itself.
-ActivePlacement told_after_boot(ActivePlacement held) {
-  for (TaskExit& exit : held.exits) {
+ActivePlacement told_after_boot(ActivePlacement reported) {
+  for (TaskExit& exit : reported.exits) {
     const bool killed = exit.signal == SIGTERM || exit.signal == SIGKILL;
     if (killed && exit.cause.empty()) exit.cause = "machine_stopped";
   }
-  return held;
+  return reported;
 }
 
 }  // namespace
@@ -143,18 +148,19 @@ std::vector<Event> sync_events(const core::State& state, const core::Node& node,
   const bool same_life = machine.boot_id == node.boot_id;
   if (same_life) add_vanished(state, node, message, events);
   std::size_t unknown = 0;
-  for (const ActivePlacement& held : message.placements) {
+  for (const ActivePlacement& reported : message.placements) {
     const core::PlacementRecord* record =
-        find_placement(state, held.key.job, held.key.attempt, node.id);
+        find_placement(state, reported.key.job, reported.key.attempt, node.id);
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
     if (active) {
-      add_progress(same_life ? held : told_after_boot(held), *record, node.id, events);
+      add_progress(same_life ? reported : told_after_boot(reported), *record, node.id, events);
     } else if (record == nullptr) {
-      const UnknownTaskObserved seen{node.id, held.key.job, held.key.attempt};
+      const UnknownTaskObserved seen{node.id, reported.key.job, reported.key.attempt};
       const bool is_known = core::adopts(state, seen);
-      const bool told = !is_known && held.stage != ActiveStage::kEnded && ++unknown <= kUnknownMax;
+      const bool told =
+          !is_known && reported.stage != ActiveStage::kEnded && ++unknown <= kUnknownMax;
       if (told || (is_known && proven)) events.push_back(seen);
-      if (is_known && proven) add_progress(held, kAdopted, node.id, events);
+      if (is_known && proven) add_progress(reported, kAdopted, node.id, events);
     }
   }
   for (Event& event : work_findings(state, node, message, proven)) {
@@ -187,17 +193,17 @@ Span waits_for(const core::State& state, const core::Node& node, const protocol:
 
 Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync& message) {
   Leftovers found;
-  for (const ActivePlacement& held : message.placements) {
+  for (const ActivePlacement& reported : message.placements) {
     const core::PlacementRecord* record =
-        find_placement(state, held.key.job, held.key.attempt, node);
+        find_placement(state, reported.key.job, reported.key.attempt, node);
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
     if (active) continue;
-    if (held.stage == ActiveStage::kEnded) {
-      found.forget.push_back(held.key);
+    if (reported.stage == ActiveStage::kEnded) {
+      found.forget.push_back(reported.key);
     } else if (record == nullptr && keeps_unknown(state, *state.find_node(node))) {
-      found.kept.push_back(held);
+      found.kept.push_back(reported);
     } else {
-      found.stop.push_back(held.key);
+      found.stop.push_back(reported.key);
     }
   }
   return found;
@@ -206,8 +212,8 @@ Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync&
 std::uint64_t placements_hash(const core::State& state, const core::Node& node,
                               const std::vector<ActivePlacement>& kept) {
   std::vector<std::pair<AttemptKey, bool>> all;  // whether it was started
-  for (const ActivePlacement& held : kept) {
-    all.emplace_back(held.key, held.stage == ActiveStage::kStarted);
+  for (const ActivePlacement& reported : kept) {
+    all.emplace_back(reported.key, reported.stage == ActiveStage::kStarted);
   }
   for (const JobId id : node.jobs) {
     const core::Job* job = state.find_job(id);
