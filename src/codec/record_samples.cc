@@ -162,6 +162,25 @@ UserDeclaration sample_user() {
                          Instant{1'800'000'000'000'000}};
 }
 
+std::vector<StampedEvent> executor_events(const Cause& full) {
+  return {
+      {ForeignAllocationObserved{"slurm", NodeId{3}, sample_allocation()}, full},
+      {ForeignAllocationEnded{"slurm", NodeId{3}, "1234"}, full},
+      {PlaceholderMoved{"slurm", JobId{8}, 2, NodeId{3}, PlaceholderStage::kRefused, "1300",
+                        "Resources", CoreSet{2, 3}},
+       full},
+      {ExecutorContactChanged{"slurm", ExecutorContact::kMute, "slurmctld is down"}, full},
+      {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan", {"ib"}}, full},
+      {ForeignWatchResumed{"slurm", Instant{1'700'000'000'000'000}}, full},
+      {ForeignUseFound{"slurm",
+                       Instant{1'700'000'100'000'000},
+                       Instant{1'700'000'000'000'000},
+                       Instant{1'700'000'090'000'000},
+                       {sample_use()}},
+       full},
+  };
+}
+
 std::vector<StampedEvent> session_events(const Cause& full) {
   return {{IdleObserved{JobId{8}, 2, IdleCheck::kUse, "tabs", "1 % of its GPUs, under 5 %",
                         seconds(600)},
@@ -329,21 +348,8 @@ std::vector<StampedEvent> sample_events() {
       {HangEnded{JobId{8}, 2}, {}},
       {LinkBlamed{JobId{8}, 2, NodeId{3}, NodeId{4}, 5, 9}, {}},
       {NodeDeclaredOff{NodeId{4}, "the rack has no power"}, full},
-      {ForeignAllocationObserved{"slurm", NodeId{3}, sample_allocation()}, full},
-      {ForeignAllocationEnded{"slurm", NodeId{3}, "1234"}, full},
-      {PlaceholderMoved{"slurm", JobId{8}, 2, NodeId{3}, PlaceholderStage::kRefused, "1300",
-                        "Resources", CoreSet{2, 3}},
-       full},
-      {ExecutorContactChanged{"slurm", ExecutorContact::kMute, "slurmctld is down"}, full},
-      {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan", {"ib"}}, full},
-      {ForeignWatchResumed{"slurm", Instant{1'700'000'000'000'000}}, full},
-      {ForeignUseFound{"slurm",
-                       Instant{1'700'000'100'000'000},
-                       Instant{1'700'000'000'000'000},
-                       Instant{1'700'000'090'000'000},
-                       {sample_use()}},
-       full},
   };
+  for (StampedEvent& event : executor_events(full)) events.push_back(std::move(event));
   for (StampedEvent& event : session_events(full)) events.push_back(std::move(event));
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;

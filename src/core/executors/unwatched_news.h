@@ -1,4 +1,4 @@
-// What an adapter's report tells of times in which nobody heard what its executor runs
+// What an adapter reports about times in which nobody heard what its executor runs
 // (core/state/executors/unwatched.h). Pure.
 #pragma once
 

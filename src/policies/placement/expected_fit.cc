@@ -15,8 +15,8 @@ constexpr std::int64_t kParts = 10;
 // Gains are told apart in steps of this.
 constexpr std::int64_t kStep_milli = 10;
 
-// The error of a share that so many tasks were counted for is half the root of their number over
-// that number, at most.
+// A share of the mix that was counted among n tasks has an error of half the root of n, over n, at
+// most.
 constexpr std::int64_t kError_milli = kWholeDevice_milli / 2;
 
 // Rounded down.

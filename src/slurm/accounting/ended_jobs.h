@@ -27,8 +27,8 @@ struct EndedJobs {
   std::size_t not_understood = 0;  // lines
 };
 
-// Of `sacct --parsable2 --noheader`, with times in seconds since 1970. Jobs that never started are
-// passed over. The last line counts only if it is whole.
+// Reads what `sacct --parsable2 --noheader` prints, with times in seconds since 1970. Jobs that
+// never started are passed over. The last line counts only if it is whole.
 EndedJobs read_ended_jobs(std::string_view lines);
 
 // The part of it on nodes that `hostlists` name: as many of its nodes, as if each had the same.

@@ -43,7 +43,7 @@ class PastUses {
   void ask(const Unwatched& wanted, const std::vector<std::string>& nodes, std::int64_t now_s);
   Result<std::vector<PastUse>> ended_in(Instant from, Instant until,
                                         const std::vector<std::string>& nodes) const;
-  // Of what ended in that time, and some more.
+  // What the accounting says about what ended in that time, and a little more.
   Result<std::string> accounted(Instant from, Instant until) const;
   void fail(const Error& error, PastPart part, std::int64_t now_s);
   bool is_ours(const std::string& name) const;

@@ -12,6 +12,7 @@ constexpr std::int64_t kNow_s = 100 * kDay_s;
 
 class PastUsesTest : public testing::Test {
  protected:
+  PastUsesTest() { answer.lent.nodes = {"n[0-1]"}; }
   // A report to a controller that wants to know what `answer` says.
   void tell(bool complete = true) {
     SyncRequest request;
@@ -32,6 +33,11 @@ class PastUsesTest : public testing::Test {
     return fmt::format("{}|{}|{}|n0|lab|cpu=2,gres/gpu=1,mem=100M|{}\n", id, end_s - 10, end_s,
                        name);
   }
+  Result<CommandEnd> answers(const CommandWanted& wanted) {
+    asked.push_back(wanted);
+    if (fails) return *fails;
+    return says;
+  }
   std::vector<std::int64_t> ids() const {
     std::vector<std::int64_t> found;
     for (const PastUse& use : said->uses) found.push_back(use.id);
@@ -44,13 +50,7 @@ class PastUsesTest : public testing::Test {
   std::optional<Error> fails;
   std::vector<CommandWanted> asked;
   std::optional<PastPart> said;
-  PastUses past{"dove", [this](const CommandWanted& wanted) -> Result<CommandEnd> {
-                  asked.push_back(wanted);
-                  if (fails) return *fails;
-                  return says;
-                }};
-
-  PastUsesTest() { answer.lent.nodes = {"n[0-1]"}; }
+  PastUses past{"dove", [this](const CommandWanted& wanted) { return answers(wanted); }};
 };
 
 TEST_F(PastUsesTest, WhatEndedIsToldUntilTheLedgerHasIt) {

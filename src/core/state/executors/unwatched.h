@@ -15,9 +15,9 @@
 
 namespace dove::core {
 
-// Of an executor; the oldest is given up.
+// Times without watch that are kept for an executor; the oldest is given up.
 inline constexpr std::size_t kUnwatchedMax = 8;
-// So late at most, or so much after its accounting has it, an end is heard of.
+// The latest that an end is heard of: this long after it, or after the accounting has it.
 inline constexpr Span kEndsHeard = seconds(600);
 // Within this an adapter that is gone, or does not hear its executor, is noted.
 inline constexpr Span kAbsenceNoted = seconds(120);
