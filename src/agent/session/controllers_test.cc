@@ -33,6 +33,16 @@ TEST_F(ControllersTest, TriesAllUntilOneLeads) {
   EXPECT_FALSE(agent_->refused().has_value());
 }
 
+TEST_F(ControllersTest, AStreamMayTakeLongerToOpenThanItMayBeSilent) {
+  options_.stream_silence_us = 100'000;
+  controller_.holds_orders = true;
+  connect_agent();
+  ASSERT_TRUE(passes(600'000));
+  EXPECT_EQ(controller_.syncs.size() + second_.syncs.size(), 1u);
+  controller_.release_orders();
+  EXPECT_TRUE(until([&] { return controller_.syncs.size() == 2; })) << "its silence counts now";
+}
+
 // Another one may lead by then, which counts from its own beginning.
 TEST_F(ControllersTest, ALateFarewellCountsFromTheLastAnswer) {
   controller_.grace_us = 150'000;

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
@@ -57,6 +58,10 @@ class ScriptedController {
     if (held_sync_) held_sync_->send(sync_answer());
     held_sync_.reset();
   }
+  void release_orders() {
+    holds_orders = false;
+    open_orders(*std::exchange(held_orders_, nullptr));
+  }
   void release_chunks() {
     holds_chunks = false;
     for (const auto& each : held_chunks_) each->send(wire::Response{204, {}, ""});
@@ -82,6 +87,7 @@ class ScriptedController {
   bool gives_tickets = false;
   std::string ticket_answer = R"({"ticket":"ticket-1"})";
   bool holds_sync = false;
+  bool holds_orders = false;
   bool mute = false;  // answers no sync at all
   bool holds_chunks = false;
   std::vector<Json> joins;
@@ -137,9 +143,8 @@ class ScriptedController {
       held_sync_ = responder;
     } else if (request.path == "/v1/agents/n1/orders") {
       ++streams;
-      orders_ = responder->stream(200, {});
-      orders_->on_closed([this] { ++streams_closed; });
-      orders_->write("{\"ping\":10,\"epoch\":5,\"proof\":\"proof-10\"}\n");
+      if (!holds_orders) return open_orders(*responder);
+      held_orders_ = responder;
     } else if (request.path == "/v1/agents/n1/report") {
       take_report(request, responder);
     } else if (request.path.rfind("/v1/agents/n1/relays/", 0) == 0) {
@@ -150,6 +155,11 @@ class ScriptedController {
       if (!holds_chunks) return responder->send(wire::Response{204, {}, ""});
       held_chunks_.push_back(responder);
     }
+  }
+  void open_orders(wire::Responder& responder) {
+    orders_ = responder.stream(200, {});
+    orders_->on_closed([this] { ++streams_closed; });
+    orders_->write("{\"ping\":10,\"epoch\":5,\"proof\":\"proof-10\"}\n");
   }
   void take_report(const wire::Request& request,
                    const std::shared_ptr<wire::Responder>& responder) {
@@ -175,6 +185,7 @@ class ScriptedController {
   std::unique_ptr<wire::Server> server_;
   std::shared_ptr<wire::Outflow> orders_;
   std::shared_ptr<wire::Responder> held_sync_;
+  std::shared_ptr<wire::Responder> held_orders_;
   std::vector<std::shared_ptr<wire::Responder>> held_chunks_;
   std::vector<std::shared_ptr<wire::Responder>> unanswered_;
   std::map<std::string, std::string> relays_;
