@@ -56,7 +56,8 @@ void PastUses::look(const SyncAnswer& answer, std::int64_t now_s) {
 void PastUses::ask(const Unwatched& wanted, const std::vector<std::string>& nodes,
                    std::int64_t now_s) {
   const Instant first{(now_s - kPastMax_s) * kSecond_us};
-  if (wanted.from < first) {
+  // Once cut, it has a day to be asked: else what is asked next is too long ago again, for ever.
+  if (wanted.from.us < first.us - kDay_s * kSecond_us) {
     warn(fmt::format("what ended more than {} days ago, and nobody heard of, is not counted",
                      kPastMax_s / kDay_s));
     part_ = PastPart{wanted, std::min(first, wanted.until), {}};

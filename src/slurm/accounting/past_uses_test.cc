@@ -115,6 +115,10 @@ TEST_F(PastUsesTest, WhatIsTooLongAgoIsCut) {
   ASSERT_TRUE(said);
   EXPECT_EQ(said->until.us / kSecond_us, kNow_s - kPastMax_s);
   EXPECT_TRUE(said->uses.empty());
+  answer.unwatched->from = said->until;
+  now_s += 10;
+  tell();
+  EXPECT_EQ(asked.size(), 1u) << "the rest is asked, however much later";
 }
 
 TEST_F(PastUsesTest, TooMuchIsAskedInSmallerParts) {
