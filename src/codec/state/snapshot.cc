@@ -125,6 +125,7 @@ void fields(Ar& ar, typename Ar::template Of<core::ExecutorStanding>& v) {
   auto layout = ar.layout(2, "ExecutorStanding");
   ar(v.contact, v.since, v.why);
   ar.since(2, v.watched_until);
+  ar.since(2, v.watched_in);
   ar.since(2, v.unwatched);
 }
 

@@ -20,7 +20,7 @@ TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::NodeExecutor>(), 7u);
   EXPECT_EQ(field_count<core::PlaceholderKey>(), 4u);
   EXPECT_EQ(field_count<core::Placeholder>(), 4u);
-  EXPECT_EQ(field_count<core::ExecutorStanding>(), 5u);
+  EXPECT_EQ(field_count<core::ExecutorStanding>(), 6u);
   EXPECT_EQ(field_count<core::Unwatched>(), 4u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Agreed>(), 3u);

@@ -170,6 +170,7 @@ core::State sample_state() {
   state.executors["slurm"] = {"slurm", "slurm-1", {"gpu-[001-004]"}, true, {{"lab", "long"}}};
   state.standings["slurm"] = {ExecutorContact::kAnswering, Instant{43}, "back"};
   state.standings["slurm"].watched_until = Instant{43};
+  state.standings["slurm"].watched_in = Epoch{2};
   state.standings["slurm"].unwatched = {
       {Instant{30}, Instant{43}, Instant{35}, {{"1234", sample_use()}}}};
   state.placeholders[{JobId{1}, 2, NodeId{1}, "slurm"}] = {PlaceholderStage::kConfirmed,

@@ -193,7 +193,7 @@ class Hash {
   void add(const ExecutorStanding& s) {
     all(s.contact, s.since, s.why);
     // Logs from before they were there keep their hash.
-    if (s.watched_until.us != 0) since(12, s.watched_until, s.unwatched);
+    if (s.watched_until.us != 0) since(12, s.watched_until, s.watched_in, s.unwatched);
   }
   void add(const PlaceholderKey& k) { all(k.job, k.attempt, k.node, k.executor); }
   void add(const Placeholder& p) { all(p.stage, p.since, p.id, p.why); }

@@ -161,6 +161,7 @@ struct ExecutorStanding {
   Instant since;
   std::string why;
   Instant watched_until = {};             // nothing was missed before; 0: nothing is known
+  Epoch watched_in = {};                  // in which it has been heard completely
   std::vector<Unwatched> unwatched = {};  // to be settled yet, ascending
 };
 

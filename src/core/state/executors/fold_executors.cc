@@ -187,7 +187,7 @@ void fold(State& state, const ExecutorNodeObserved& event) {
 void fold(State& state, const ExecutorContactChanged& event) {
   const auto standing = state.standings.find(event.executor);
   if (standing == state.standings.end()) return;
-  note_contact(standing->second, event.contact, state.now);
+  note_contact(state, standing->second, event.contact);
   standing->second.contact = event.contact;
   standing->second.since = state.now;
   standing->second.why = event.why;

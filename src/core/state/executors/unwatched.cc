@@ -14,6 +14,11 @@ ExecutorStanding* find_standing(State& state, const std::string& executor) {
   return found == state.standings.end() ? nullptr : &found->second;
 }
 
+bool is_watched(const State& state, const ExecutorStanding& standing) {
+  return standing.watched_until.us != 0 && standing.watched_in == state.epoch &&
+         standing.contact == ExecutorContact::kAnswering;
+}
+
 // By its end, as if it had been charged in time: in steps, for what is held over long is charged
 // as if it had been held in the middle.
 PastUse past_of(const ForeignUse& use, Span half_life) {
@@ -84,6 +89,7 @@ void fold(State& state, const ForeignWatchResumed& event) {
   ExecutorStanding* standing = find_standing(state, event.executor);
   if (standing == nullptr || event.from != standing->watched_until) return;
   standing->watched_until = state.now;
+  standing->watched_in = state.epoch;
   if (event.from.us == 0 || event.from >= state.now) return;
   auto& all = standing->unwatched;
   if (all.size() == kUnwatchedMax) all.erase(all.begin());
@@ -104,15 +110,13 @@ void fold(State& state, const ForeignUseFound& event) {
 
 void note_watched(State& state, const std::string& executor) {
   ExecutorStanding* standing = find_standing(state, executor);
-  if (standing == nullptr || standing->watched_until.us == 0) return;
-  if (standing->contact == ExecutorContact::kAnswering) standing->watched_until = state.now;
+  if (standing != nullptr && is_watched(state, *standing)) standing->watched_until = state.now;
 }
 
-void note_contact(ExecutorStanding& standing, ExecutorContact next, Instant now) {
-  const bool goes =
-      standing.contact == ExecutorContact::kAnswering && next != ExecutorContact::kAnswering;
-  if (!goes || standing.watched_until.us == 0) return;
-  standing.watched_until = std::max(standing.watched_until, Instant{now.us - kAbsenceNoted.us});
+void note_contact(const State& state, ExecutorStanding& standing, ExecutorContact next) {
+  if (next == ExecutorContact::kAnswering || !is_watched(state, standing)) return;
+  standing.watched_until =
+      std::max(standing.watched_until, Instant{state.now.us - kAbsenceNoted.us});
 }
 
 void charge_start(State& state, const std::string& executor, const ForeignAllocation& allocation) {

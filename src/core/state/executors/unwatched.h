@@ -27,10 +27,11 @@ void fold(State& state, const ForeignWatchResumed& event);
 // A part that is not the next of a time that is known changes nothing: it came twice.
 void fold(State& state, const ForeignUseFound& event);
 
-// What it runs is in the state, up to now.
+// What it runs is in the state, up to now: not before it was heard completely by the controller
+// that leads, for the contact is still that of the one before.
 void note_watched(State& state, const std::string& executor);
 // Before the contact changes to `next`.
-void note_contact(ExecutorStanding& standing, ExecutorContact next, Instant now);
+void note_contact(const State& state, ExecutorStanding& standing, ExecutorContact next);
 // Of an allocation that nobody knew: charges the time without watch that has just ended.
 void charge_start(State& state, const std::string& executor, const ForeignAllocation& allocation);
 // Of one that has ended.

@@ -180,6 +180,23 @@ TEST_F(UnwatchedUse, AnAbsenceThatIsNotedBeganShortlyBefore) {
   EXPECT_EQ(standing().watched_until, at(10'000) + Span{-kAbsenceNoted.us});
 }
 
+// By the log the contact is still what it was when the controller before went away.
+TEST_F(UnwatchedUse, AControllerThatHasNotHeardOfItYetKnowsNothing) {
+  cluster.pass(seconds(100));
+  observe(cluster, "6");
+  begin_batch(cluster.state, at(10'000), Epoch{cluster.state.epoch.value + 1});
+  observe(cluster, "7");  // in a report that is not complete
+  EXPECT_EQ(standing().watched_until, at(100));
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kMute, ""});
+  EXPECT_EQ(standing().watched_until, at(100));
+  come_back(seconds(10));
+  EXPECT_EQ(standing().unwatched.front().from, at(100));
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
+  cluster.pass(seconds(10));
+  end(cluster, "7");
+  EXPECT_EQ(standing().watched_until, cluster.state.now);
+}
+
 TEST_F(UnwatchedUse, TimesThatNobodySettlesAreBounded) {
   for (std::size_t i = 0; i < kUnwatchedMax + 3; ++i) come_back(seconds(100));
   EXPECT_EQ(standing().unwatched.size(), kUnwatchedMax);
