@@ -50,7 +50,9 @@ void add_past(const State& state, const std::string& executor, const Observation
   ForeignUseFound found{executor, gap->to, past.from, std::min(past.until, gap->to), {}};
   const std::set<std::string> others = charged_otherwise(state, executor);
   for (const ForeignUse& use : past.uses) {
-    if (use.to <= use.from || others.contains(use.id)) continue;
+    // One that ran again is back under its id: its former life has ended all the same.
+    if (others.contains(use.id) && !gap->ended.contains(use.id)) continue;
+    if (use.to <= use.from) continue;
     if (queue_of(state, executor, use.account) != nullptr) found.uses.push_back(use);
   }
   events.push_back(std::move(found));

@@ -13,8 +13,8 @@ namespace dove::core {
 void add_watch(const State& state, const std::string& executor, const Observation& said,
                std::vector<Event>& events);
 
-// What had ended in a part of one. What still runs is left out, and so are jobs that the ledger
-// placed and accounts that stand for no queue.
+// What had ended in a part of one. What still runs is left out, unless it had ended in between, and
+// so are jobs that the ledger placed and accounts that stand for no queue.
 void add_past(const State& state, const std::string& executor, const Observation& said,
               std::vector<Event>& events);
 

@@ -76,5 +76,23 @@ TEST_F(UnwatchedNews, OfThePastOnlyWhatIsNotChargedOtherwiseIsNews) {
   EXPECT_EQ(first_unwatched(cluster.state, "slurm"), nullptr);
 }
 
+TEST_F(UnwatchedNews, AJobThatRunsAgainHadEndedAllTheSame) {
+  tell({});
+  tell(running("7"));
+  cluster.pass(seconds(1000));
+  Observation back;
+  back.begins = true;
+  tell(back);
+  tell(running("7"));
+  const Unwatched* gap = first_unwatched(cluster.state, "slurm");
+  ASSERT_NE(gap, nullptr);
+  Observation said = running("7");
+  said.past = SaidPast{
+      gap->to, gap->from, gap->to, {{"7", "lab", gap->from, gap->from + seconds(9), 1, 0, 0}}};
+  const std::vector<Event> events = news(cluster.state, executor, said);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(std::get<ForeignUseFound>(events[0]).uses.size(), 1u);
+}
+
 }  // namespace
 }  // namespace dove::core
