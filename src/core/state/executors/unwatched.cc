@@ -36,6 +36,12 @@ PastUse past_of(const ForeignUse& use, Span half_life) {
   return past;
 }
 
+// An adapter may say anything: what does not fit into the amount counts as much as does.
+std::int64_t changed_by(std::int64_t amount, int sign, __int128 by) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  return static_cast<std::int64_t>(std::clamp<__int128>(amount + sign * by, 0, kMost));
+}
+
 void add_to_month(State& state, const std::string& queue, const Usage& usage, const ForeignUse& use,
                   int sign) {
   const auto declared = state.queues.find(queue);
@@ -44,7 +50,7 @@ void add_to_month(State& state, const std::string& queue, const Usage& usage, co
   charge_month(month, usage, state.now);
   const Instant from = std::max(use.from, month_start(month.month));
   const std::int64_t ms = std::max<std::int64_t>((use.to - from).us / 1000, 0);
-  month.gpu_ms = std::max<std::int64_t>(month.gpu_ms + sign * use.gpus_milli * ms, 0);
+  month.gpu_ms = changed_by(month.gpu_ms, sign, static_cast<__int128>(use.gpus_milli) * ms);
 }
 
 // To its queue and all above it, or off what they have been charged.
@@ -60,7 +66,7 @@ void charge_use(State& state, const std::string& executor, const ForeignUse& use
     PastUse& past = state.past_by_queue[name];
     charge(past, usage, half_life, state.now);
     const std::int64_t left = past_use_at(then, nothing, half_life, past.at);
-    past.amount = std::max<std::int64_t>(past.amount + sign * left, 0);
+    past.amount = changed_by(past.amount, sign, left);
     add_to_month(state, name, usage, use, sign);
   });
   state.changes.note_declared();  // the order of queues depends on it

@@ -163,6 +163,16 @@ TEST_F(UnwatchedUse, OutsideOfSuchATimeAStartChargesNothing) {
   EXPECT_EQ(standing().unwatched.front().from, at(10'000)) << "nothing was missed before";
 }
 
+TEST_F(UnwatchedUse, MoreThanAnAmountHoldsIsTheMostOfIt) {
+  come_back(seconds(30 * 86'400));
+  ForeignUse most = use("7", 0, 30 * 86'400);
+  most.cores = 1 << 24;
+  most.gpus_milli = 1 << 30;
+  find(std::vector<ForeignUse>(20, most));
+  EXPECT_GT(past(cluster), 4e18);
+  EXPECT_GT(month(cluster), std::int64_t{1} << 61);
+}
+
 TEST_F(UnwatchedUse, AnAccountWithoutAQueueIsNobodysUse) {
   come_back(seconds(10'000));
   ForeignUse other = use("7", 1000, 4000);
