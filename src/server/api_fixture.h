@@ -48,6 +48,8 @@ struct LiveOptions {
   ControllerPeers controllers = {};
   std::int32_t first_level = kNewestLevel;
   bool reads_aside = false;
+  std::optional<ApiTls> tls = {};
+  std::function<std::optional<Error>()> silence = {};
   std::function<std::int64_t()> clock = {};  // of the controller; any thread
 };
 
@@ -76,6 +78,8 @@ class LiveApi {
     options.heartbeat_us = 50'000;
     options.report_burst = 2'000;
     options.reads_aside = options_.reads_aside;
+    options.tls = options_.tls;
+    options.silence = options_.silence;
     options.sessions_url = options_.sessions_url;
     options.local_passwords = options_.local_passwords;
     options.ask_hook = options_.ask_hook;
