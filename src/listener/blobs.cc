@@ -10,6 +10,7 @@ namespace dove::listener {
 namespace {
 
 constexpr std::chrono::milliseconds kAgain{250};
+constexpr std::int64_t kUnreadable_us = 1'000'000;
 constexpr std::size_t kMissingMax = 1000;
 
 Error missing(const std::string& sha256) {
@@ -85,7 +86,7 @@ Blobs::Bytes Blobs::held(const std::string& sha256) {
 
 Result<Blobs::Bytes> Blobs::find(const std::string& sha256) {
   if (Bytes bytes = held(sha256)) return bytes;
-  if (missing_.contains(sha256)) return missing(sha256);
+  if (is_missing(sha256)) return missing(sha256);
   if (reader_ != nullptr) {
     want(sha256);
     return later();
@@ -99,23 +100,31 @@ Result<Blobs::Bytes> Blobs::find(const std::string& sha256) {
   return held(sha256);
 }
 
+bool Blobs::is_missing(const std::string& sha256) {
+  const auto found = missing_.find(sha256);
+  if (found == missing_.end()) return false;
+  if (found->second > loop_.monotonic_us()) return true;
+  missing_.erase(found);
+  return false;
+}
+
 void Blobs::want(const std::string& sha256) {
   if (wanted_.insert(sha256).second) reader_->want(sha256);
 }
 
 void Blobs::read(const std::string& sha256, Result<std::optional<std::string>> bytes) {
   wanted_.erase(sha256);
-  // Another try mends neither damaged bytes nor a disk that cannot read them, and orders wait.
-  const bool is_hopeless = !bytes.ok() && (bytes.error().kind == ErrorKind::kCorrupt ||
-                                           bytes.error().kind == ErrorKind::kInternal);
+  const bool is_damaged = !bytes.ok() && bytes.error().kind == ErrorKind::kCorrupt;
+  // A disk that cannot read it now may do so later, but orders of all nodes would wait.
+  const bool is_unreadable = !bytes.ok() && bytes.error().kind == ErrorKind::kInternal;
   if (bytes.ok() && bytes->has_value()) {
     put(sha256, std::move(**bytes));
     return known(sha256, held(sha256));
   }
-  if (bytes.ok() || is_hopeless) {
+  if (bytes.ok() || is_damaged || is_unreadable) {
     log_missing(sha256, bytes);
     if (missing_.size() >= kMissingMax) missing_.clear();
-    missing_.insert(sha256);
+    missing_[sha256] = is_unreadable ? loop_.monotonic_us() + kUnreadable_us : INT64_MAX;
     return known(sha256, nullptr);
   }
   telemetry::log(telemetry::Level::kWarning, "blob_unread",

@@ -31,11 +31,12 @@ class Blobs {
 
   // `aside` false: the store is memory, and read here. Both outlive it.
   Blobs(wire::Loop& loop, store::LogStore& log, bool aside);
-  ~Blobs();  // waits for one read at most, which has a deadline
+  ~Blobs();  // waits for one read at most: across a network it has a deadline, of a disk none
 
   void put(const std::string& sha256, std::string bytes);
   static Error later();  // blob_later
-  // Errors: kNotFound blob_missing; kUnavailable blob_later: it is being read, or could not be.
+  // Errors: kNotFound blob_missing, also for a while after its disk could not read it; kUnavailable
+  // blob_later: it is being read, or its store was out of reach.
   Result<Bytes> find(const std::string& sha256);
   // Calls `done` once all of them are known, at once where they are in memory; what cannot be read
   // now is tried again. kUnavailable blob_later: `at_most` has passed.
@@ -60,6 +61,7 @@ class Blobs {
   class Reader;
 
   Bytes held(const std::string& sha256);
+  bool is_missing(const std::string& sha256);
   void want(const std::string& sha256);
   void read(const std::string& sha256, Result<std::optional<std::string>> bytes);
   void known(const std::string& sha256, const Bytes& bytes);
@@ -70,8 +72,8 @@ class Blobs {
   std::map<std::string, Held> held_;
   std::list<std::string> newest_first_;
   std::size_t bytes_ = 0;
-  std::set<std::string> missing_;  // that are nowhere; a few
-  std::set<std::string> wanted_;   // that are being read
+  std::map<std::string, std::int64_t> missing_;  // until when they count as nowhere; a few
+  std::set<std::string> wanted_;                 // that are being read
   std::list<std::shared_ptr<Wish>> wishes_;
   wire::Timer again_;
   std::unique_ptr<Reader> reader_;  // where it reads aside

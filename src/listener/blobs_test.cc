@@ -23,7 +23,8 @@ class FakeRemoteLog : public store::LogStore {
     changed_.wait(lock, [this] { return !hangs_; });
     if (is_gone) return Error{ErrorKind::kUnavailable, "store_unreachable", "nobody answers", ""};
     if (sha256 == "nowhere") return std::optional<std::string>();
-    if (sha256 == "bad sector") return Error{ErrorKind::kInternal, "store_failed", "I/O", ""};
+    if (sha256 == "bad sector" && fails)
+      return Error{ErrorKind::kInternal, "store_failed", "I/O", ""};
     return std::optional<std::string>("bytes of " + sha256);
   }
   void hang(bool hangs) {
@@ -35,6 +36,7 @@ class FakeRemoteLog : public store::LogStore {
   }
   std::atomic<int> asked = 0;
   std::atomic<bool> is_gone = false;
+  std::atomic<bool> fails = true;  // what lies on a bad sector
 
  private:
   std::mutex mutex_;
@@ -81,6 +83,20 @@ TEST(Blobs, AStoreOutOfReachIsNotAMissingBlob) {
   log.is_gone = false;
   ASSERT_TRUE(loop.run_until([&] { return found.has_value(); }, kLimit));
   EXPECT_EQ(found->size(), 1u);
+}
+
+TEST(Blobs, ADiskThatCouldNotReadOneIsAskedForItAgain) {
+  wire::Loop loop;
+  FakeRemoteLog log;
+  Blobs blobs(loop, log, /*aside=*/true);
+  std::optional<Blobs::Found> found;
+  blobs.fetch({"bad sector"}, Blobs::kForever, [&](Result<Blobs::Found> all) { found = *all; });
+  ASSERT_TRUE(loop.run_until([&] { return found.has_value(); }, kLimit));
+  EXPECT_TRUE(found->empty());
+  log.fails = false;
+  EXPECT_EQ(blobs.find("bad sector").error().code, "blob_missing") << "not at once";
+  const wire::Timer wakes = loop.after(std::chrono::milliseconds(1100), [] {});
+  EXPECT_TRUE(loop.run_until([&] { return blobs.find("bad sector").ok(); }, kLimit));
 }
 
 TEST(Blobs, WhatIsHereIsReadAtOnce) {
