@@ -188,12 +188,15 @@ Result<void> SharedAuthorities::agree(bool leads) {
 }
 
 Result<void> SharedAuthorities::remember(const std::string& text, const std::string& sealed) {
-  agreed_ = text;
-  sealed_ = sealed;
   const std::string path = data_dir_ + "/ca.shared";
   const std::string digest = wire::sha256_hex(text);
-  if (files::text_or_empty(path, kSecretMax) == digest) return {};
-  return files::write_atomically(path, digest, 0644, files::Survives::kPowerCut);
+  if (files::text_or_empty(path, kSecretMax) != digest) {
+    TRY(files::write_atomically(path, digest, 0644, files::Survives::kPowerCut));
+  }
+  // Not before: where it could not be written, the next look tries again.
+  agreed_ = text;
+  sealed_ = sealed;
+  return {};
 }
 
 }  // namespace dove::programs
