@@ -142,6 +142,7 @@ void note_end(State& state, const std::string& executor, const ForeignAllocation
   ExecutorStanding* standing = find_standing(state, executor);
   if (standing == nullptr) return;
   note_watched(state, executor);
+  if (queue_of(state, executor, allocation.account) == nullptr) return;  // nobody was charged
   for (Unwatched& gap : standing->unwatched) {
     if (state.now - gap.to > kEndsHeard) continue;
     const auto [at, is_new] = gap.ended.try_emplace(allocation.id);

@@ -173,6 +173,17 @@ TEST_F(UnwatchedUse, MoreThanAnAmountHoldsIsTheMostOfIt) {
   EXPECT_GT(month(cluster), std::int64_t{1} << 61);
 }
 
+TEST_F(UnwatchedUse, WhatNobodyWasChargedForIsNotKeptToBeGivenBack) {
+  ForeignAllocation allocation;
+  allocation.id = "7";
+  allocation.account = "guests";
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), std::move(allocation)});
+  come_back(seconds(10'000));
+  end(cluster, "7");
+  EXPECT_TRUE(cluster.node(1).executors.at(0).foreign.empty());
+  EXPECT_TRUE(standing().unwatched.front().ended.empty());
+}
+
 TEST_F(UnwatchedUse, AnAccountWithoutAQueueIsNobodysUse) {
   come_back(seconds(10'000));
   ForeignUse other = use("7", 1000, 4000);
