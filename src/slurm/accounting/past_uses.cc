@@ -42,7 +42,17 @@ Result<SyncAnswer> PastUses::sync(const SyncRequest& request, const Sync& sync,
   }
   Result<SyncAnswer> answer = sync(with_past ? *with_past : request);
   if (answer.ok() && request.complete) look(*answer, now_s);
+  if (!answer.ok() && answer.error().field.starts_with("past")) refused(answer.error());
   return answer;
+}
+
+// Without this part the report is taken: what runs now must not go unheard for what has ended.
+void PastUses::refused(const Error& error) {
+  if (!part_) return;
+  warn(fmt::format("the controller refuses what ended from {} on, which is not counted: {}",
+                   codec::rfc3339(part_->of.from), error.message));
+  if (part_->uses.empty()) return part_.reset();
+  part_->uses.clear();
 }
 
 void PastUses::look(const SyncAnswer& answer, std::int64_t now_s) {

@@ -40,6 +40,7 @@ class PastUses {
 
  private:
   void look(const SyncAnswer& answer, std::int64_t now_s);
+  void refused(const Error& error);
   void ask(const Unwatched& wanted, const std::vector<std::string>& nodes, std::int64_t now_s);
   Result<std::vector<PastUse>> ended_in(Instant from, Instant until,
                                         const std::vector<std::string>& nodes) const;

@@ -75,6 +75,34 @@ TEST_F(PastUsesTest, WhatEndedIsToldUntilTheLedgerHasIt) {
   EXPECT_EQ(asked.size(), 1u);
 }
 
+TEST_F(PastUsesTest, APartThatTheControllerRefusesKeepsNoReportFromIt) {
+  want(kNow_s - 100, kNow_s - 50);
+  says.output = line(5, kNow_s - 60);
+  tell();
+  SyncRequest request;
+  const auto sent = [&](const Error& refusal) {
+    bool with_past = false;
+    (void)past.sync(
+        request,
+        [&](const SyncRequest& whole) -> Result<SyncAnswer> {
+          with_past = whole.past.has_value();
+          return refusal;
+        },
+        now_s);
+    return with_past;
+  };
+  EXPECT_TRUE(sent({ErrorKind::kUnavailable, "connection_refused", "it is down", ""}));
+  tell();
+  EXPECT_EQ(ids(), std::vector<std::int64_t>{5});
+  const Error refusal{ErrorKind::kInvalid, "bad_text", "no", "past.jobs[0].account"};
+  EXPECT_TRUE(sent(refusal));
+  tell();
+  ASSERT_TRUE(said);
+  EXPECT_TRUE(said->uses.empty()) << "the time is closed with nothing";
+  EXPECT_TRUE(sent(refusal));
+  EXPECT_FALSE(sent(refusal));
+}
+
 TEST_F(PastUsesTest, SlurmHasSomeTimeToAccountWhatEnded) {
   want(kNow_s - 100, kNow_s - 1);
   tell();
