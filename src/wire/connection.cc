@@ -320,10 +320,7 @@ void Connection::arm_timer() {
 
 void Connection::on_deadline() {
   if (phase_ == Phase::kHead || phase_ == Phase::kBody) {
-    refuse(408, Error{ErrorKind::kTimeout,
-                      "request_timeout",
-                      "the request did not arrive in time; send it without pauses",
-                      {}});
+    refuse(408, request_late());
   } else {
     drop();
   }

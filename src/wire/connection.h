@@ -1,4 +1,4 @@
-// Connection is one accepted connection of a Server: reads requests, hands them on, writes answers.
+// Connection is one accepted connection of HTTP/1: reads requests, hands them on, writes answers.
 //
 // For server.cc alone; loop thread only. Kept alive by its server until closed, and by its pending
 // operations. One request at a time; what arrives behind it waits unparsed.
@@ -9,40 +9,38 @@
 #include <string>
 #include <string_view>
 
+#include "wire/exchange.h"
 #include "wire/request_parser.h"
 #include "wire/server_state.h"
 #include "wire/stream.h"
 
 namespace dove::wire {
 
-class StreamOut;
-
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : public Accepted,
+                         public Answers,
+                         public Outlet,
+                         public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<ServerState> server, std::unique_ptr<Stream> stream,
              std::string party);
 
-  void start();
-  // Answers with a problem, then closes.
-  void refuse(int status, const Error& error);
-  // Ends at once; the server forgets the connection.
-  void drop();
-  // The server is shutting down: ends when nothing is in progress, or as soon as that is so.
-  void wind_down();
+  void start() override;
+  void refuse(int status, const Error& error) override;
+  void drop() override;
+  void wind_down() override;
+  const std::string& party() const override { return party_; }
 
   // From the Responder.
-  void answer(Response response);
-  std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers);
-  TakenOver hand_over();
-  // REQUIRES: open().
-  bool peer_ended() const { return stream_->peer_ended(); }
-  const std::string& party() const { return party_; }
-  bool open() const { return phase_ != Phase::kClosed && phase_ != Phase::kLingering; }
+  void answer(Response response) override;
+  std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers) override;
+  TakenOver hand_over() override;
+  bool peer_ended() const override { return stream_->peer_ended(); }
+  bool open() const override { return phase_ != Phase::kClosed && phase_ != Phase::kLingering; }
 
   // From the Outflow.
-  bool stream_write(std::string_view bytes);
-  void stream_end();
-  std::size_t unsent_bytes() const { return out_.size() + sending_.size() - sent_; }
+  bool stream_write(std::string_view bytes) override;
+  void stream_end() override;
+  std::size_t unsent_bytes() const override { return out_.size() + sending_.size() - sent_; }
 
  private:
   enum class Phase {
@@ -77,7 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::shared_ptr<ServerState> server_;
   std::unique_ptr<Stream> stream_;
-  const std::string party_;  // whose it is, for limits
+  const std::string party_;
   Phase phase_ = Phase::kIdle;
   RequestParser parser_;
   std::string scratch_;  // where the pending read puts bytes

@@ -1,7 +1,6 @@
 #include "wire/exchange.h"
 
 #include "base/check.h"
-#include "wire/connection.h"
 #include "wire/stream.h"
 
 namespace dove::wire {
@@ -17,13 +16,13 @@ Exchange::~Exchange() {
 // Off the loop thread the connection is not even locked: its last reference must not die there.
 // No connection outlives the loop, so without one the loop is not touched.
 void Exchange::deliver(Response response) {
-  if (connection_.expired()) return;
+  if (answers_.expired()) return;
   if (loop_.on_loop_thread()) {
-    if (const auto connection = connection_.lock()) connection->answer(std::move(response));
+    if (const auto answers = answers_.lock()) answers->answer(std::move(response));
     return;
   }
-  loop_.post([weak = connection_, answer = std::move(response)]() mutable {
-    if (const auto connection = weak.lock()) connection->answer(std::move(answer));
+  loop_.post([weak = answers_, answer = std::move(response)]() mutable {
+    if (const auto answers = weak.lock()) answers->answer(std::move(answer));
   });
 }
 
@@ -34,23 +33,23 @@ void Exchange::send(Response response) {
 
 std::shared_ptr<Outflow> Exchange::stream(int status, Pairs headers) {
   CHECK(!answered_.exchange(true), "a request is answered once");
-  if (const auto connection = connection_.lock(); connection && connection->open()) {
-    return connection->begin_stream(status, headers);
+  if (const auto answers = answers_.lock(); answers && answers->open()) {
+    return answers->begin_stream(status, headers);
   }
-  auto inert = std::make_shared<StreamOut>(loop_, std::weak_ptr<Connection>());
+  auto inert = std::make_shared<StreamOut>(loop_, std::weak_ptr<Outlet>());
   inert->ended();
   return inert;
 }
 
 bool Exchange::peer_alive() const {
-  const auto connection = connection_.lock();
-  return connection && connection->open() && !connection->peer_ended();
+  const auto answers = answers_.lock();
+  return answers && answers->open() && !answers->peer_ended();
 }
 
 TakenOver Exchange::take_over() {
   CHECK(!answered_.exchange(true), "a request is answered once");
-  const auto connection = connection_.lock();
-  return connection && connection->open() ? connection->hand_over() : TakenOver{};
+  const auto answers = answers_.lock();
+  return answers && answers->open() ? answers->hand_over() : TakenOver{};
 }
 
 TakenOver::TakenOver() = default;
@@ -60,15 +59,15 @@ TakenOver::TakenOver(TakenOver&&) noexcept = default;
 StreamOut::~StreamOut() { close(); }
 
 bool StreamOut::write(std::string_view bytes) {
-  const auto connection = connection_.lock();
-  return !closed_ && connection && connection->stream_write(bytes);
+  const auto outlet = outlet_.lock();
+  return !closed_ && outlet && outlet->stream_write(bytes);
 }
 
 void StreamOut::close() {
   if (closed_) return;
   closed_ = true;
   on_closed_ = nullptr;
-  if (const auto connection = connection_.lock()) connection->stream_end();
+  if (const auto outlet = outlet_.lock()) outlet->stream_end();
 }
 
 void StreamOut::on_closed(std::function<void()> fn) {
@@ -80,8 +79,8 @@ void StreamOut::on_closed(std::function<void()> fn) {
 }
 
 std::size_t StreamOut::buffered_bytes() const {
-  const auto connection = connection_.lock();
-  return !closed_ && connection ? connection->unsent_bytes() : 0;
+  const auto outlet = outlet_.lock();
+  return !closed_ && outlet ? outlet->unsent_bytes() : 0;
 }
 
 void StreamOut::ended() {

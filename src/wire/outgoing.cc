@@ -16,19 +16,21 @@ struct Connecting {
 }  // namespace
 
 ConnectAttempt connect_to(Loop& loop, const Address& to, std::chrono::microseconds timeout,
-                          std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+                          std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                          bool offers_http2) {
   if (!to.unix_path.empty()) return connect_unix(loop, to.unix_path, std::move(done));
   if (to.tls == nullptr) return connect_tcp(loop, to.host, to.port, timeout, std::move(done));
   auto both = std::make_shared<Connecting>();
-  both->step = connect_tcp(loop, to.host, to.port, timeout,
-                           [weak = std::weak_ptr<Connecting>(both), &loop, to, timeout,
-                            done = std::move(done)](Result<std::unique_ptr<Stream>> plain) {
-                             const auto self = weak.lock();
-                             if (self == nullptr) return;
-                             if (!plain.ok()) return done(std::move(plain));
-                             self->step = connect_tls(loop, std::move(plain).value(), to.tls,
-                                                      to.host, to.text(), timeout, done);
-                           });
+  both->step =
+      connect_tcp(loop, to.host, to.port, timeout,
+                  [weak = std::weak_ptr<Connecting>(both), &loop, to, timeout, offers_http2,
+                   done = std::move(done)](Result<std::unique_ptr<Stream>> plain) {
+                    const auto self = weak.lock();
+                    if (self == nullptr) return;
+                    if (!plain.ok()) return done(std::move(plain));
+                    self->step = connect_tls(loop, std::move(plain).value(), to.tls, to.host,
+                                             to.text(), timeout, done, offers_http2);
+                  });
   return both;
 }
 

@@ -16,10 +16,12 @@ namespace dove::wire {
 // The request as it goes on the wire. `keep_alive`: the connection is to stay open.
 std::string request_bytes(const Request& request, const Address& to, bool keep_alive);
 
-// Connects and, where the address has Tls, shakes hands. Errors: connect_tcp's and connect_tls's.
+// Connects and, where the address has Tls, shakes hands; with `offers_http2` the server may choose
+// that (Stream::speaks_http2). Errors: connect_tcp's and connect_tls's.
 [[nodiscard]] ConnectAttempt connect_to(Loop& loop, const Address& to,
                                         std::chrono::microseconds timeout,
-                                        std::function<void(Result<std::unique_ptr<Stream>>)> done);
+                                        std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                                        bool offers_http2 = false);
 
 std::unique_ptr<InStream> open_in_stream(Loop& loop, const Address& to, const Request& request,
                                          StreamCallbacks callbacks,

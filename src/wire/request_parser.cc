@@ -25,6 +25,32 @@ std::string copy_of(Text text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
+Error head_too_large(std::size_t bytes_max) {
+  return {
+      ErrorKind::kTooLarge,
+      "headers_too_large",
+      fmt::format("the head of a request may have {} bytes; send fewer or shorter headers, or a "
+                  "shorter target",
+                  bytes_max),
+      {}};
+}
+
+Error body_too_large(std::size_t bytes_max) {
+  return {ErrorKind::kTooLarge,
+          "body_too_large",
+          fmt::format("the body of this request may have {} bytes; split it, or upload large data "
+                      "as a file",
+                      bytes_max),
+          {}};
+}
+
+Error request_late() {
+  return {ErrorKind::kTimeout,
+          "request_timeout",
+          "the request did not arrive in time; send it without pauses",
+          {}};
+}
+
 // Receives what Beast's parser finds. An ErrorCode set here stops it.
 class RequestParser::Impl final : public http::basic_parser<true> {
  public:
@@ -126,21 +152,20 @@ class RequestParser::Impl final : public http::basic_parser<true> {
 RequestParser::RequestParser(ParserLimits limits) : limits_(std::move(limits)) {}
 RequestParser::~RequestParser() = default;
 
-RequestParser::Status RequestParser::refuse(int status, ErrorKind kind, const char* code,
-                                            std::string message) {
+RequestParser::Status RequestParser::refuse(int status, Error error) {
   refusal_status_ = status;
-  refusal_ = Error{kind, code, std::move(message), {}};
+  refusal_ = std::move(error);
   return Status::kRefused;
 }
 
 RequestParser::Status RequestParser::refuse(const Impl& impl, const std::string& reason) {
   if (impl.problem) {
-    refusal_status_ = impl.problem_status;
-    refusal_ = *impl.problem;
-    return Status::kRefused;
+    return refuse(impl.problem_status, *impl.problem);
   }
-  return refuse(400, ErrorKind::kInvalid, "malformed_request",
-                fmt::format("this is not a request of HTTP/1.1: {}", reason));
+  return refuse(400, Error{ErrorKind::kInvalid,
+                           "malformed_request",
+                           fmt::format("this is not a request of HTTP/1.1: {}", reason),
+                           {}});
 }
 
 RequestParser::Status RequestParser::feed(std::string_view bytes, std::size_t& consumed) {
@@ -169,10 +194,7 @@ RequestParser::Status RequestParser::feed(std::string_view bytes, std::size_t& c
     if (ec == http::error::header_limit ||
         (in_head &&
          impl.head_bytes + (ec == http::error::need_more ? held : 0) > limits_.header_bytes)) {
-      return refuse(431, ErrorKind::kTooLarge, "headers_too_large",
-                    fmt::format("the head of a request may have {} bytes; send fewer or shorter "
-                                "headers, or a shorter target",
-                                limits_.header_bytes));
+      return refuse(431, head_too_large(limits_.header_bytes));
     }
     if (ec == http::error::need_more) {
       // Only a chunk's header or trailer leaves bytes behind once the head is done.
@@ -181,10 +203,7 @@ RequestParser::Status RequestParser::feed(std::string_view bytes, std::size_t& c
       return Status::kNeedMore;
     }
     if (ec == http::error::body_limit) {
-      return refuse(413, ErrorKind::kTooLarge, "body_too_large",
-                    fmt::format("the body of this request may have {} bytes; split it, or upload "
-                                "large data as a file",
-                                impl.body_bytes_max));
+      return refuse(413, body_too_large(impl.body_bytes_max));
     }
     if (ec) return refuse(impl, ec.message());
     if (in_head && impl.is_header_done()) {

@@ -24,6 +24,11 @@ struct ParserLimits {
   std::string peer_identity = {};
 };
 
+// What the peer is told that goes beyond a limit, whatever the version of HTTP: 431, 413 and 408.
+Error head_too_large(std::size_t bytes_max);
+Error body_too_large(std::size_t bytes_max);
+Error request_late();
+
 class RequestParser {
  public:
   enum class Status {
@@ -55,7 +60,7 @@ class RequestParser {
 
  private:
   class Impl;
-  Status refuse(int status, ErrorKind kind, const char* code, std::string message);
+  Status refuse(int status, Error error);
   Status refuse(const Impl& impl, const std::string& reason);
 
   ParserLimits limits_;

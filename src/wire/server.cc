@@ -5,6 +5,7 @@
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/connection.h"
+#include "wire/http2/http2_connection.h"
 #include "wire/server_state.h"
 #include "wire/unix/unix_socket.h"
 
@@ -42,7 +43,12 @@ void ServerState::accept(std::unique_ptr<Stream> stream) {
     --refused_peers_;
     return;
   }
-  auto connection = std::make_shared<Connection>(shared_from_this(), std::move(stream), party);
+  std::shared_ptr<Accepted> connection;
+  if (stream->speaks_http2()) {
+    connection = std::make_shared<Http2Connection>(shared_from_this(), std::move(stream), party);
+  } else {
+    connection = std::make_shared<Connection>(shared_from_this(), std::move(stream), party);
+  }
   connections.insert(connection);
   if (is_local(party)) ++local_;
   open_.add(1);
@@ -71,7 +77,7 @@ void ServerState::shake_hands(std::unique_ptr<Stream> plain, std::shared_ptr<con
                    });
 }
 
-void ServerState::remove(const std::shared_ptr<Connection>& connection) {
+void ServerState::remove(const std::shared_ptr<Accepted>& connection) {
   if (connections.erase(connection) > 0) {
     open_.add(-1);
     if (is_local(connection->party())) --local_;
@@ -170,7 +176,7 @@ std::uint16_t Server::port() const {
 std::size_t Server::connections() const { return state_->connections.size(); }
 
 void Server::drop(const std::string& peer_identity) {
-  std::vector<std::shared_ptr<Connection>> of_peer;
+  std::vector<std::shared_ptr<Accepted>> of_peer;
   for (const auto& connection : state_->connections) {
     if (connection->party() == peer_identity) of_peer.push_back(connection);
   }

@@ -1,8 +1,10 @@
-// Server answers HTTP/1.1 (and 1.0) on one Loop: limits, time-outs, pipelining, streams.
+// Server answers HTTP/1.1 (and 1.0) on one Loop: limits, time-outs, pipelining, streams. Peers that
+// agree on HTTP/2 in their TLS handshake (TlsServerOptions::http2) are answered in that.
 //
 // The handler runs on the loop thread, once per request whose head and body have arrived whole and
 // within the limits; what breaks a limit is answered here, with problem+json, and never reaches it.
-// On one connection requests are handled one after the other, in order.
+// On one connection of HTTP/1 requests are handled one after the other, in order; on one of HTTP/2
+// a few are at once.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// What the connections of a Server share. For server.cc and connection.cc alone; loop thread only.
+// What the connections of a Server share, and what it needs of them. For server.cc and those
+// connections alone; loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,27 @@
 
 namespace dove::wire {
 
-class Connection;
+// One accepted connection, whatever it speaks.
+class Accepted {
+ public:
+  virtual ~Accepted() = default;
+  virtual void start() = 0;
+  // In place of start(): answers with a problem, then closes.
+  virtual void refuse(int status, const Error& error) = 0;
+  // Ends at once; the server forgets the connection.
+  virtual void drop() = 0;
+  // The server is shutting down: ends when nothing is in progress, or as soon as that is so.
+  virtual void wind_down() = 0;
+  // Whose it is, for limits.
+  virtual const std::string& party() const = 0;
+};
 
 struct ServerState : std::enable_shared_from_this<ServerState> {
   ServerState(Loop& of, ServerLimits given, Handler fn);
 
   void accept(std::unique_ptr<Stream> stream);
   void shake_hands(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls);
-  void remove(const std::shared_ptr<Connection>& connection);
+  void remove(const std::shared_ptr<Accepted>& connection);
   void drop_all();
   // The value of the Date header, made once a second.
   const std::string& date();
@@ -39,8 +53,8 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   std::vector<std::unique_ptr<TcpListener>> listeners;
   std::shared_ptr<void> unix_listener;
   std::unique_ptr<Listening> elsewhere;  // in the Loop's World, in place of listeners
-  std::unordered_set<std::shared_ptr<Connection>> connections;
-  std::unordered_set<const Connection*> uncounted;  // they are refused, and not counted
+  std::unordered_set<std::shared_ptr<Accepted>> connections;
+  std::unordered_set<const Accepted*> uncounted;  // they are refused, and not counted
   Handshakes handshakes;
   bool shutting_down = false;
   std::function<void()> on_drained;

@@ -36,6 +36,8 @@ class Stream {
   virtual std::string peer_address() const = 0;
   // The URI of the certificate that the peer has proved to be its own; "" when it showed none.
   virtual std::string peer_identity() const { return {}; }
+  // Both ends have agreed on HTTP/2 (ALPN).
+  virtual bool speaks_http2() const { return false; }
 };
 
 }  // namespace dove::wire

@@ -147,6 +147,24 @@ int show_psk(SSL* ssl, const EVP_MD* hash, const unsigned char** identity, std::
   return 1;
 }
 
+// HTTP/2 where it is offered. Whoever offers something else alone is answered in HTTP/1.1, as one
+// that offers nothing.
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size,
+                    const unsigned char* offered, unsigned int offered_size, void*) {
+  for (const std::string_view wanted : {"h2", "http/1.1"}) {
+    for (unsigned int at = 0; at < offered_size; at += 1U + offered[at]) {
+      if (std::string_view(reinterpret_cast<const char*>(offered) + at + 1, offered[at]) !=
+          wanted) {
+        continue;
+      }
+      *chosen = offered + at + 1;
+      *size = offered[at];
+      return SSL_TLSEXT_ERR_OK;
+    }
+  }
+  return SSL_TLSEXT_ERR_NOACK;
+}
+
 // The authority is the one certificate of the chain that was shown whose key has the digest; what
 // it vouches for is then verified as always.
 int verify_by_digest(X509_STORE_CTX* chain, void* options) {
@@ -211,6 +229,7 @@ Result<std::shared_ptr<Tls>> Tls::for_server(const TlsServerOptions& options) {
   SSL_CTX* context = state->context.get();
   SSL_CTX_set_app_data(context, state.get());
   SSL_CTX_set_psk_find_session_callback(context, find_psk);
+  if (options.http2) SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
   // OpenSSL resumes no session without one where it verifies clients.
   constexpr unsigned char kSessions[] = "dove";
   SSL_CTX_set_session_id_context(context, kSessions, sizeof kSessions - 1);

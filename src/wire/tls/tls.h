@@ -31,6 +31,7 @@ struct TlsServerOptions {
   std::string client_authorities_pem = {};  // "": clients show no certificate; else each must
   bool allows_1_2 = false;
   TlsTime time = {};
+  bool http2 = false;  // where the client offers it (ALPN); else HTTP/1.1
 };
 
 // What a client shows, and whom it takes for the server.

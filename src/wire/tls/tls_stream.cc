@@ -45,12 +45,13 @@ class Session : public std::enable_shared_from_this<Session> {
   using Shaken = std::function<void(Result<std::unique_ptr<Stream>>)>;
 
   Session(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
-          std::string host, std::string where)
+          std::string host, std::string where, bool offers_http2)
       : loop_(loop),
         plain_(std::move(plain)),
         tls_(std::move(tls)),
         host_(std::move(host)),
         where_(std::move(where)),
+        offers_http2_(offers_http2),
         incoming_(kGreetingBytes, kReadLeast, kReadBytes) {}
 
   void shake(std::chrono::microseconds timeout, Shaken done, std::function<void()> on_hello);
@@ -79,6 +80,12 @@ class Session : public std::enable_shared_from_this<Session> {
   bool peer_ended() { return plain_->peer_ended(); }
   std::string peer_address() const { return plain_->peer_address(); }
   std::string peer_identity() const { return peer_; }
+  bool speaks_http2() const {
+    const unsigned char* chosen = nullptr;
+    unsigned int size = 0;
+    SSL_get0_alpn_selected(ssl_.get(), &chosen, &size);
+    return std::string_view(reinterpret_cast<const char*>(chosen), size) == "h2";
+  }
 
  private:
   void begin();
@@ -103,6 +110,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::shared_ptr<const Tls> tls_;
   const std::string host_;
   const std::string where_;
+  const bool offers_http2_;
   SslPtr ssl_;
   BIO* in_ = nullptr;   // owned by ssl_
   BIO* out_ = nullptr;  // owned by ssl_
@@ -141,6 +149,7 @@ class TlsStream final : public Stream {
   bool peer_ended() override { return session_->peer_ended(); }
   std::string peer_address() const override { return session_->peer_address(); }
   std::string peer_identity() const override { return session_->peer_identity(); }
+  bool speaks_http2() const override { return session_->speaks_http2(); }
 
  private:
   std::shared_ptr<Session> session_;
@@ -194,6 +203,10 @@ void Session::open() {
 }
 
 bool Session::set_expectations() {
+  constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
+  if (offers_http2_ && SSL_set_alpn_protos(ssl_.get(), kProtocols, sizeof kProtocols - 1) != 0) {
+    return false;
+  }
   if (!tls_->state().client.server_uri.empty()) return true;  // looked at when it is shown
   if (is_address(host_)) {
     return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host_.c_str()) == 1;
@@ -438,9 +451,11 @@ Handshake start(const std::shared_ptr<Session>& session, std::chrono::microsecon
 Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
                       const std::string& host, const std::string& where,
                       std::chrono::microseconds timeout,
-                      std::function<void(Result<std::unique_ptr<Stream>>)> done) {
-  return start(std::make_shared<Session>(loop, std::move(plain), std::move(tls), host, where),
-               timeout, std::move(done));
+                      std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                      bool offers_http2) {
+  return start(
+      std::make_shared<Session>(loop, std::move(plain), std::move(tls), host, where, offers_http2),
+      timeout, std::move(done));
 }
 
 Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
@@ -448,8 +463,9 @@ Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<
                      std::function<void(Result<std::unique_ptr<Stream>>)> done,
                      std::function<void()> on_hello) {
   const std::string peer = plain->peer_address();
-  return start(std::make_shared<Session>(loop, std::move(plain), std::move(tls), "", peer), timeout,
-               std::move(done), std::move(on_hello));
+  return start(std::make_shared<Session>(loop, std::move(plain), std::move(tls), "", peer,
+                                         /*offers_http2=*/false),
+               timeout, std::move(done), std::move(on_hello));
 }
 
 }  // namespace dove::wire

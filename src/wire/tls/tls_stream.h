@@ -18,14 +18,15 @@ namespace dove::wire {
 using Handshake = std::shared_ptr<void>;
 
 // As the client. `host` is the name or address that the certificate must be for. `where` is for
-// messages. Errors, all kUnavailable with the remedy in the message: certificate_expired,
-// certificate_not_yet_valid, certificate_wrong_name, certificate_untrusted, certificate_refused
-// (ours, by the server; or its URI's, see Tls::let_in), not_tls, handshake_failed; kTimeout
-// connect_timeout.
+// messages. With `offers_http2` the server may choose that (Stream::speaks_http2). Errors, all
+// kUnavailable with the remedy in the message: certificate_expired, certificate_not_yet_valid,
+// certificate_wrong_name, certificate_untrusted, certificate_refused (ours, by the server; or its
+// URI's, see Tls::let_in), not_tls, handshake_failed; kTimeout connect_timeout.
 [[nodiscard]] Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain,
                                     std::shared_ptr<const Tls> tls, const std::string& host,
                                     const std::string& where, std::chrono::microseconds timeout,
-                                    std::function<void(Result<std::unique_ptr<Stream>>)> done);
+                                    std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                                    bool offers_http2 = false);
 
 // As the server. A peer that speaks plain HTTP is answered so, once, before it fails. `on_hello` is
 // called once the peer has said a hello that was answered, before `done`, if that comes first.
