@@ -1,14 +1,17 @@
 // AsyncClient speaks HTTP to one server from a Loop, without threads: the agent's way out.
 //
 // Calls wait in line for one keep-alive connection, made on demand; each stream has a connection of
-// its own. A thousand of them fit in a process. Loop thread only. Callbacks come in a later turn
-// than the call that they answer, may call anything here, and may destroy the client or stream.
+// its own. Where HTTP/2 is spoken (AsyncClientOptions::http2), all of them share one, and none
+// waits for another. A thousand of them fit in a process. Loop thread only. Callbacks come in a
+// later turn than the call that they answer, may call anything here, and may destroy the client or
+// stream.
 //
 // Errors: kUnavailable connection_refused (nobody listens), unreachable (no route),
 // connection_broken (ended or reset before the whole answer), host_unknown · kTimeout timeout,
 // connect_timeout · kTooLarge response_too_large, line_too_long · kInvalid malformed_response ·
 // with TLS also those of connect_tls (tls/tls_stream.h). A call is repeated by the client only when
-// its reused connection turned out dead before any byte of an answer, and then once.
+// its reused connection turned out dead before any byte of an answer, and then once; over HTTP/2
+// also when the server says that it did not look at it.
 #pragma once
 
 #include <chrono>
@@ -38,11 +41,12 @@ class AsyncClient {
   AsyncClient& operator=(const AsyncClient&) = delete;
 
   // `done` is called once, with the answer of any status or an Error. `timeout` counts from now and
-  // includes waiting in line and connecting; a call that times out takes its connection with it.
+  // includes waiting in line and connecting. A call that times out takes its connection with it; a
+  // shared one, which may hang, carries what is under way there, and no further call or stream.
   void call(Request request, std::function<void(Result<Response>)> done,
             std::chrono::microseconds timeout = std::chrono::seconds(30));
 
-  // Streams outlive the client if their owner wants.
+  // Streams outlive the client if their owner wants, and keep a shared connection open.
   [[nodiscard]] std::unique_ptr<InStream> open_stream(Request request, StreamCallbacks callbacks);
 
   // How long further connections, those of streams too, may take to stand.

@@ -11,6 +11,9 @@
 namespace dove::wire {
 
 struct AsyncClientOptions {
+  // Offers HTTP/2 to servers with TLS. Where one takes it, all calls and streams have one
+  // connection; as many as the server allows (ours: 8) are under way at once, the others wait.
+  bool http2 = false;
   std::chrono::microseconds connect_timeout = std::chrono::seconds(5);
   std::chrono::microseconds open_timeout =
       std::chrono::seconds(10);  // to the head of a stream's answer
@@ -30,7 +33,8 @@ struct StreamCallbacks {
   std::function<void(Error)> on_closed;
 };
 
-// A stream being received. Destroying it closes the connection, and no callback follows.
+// A stream being received. Destroying it ends it, and its connection unless that is shared; no
+// callback follows.
 class InStream {
  public:
   virtual ~InStream() = default;

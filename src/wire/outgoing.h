@@ -1,4 +1,5 @@
-// What the clients of wire/ share: connections, the bytes of a request, and the making of streams.
+// What the clients of wire/ share: connections, the bytes of a request, and streams that come
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,6 @@
 
 #include "wire/address.h"
 #include "wire/http.h"
-#include "wire/incoming.h"
 #include "wire/loop.h"
 #include "wire/tcp.h"
 
@@ -23,8 +23,10 @@ std::string request_bytes(const Request& request, const Address& to, bool keep_a
                                         std::function<void(Result<std::unique_ptr<Stream>>)> done,
                                         bool offers_http2 = false);
 
-std::unique_ptr<InStream> open_in_stream(Loop& loop, const Address& to, const Request& request,
-                                         StreamCallbacks callbacks,
-                                         const AsyncClientOptions& options);
+class LineStream;
+
+// Asks for a stream by a connection of its own, in HTTP/1.1.
+void receive_alone(Loop& loop, const Address& to, const Request& request,
+                   std::shared_ptr<LineStream> lines, std::chrono::microseconds connect_timeout);
 
 }  // namespace dove::wire

@@ -1,0 +1,313 @@
+#include "wire/http2/http2_connection.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "wire/http2/http2_test_bed.h"
+
+namespace dove::wire {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
+                  const std::string& payload) {
+  std::string bytes;
+  for (const int shift : {16, 8, 0}) bytes += static_cast<char>(payload.size() >> shift & 0xff);
+  bytes += static_cast<char>(type);
+  bytes += static_cast<char>(flags);
+  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(stream >> shift & 0xff);
+  return bytes + payload;
+}
+
+std::string many(int count, const std::string& one) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += one;
+  return all;
+}
+
+class Http2ConnectionTest : public Http2Bed {};
+
+void echo(const Request& request, const std::shared_ptr<Responder>& responder) {
+  responder->send({200,
+                   {{"X-Peer", request.peer_identity},
+                    {"X-Host", std::string(request.header("Host"))},
+                    {"X-Path", request.path},
+                    {"Connection", "close"}},
+                   request.method + request.body});
+}
+
+TEST_F(Http2ConnectionTest, AnswersWithAllThatARequestHas) {
+  serve(echo);
+  const auto by = client();
+  const auto answer = call(*by, post("/a%20b?c=d", "body"));
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->body, "POSTbody");
+  EXPECT_EQ(answer->header("x-peer"), kNodeUri);
+  EXPECT_EQ(answer->header("x-host"), address().text());
+  EXPECT_EQ(answer->header("x-path"), "/a b");
+  EXPECT_EQ(answer->header("content-length"), "8");
+  EXPECT_NE(answer->header("date"), "");
+  EXPECT_EQ(answer->header("connection"), "") << "of HTTP/1";
+  Request head = get("/");
+  head.method = "HEAD";
+  const auto headed = call(*by, std::move(head));
+  ASSERT_TRUE(headed.ok());
+  EXPECT_EQ(headed->header("content-length"), "4");
+  EXPECT_EQ(headed->body, "");
+  EXPECT_EQ(server_->connections(), 1u);
+}
+
+TEST_F(Http2ConnectionTest, IsAgreedOnByAPskToo) {
+  client_tls_ =
+      Tls::for_client({.authorities_pem = authority_.credentials().chain_pem}).value();  // no own
+  client_tls_->show_psk(PskIssuer(authority_).issue(kNodeUri, std::time(nullptr) + 60));
+  serve(echo);
+  EXPECT_TRUE(raw()->speaks_http2());
+  EXPECT_EQ(call(*client(), get("/"))->header("x-peer"), kNodeUri);
+}
+
+TEST_F(Http2ConnectionTest, RefusesABodyThatIsTooLongBeforeItIsKept) {
+  std::size_t asked = 0;
+  std::size_t handled = 0;
+  ServerLimits limits;
+  limits.admit = [&](const Request& head) -> Result<std::size_t> {
+    ++asked;
+    EXPECT_TRUE(head.body.empty());
+    EXPECT_EQ(head.peer_identity, kNodeUri);
+    if (head.path == "/no") return Error{ErrorKind::kDenied, "not_you", "", ""};
+    return 1'000;
+  };
+  serve(
+      [&](const Request& request, const std::shared_ptr<Responder>& to) {
+        ++handled;
+        echo(request, to);
+      },
+      limits);
+  const auto by = client();
+  const auto too_long = call(*by, post("/", std::string(3'000'000, 'x')));
+  ASSERT_TRUE(too_long.ok()) << too_long.error().message;
+  EXPECT_EQ(too_long->status, 413);
+  EXPECT_EQ(call(*by, post("/no", std::string(3'000'000, 'x')))->status, 403);
+  EXPECT_EQ(handled, 0u);
+  EXPECT_EQ(call(*by, post("/", std::string(1'000, 'x')))->status, 200);
+  EXPECT_EQ(asked, 3u);
+  EXPECT_EQ(server_->connections(), 1u) << "the connection goes on";
+}
+
+TEST_F(Http2ConnectionTest, RefusesAHeadThatIsTooLong) {
+  ServerLimits limits;
+  limits.header_bytes = 4'000;
+  serve(echo, limits);
+  const auto by = client();
+  Request request = get("/");
+  request.headers.emplace_back("x-long", std::string(4'000, 'x'));
+  EXPECT_EQ(call(*by, request)->status, 431);
+  request.headers.back().second.resize(3'000);
+  EXPECT_EQ(call(*by, request)->status, 200);
+  request.headers.back().second.resize(40'000, 'x');  // no end in sight
+  EXPECT_FALSE(call(*by, request).ok());
+}
+
+TEST_F(Http2ConnectionTest, BodiesOfManyMegabytesComeWhole) {
+  serve(echo);
+  const auto by = client();
+  std::string body(7'000'000, '\0');
+  for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 131 >> 3);
+  std::vector<std::string> came;
+  for (int i = 0; i < 3; ++i) {
+    by->call(post("/", body), [&](Result<Response> got) { came.push_back(std::move(got)->body); });
+  }
+  ASSERT_TRUE(until([&] { return came.size() == 3; }));
+  for (const std::string& one : came) EXPECT_TRUE(one == "POST" + body);
+  EXPECT_EQ(server_->connections(), 1u);
+}
+
+TEST_F(Http2ConnectionTest, ABodyThatDoesNotComeInTimeIsRefused) {
+  ServerLimits limits;
+  limits.body_timeout = 100ms;
+  serve(echo, limits);
+  const auto stream = raw();
+  // :method POST, :scheme https, :path /, :authority x; and no body.
+  const std::string head("\x83\x87\x84\x41\x01x", 6);
+  std::string seen;
+  std::string room(4'096, '\0');
+  const std::string bytes = std::string(kPreface) + frame(4, 0, 0, "") + frame(1, 4, 1, head);
+  stream->write_some(bytes, [](int, std::size_t) {});
+  std::function<void()> read = [&] {
+    stream->read_some(room.data(), room.size(), [&](int error, std::size_t n) {
+      seen.append(room.data(), n);
+      if (error == 0) read();
+    });
+  };
+  read();
+  EXPECT_TRUE(until([&] { return seen.find("request_timeout") != std::string::npos; }));
+  stream->close();
+  EXPECT_TRUE(until([&] { return server_->connections() == 0; }));
+}
+
+TEST_F(Http2ConnectionTest, MoreRequestsThanItTakesAtOnceWait) {
+  std::vector<std::shared_ptr<Responder>> held;
+  serve([&](const Request&, const std::shared_ptr<Responder>& to) { held.push_back(to); });
+  const auto by = client();
+  int answered = 0;
+  for (int i = 0; i < 20; ++i) {
+    by->call(get("/"), [&](const Result<Response>& got) { answered += got.ok(); });
+  }
+  ASSERT_TRUE(until([&] { return held.size() == kHttp2StreamsMax; }));
+  while (answered < 20) {
+    ASSERT_TRUE(until([&] { return !held.empty(); }));
+    EXPECT_LE(held.size(), kHttp2StreamsMax);
+    held.back()->send({});
+    held.pop_back();
+    const int before = answered;
+    ASSERT_TRUE(until([&] { return answered == before + 1; }));
+  }
+}
+
+TEST_F(Http2ConnectionTest, AnOutflowThatOverflowsDropsThePeer) {
+  ServerLimits limits;
+  limits.stream_buffer_bytes = 64 * 1024;
+  std::shared_ptr<Outflow> out;
+  bool closed = false;
+  serve(
+      [&](const Request&, const std::shared_ptr<Responder>& to) {
+        out = to->stream(200, {});
+        out->on_closed([&] { closed = true; });
+        const std::string block(10'000, 'x');
+        int written = 0;
+        while (written < 100 && out->write(block)) ++written;
+        EXPECT_EQ(written, 6);
+      },
+      limits);
+  const auto by = client();
+  EXPECT_EQ(call(*by, get("/")).error().code, "connection_broken");
+  EXPECT_TRUE(until([&] { return closed; }));
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
+TEST_F(Http2ConnectionTest, AnOutflowHearsThatItsPeerIsGone) {
+  std::shared_ptr<Outflow> out;
+  int closed = 0;
+  serve([&](const Request&, const std::shared_ptr<Responder>& to) {
+    out = to->stream(200, {});
+    out->on_closed([&] { ++closed; });
+    EXPECT_TRUE(out->write("hello\n"));
+  });
+  const auto by = client();
+  bool heard = false;
+  auto stream = by->open_stream(
+      get("/"),
+      {.on_open = {}, .on_line = [&](std::string_view) { heard = true; }, .on_closed = {}});
+  ASSERT_TRUE(until([&] { return heard; }));
+  stream.reset();
+  EXPECT_TRUE(until([&] { return closed == 1; })) << "of the stream alone";
+  EXPECT_EQ(server_->connections(), 1u);
+  EXPECT_FALSE(out->write("x"));
+  heard = false;
+  stream = by->open_stream(
+      get("/"),
+      {.on_open = {}, .on_line = [&](std::string_view) { heard = true; }, .on_closed = {}});
+  ASSERT_TRUE(until([&] { return heard; }));
+  server_->drop("dove://c/node/other");
+  EXPECT_EQ(server_->connections(), 1u);
+  server_->drop(kNodeUri);
+  EXPECT_TRUE(until([&] { return closed == 2; }));
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
+TEST_F(Http2ConnectionTest, ShutdownAnswersWhatIsInProgressAndEndsStreams) {
+  std::shared_ptr<Responder> held;
+  std::shared_ptr<Outflow> out;
+  serve([&](const Request& request, const std::shared_ptr<Responder>& to) {
+    if (request.path == "/stream") {
+      out = to->stream(200, {});
+    } else {
+      held = to;
+    }
+  });
+  const auto by = client();
+  std::string answer;
+  by->call(get("/"),
+           [&](Result<Response> got) { answer = got.ok() ? got->body : got.error().code; });
+  std::string why;
+  const auto stream = by->open_stream(
+      get("/stream"),
+      {.on_open = {}, .on_line = {}, .on_closed = [&](const Error& error) { why = error.code; }});
+  ASSERT_TRUE(until([&] { return held && out; }));
+  bool done = false;
+  server_->shutdown(10s, [&] { done = true; });
+  EXPECT_TRUE(until([&] { return why == "stream_ended"; }));
+  EXPECT_FALSE(done);
+  held->send({200, {}, "late"});
+  EXPECT_TRUE(until([&] { return done && answer == "late"; }));
+  EXPECT_FALSE(call(*by, get("/")).ok());
+}
+
+TEST_F(Http2ConnectionTest, AnIdleConnectionEndsAndIsMadeAnew) {
+  ServerLimits limits;
+  limits.idle_timeout = 50ms;
+  serve(echo, limits);
+  const auto by = client();
+  ASSERT_TRUE(call(*by, get("/")).ok());
+  EXPECT_TRUE(until([&] { return server_->connections() == 0; }));
+  EXPECT_TRUE(call(*by, get("/")).ok());
+}
+
+TEST_F(Http2ConnectionTest, WhoHasAllItsConnectionsIsTold) {
+  ServerLimits limits;
+  limits.peer_max = 1;
+  serve(echo, limits);
+  const auto first = client();
+  ASSERT_TRUE(call(*first, get("/")).ok());
+  EXPECT_EQ(call(*client(), get("/"))->status, 429);
+  EXPECT_TRUE(until([&] { return server_->connections() == 1; }));
+}
+
+TEST_F(Http2ConnectionTest, NobodyTakesAStreamOver) {
+  bool empty = false;
+  serve([&](const Request&, const std::shared_ptr<Responder>& to) {
+    empty = to->take_over().stream == nullptr;
+  });
+  EXPECT_EQ(call(*client(), get("/")).error().code, "connection_broken");
+  EXPECT_TRUE(empty);
+}
+
+TEST_F(Http2ConnectionTest, DropsWhatIsNoHttp2) {
+  serve(echo);
+  EXPECT_TRUE(is_dropped_for(*raw(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  EXPECT_TRUE(is_dropped_for(*raw(), std::string(kPreface) + std::string(1'000, '\x7f')));
+}
+
+TEST_F(Http2ConnectionTest, DropsAFloodOfFramesThatCarryNothing) {
+  serve(echo);
+  const std::string hello = std::string(kPreface) + frame(4, 0, 0, "");
+  const std::string head("\x82\x87\x84\x41\x01x", 6);
+  EXPECT_TRUE(is_dropped_for(*raw(), hello + many(20'000, frame(6, 0, 0, "12345678")))) << "PING";
+  EXPECT_TRUE(is_dropped_for(*raw(), hello + many(20'000, frame(4, 0, 0, "")))) << "SETTINGS";
+  EXPECT_TRUE(
+      is_dropped_for(*raw(), hello + many(20'000, frame(8, 0, 0, std::string("\0\0\0\1", 4)))))
+      << "WINDOW_UPDATE";
+  std::string resets = hello;
+  for (std::uint32_t id = 1; id < 10'000; id += 2) {
+    resets += frame(1, 5, id, head) + frame(3, 0, id, std::string("\0\0\0\10", 4));
+  }
+  EXPECT_TRUE(is_dropped_for(*raw(), resets)) << "RST_STREAM";
+}
+
+TEST_F(Http2ConnectionTest, AHeadThatDoesNotEndInTimeEndsTheConnection) {
+  ServerLimits limits;
+  limits.header_timeout = 100ms;
+  serve(echo, limits);
+  const std::string hello = std::string(kPreface) + frame(4, 0, 0, "");
+  EXPECT_TRUE(is_dropped_for(*raw(), hello)) << "no request";
+  EXPECT_TRUE(is_dropped_for(*raw(), hello + frame(1, 0, 1, "\x83"))) << "half of one";
+}
+
+}  // namespace
+}  // namespace dove::wire
