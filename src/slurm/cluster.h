@@ -58,7 +58,8 @@ class SlurmCluster {
   // time until it is released does not count towards its limit.
   virtual Result<void> suspend(std::int64_t job) = 0;
   // It ends as Slurm ends jobs, and waits in Slurm's queue to run again from its start. `handle`:
-  // what scontrol calls it (JobSeen). `why`: its administrator's comment; "": that stays.
+  // what scontrol calls it (JobSeen). `why`: its administrator's comment; "": that stays. One that
+  // has ended is not run again.
   virtual Result<void> requeue(const std::string& handle, const std::string& why) = 0;
   // Sets the administrator's comment.
   virtual Result<void> mark(std::int64_t job, const std::string& text) = 0;

@@ -195,7 +195,8 @@ Result<void> CommandCluster::requeue(const std::string& handle, const std::strin
                run({"scontrol", "update", "JobId=" + handle, "AdminComment=" + why}));
     if (said.code != 0) return refused(said, "scontrol");
   }
-  TRY_ASSIGN(const CommandEnd end, run({"scontrol", "requeue", handle}));
+  // It may have ended since it was last seen, and Slurm would run a finished job again.
+  TRY_ASSIGN(const CommandEnd end, run({"scontrol", "requeue", "Incomplete", handle}));
   if (end.code == 0) return {};
   return refused(end, "scontrol");
 }

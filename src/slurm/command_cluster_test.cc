@@ -99,16 +99,17 @@ TEST(CommandCluster, WhatMayWaitIsMarkedThereToo) {
   EXPECT_FALSE(CommandCluster(commands.run()).ask(ask).ok()) << "it is in no queue";
 }
 
-TEST(CommandCluster, AJobIsRequeuedAndSaysWhy) {
+// Slurm would run one again that has ended since it was seen, too.
+TEST(CommandCluster, AJobThatHasNotEndedIsRequeuedAndSaysWhy) {
   FakeCommands commands;
   CommandCluster slurm(commands.run());
   ASSERT_TRUE(slurm.requeue("17_3", "put back").ok());
   EXPECT_EQ(commands.ran,
             (std::vector<Words>{{"scontrol", "update", "JobId=17_3", "AdminComment=put back"},
-                                {"scontrol", "requeue", "17_3"}}));
+                                {"scontrol", "requeue", "Incomplete", "17_3"}}));
   commands.ran.clear();
   ASSERT_TRUE(slurm.requeue("17_3", "").ok());
-  EXPECT_EQ(commands.ran, (std::vector<Words>{{"scontrol", "requeue", "17_3"}}));
+  EXPECT_EQ(commands.ran, (std::vector<Words>{{"scontrol", "requeue", "Incomplete", "17_3"}}));
   commands.update = 1;
   EXPECT_EQ(slurm.requeue("17_3", "").error().code, "slurm_command");
 }
