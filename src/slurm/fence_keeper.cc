@@ -78,9 +78,11 @@ bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
                         [&](const PutBack& one) { return one.id == entry.first; });
   });
   bool changed = false;
+  int asked = 0;
   for (const PutBackDue& one : due_put_backs(observed, put_backs, kept, cluster_)) {
     const auto last = put_back_s_.find(one.id);
     if (last != put_back_s_.end() && now_s() - last->second < kPutBackAgain_s) continue;
+    if (++asked > kChangesMax) break;
     const Result<void> done = slurm_.requeue(one.handle, one.why);
     put_back_s_[one.id] = now_s();
     telemetry::log(level_of(done), "foreign_job_put_back",

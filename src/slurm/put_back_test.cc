@@ -97,6 +97,35 @@ TEST_F(PutBackTest, NobodyIsPutBackWithoutAFenceOrAWord) {
   EXPECT_TRUE(slurm_.requeued.empty());
 }
 
+TEST_F(PutBackTest, AFewAtATimeSoThatTheNextLookIsNotLate) {
+  Observed seen;
+  std::vector<PutBack> wanted;
+  DevicesOfNodes kept;
+  for (int i = 1; i <= kChangesMax + 6; ++i) {
+    JobSeen theirs;
+    theirs.id = i;
+    theirs.handle = std::to_string(i);
+    theirs.phase = JobPhase::kHolding;
+    theirs.may_requeue = true;
+    theirs.held = {{"n" + theirs.handle, {}, {0}, 0}};
+    JobSeen fence;
+    fence.id = 1000 + i;
+    fence.phase = JobPhase::kWaiting;
+    fence.name = standing_fence_name(theirs.held[0].node, 0, "dove");
+    fence.mark = placeholder_mark(fence.name);
+    kept[theirs.held[0].node] = {0};
+    wanted.push_back({theirs.id, 17});
+    seen.jobs.push_back(std::move(theirs));
+    seen.jobs.push_back(std::move(fence));
+  }
+  const auto now = [this] { return now_us_; };
+  FenceKeeper keeper(slurm_, now, "dove");
+  EXPECT_TRUE(keeper.keep(seen, kept, wanted, {})) << "a look is due at once";
+  EXPECT_EQ(slurm_.requeued.size(), static_cast<std::size_t>(kChangesMax));
+  keeper.keep(seen, kept, wanted, {});
+  EXPECT_EQ(slurm_.requeued.size(), wanted.size());
+}
+
 TEST_F(PutBackTest, ACommentOfTheSiteStays) {
   JobSeen& theirs = slurm_.add("train", {0}, "billed to ada");
   theirs.may_requeue = true;
