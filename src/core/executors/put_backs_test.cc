@@ -67,6 +67,24 @@ TEST_F(PutBacksTest, TheAnswerIsAnotherOne) {
   EXPECT_EQ(kept(), 0u);
 }
 
+TEST_F(PutBacksTest, WhereADeviceIsKeptTellsAnswersApart) {
+  executor.nodes = {"n[1-2]"};
+  cluster.declare(executor);
+  const auto version_with = [&](const std::vector<Placement>& places) {
+    cluster.decided(Promise{job, cluster.state.now + seconds(60), places, true});
+    return version();
+  };
+  Placement here;
+  here.node = NodeId(1);
+  here.devices = {{1}};
+  Placement there;
+  there.node = NodeId(2);
+  there.devices = {{3}};
+  const std::uint64_t apart = version_with({here, there});
+  here.devices = {{1}, {2}, {3}};
+  EXPECT_NE(version_with({here}), apart);
+}
+
 TEST_F(PutBacksTest, NotForAPromiseThatOnlyWaits) {
   cluster.decided(Withdraw{job});
   promise(false);

@@ -416,6 +416,7 @@ std::uint64_t version_of(const State& state, const Wanted& wanted, const Executo
   for (const KeptDevices& one : wanted.kept) {
     digest.add(std::uint64_t{one.node->id.value});
     for (const std::int32_t device : one.devices) digest.add(static_cast<std::uint64_t>(device));
+    digest.add(std::uint64_t{one.devices.size()});
   }
   digest.add(std::uint64_t{executor.placeholders});
   for (const std::string& nodes : executor.nodes) digest.add(std::string_view(nodes));
