@@ -45,7 +45,7 @@ class Http2Calls final : public Http2LinkOwner, public std::enable_shared_from_t
 
   // From its link.
   void came() override {}
-  void wrote() override {}
+  void writes(int) override {}  // the read reports failures
   void over() override { fail_all(Ending::kMalformed); }
   void gone(int error) override;
 

@@ -89,7 +89,8 @@ void Http2Connection::wind_down() {
   arm();
 }
 
-void Http2Connection::wrote() {
+void Http2Connection::writes(int error) {
+  if (error != 0) return drop();
   write_until_ = Clock::now() + server_->limits.write_timeout;
   arm();
 }
@@ -179,18 +180,14 @@ int Http2Connection::on_frame(nghttp2_session*, const nghttp2_frame* frame, void
   return self.closed_ ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-// Whoever has its answer need not send the rest of its request.
-int Http2Connection::on_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+int Http2Connection::on_sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
   Http2Connection& self = connection_of(user);
   if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
   if (frame->hd.type == NGHTTP2_DATA && frame->hd.length >= kFullFrameBytes) {
     self.empty_frames_ = std::max(0, self.empty_frames_ - 1);
   }
-  const ServedStream* stream = self.find(frame->hd.stream_id);
-  if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0 || stream == nullptr) return 0;
-  if (!stream->has_come_whole()) {
-    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
-  }
+  ServedStream* stream = self.find(frame->hd.stream_id);
+  if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 && stream != nullptr) stream->on_answered();
   return 0;
 }
 

@@ -40,7 +40,7 @@ class Http2Connection final : public Accepted,
 
   // From its link.
   void came() override { arm(); }
-  void wrote() override;
+  void writes(int error) override;
   void over() override;
   void gone(int error) override;
 

@@ -300,6 +300,42 @@ TEST_F(Http2ConnectionTest, DropsAFloodOfFramesThatCarryNothing) {
   EXPECT_TRUE(is_dropped_for(*raw(), resets)) << "RST_STREAM";
 }
 
+// Each byte that the peer takes gives it the whole time again.
+TEST_F(Http2ConnectionTest, WhoTakesNothingOfAnAnswerIsDropped) {
+  ServerLimits limits;
+  limits.write_timeout = 100ms;
+  std::shared_ptr<Outflow> out;
+  serve(
+      [&](const Request& request, const std::shared_ptr<Responder>& to) {
+        if (request.path == "/") return to->send({200, {}, std::string(10'000'000, 'x')});
+        out = to->stream(200, {});
+        out->write("hello\n");
+      },
+      limits);
+  const std::string hello = std::string(kPreface) + frame(4, 0, 0, "");
+  const std::string head("\x82\x87\x84\x41\x01x", 6);
+  EXPECT_TRUE(is_dropped_for(*raw(), hello + frame(1, 5, 1, head))) << "its window stays shut";
+  const auto stream = raw();
+  const std::string wide("\0\x7f\0\0", 4);
+  const std::string bytes =
+      hello + frame(1, 5, 1, head) + frame(8, 0, 0, wide) + frame(8, 0, 1, wide);
+  stream->write_some(bytes, [](int, std::size_t) {});
+  ASSERT_TRUE(until([&] { return server_->connections() == 1; }));
+  EXPECT_TRUE(until([&] { return server_->connections() == 0; })) << "nobody reads";
+  stream->close();
+
+  const auto by = client();
+  int lines = 0;
+  const auto hears = by->open_stream(
+      get("/s"), {.on_open = {}, .on_line = [&](std::string_view) { ++lines; }, .on_closed = {}});
+  ASSERT_TRUE(until([&] { return lines == 1; }));
+  loop_.run_until([] { return false; }, 250ms);
+  out->write("again\n");
+  EXPECT_TRUE(until([&] { return lines == 2; })) << "there was nothing to take";
+  loop_.run_until([] { return false; }, 150ms);
+  EXPECT_EQ(server_->connections(), 1u);
+}
+
 TEST_F(Http2ConnectionTest, AHeadThatDoesNotEndInTimeEndsTheConnection) {
   ServerLimits limits;
   limits.header_timeout = 100ms;

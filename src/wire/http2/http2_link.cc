@@ -113,6 +113,7 @@ void Http2Link::send() {
   }
   if (!sending_.empty()) {
     writing_ = true;
+    owner->writes(0);
     return write_more();
   }
   if (sending_.capacity() > kKeptBytes) std::string().swap(sending_);
@@ -132,10 +133,9 @@ void Http2Link::write_more() {
 void Http2Link::on_written(int error, std::size_t bytes) {
   const auto owner = owner_.lock();
   if (closed_ || owner == nullptr) return;
-  if (error != 0) return owner->gone(error);
   sent_ += bytes;
-  owner->wrote();
-  if (closed_) return;
+  owner->writes(error);
+  if (closed_ || error != 0) return;
   if (sent_ < sending_.size()) return write_more();
   writing_ = false;
   send();

@@ -16,6 +16,7 @@ constexpr std::size_t kFieldBytes = 32;  // what a field counts beside its text 
 constexpr std::size_t kHeadTooLongTimes = 4;
 constexpr std::size_t kBodyStepBytes = 1024 * 1024;
 constexpr std::int32_t kBodyWindowBytes = 1 << 20;  // of the body that comes
+constexpr std::chrono::seconds kLingerTime(2);
 constexpr std::size_t kSentBytesKept = 64 * 1024;
 
 bool is_ours(std::string_view name) {
@@ -64,6 +65,11 @@ void ServedStream::on_head(bool ends) {
   came_whole_ = ends;
   began_us_ = telemetry::monotonic_us();
   is_head_ = request_.method == "HEAD";
+  if (connection_->is_winding_down()) {  // the peer was told that we do not look at it
+    nghttp2_submit_rst_stream(connection_->link().session(), NGHTTP2_FLAG_NONE, id_,
+                              NGHTTP2_REFUSED_STREAM);
+    return;
+  }
   if (connection_->refusal()) {
     const auto [status, error] = *connection_->refusal();
     refuse(status, error);
@@ -247,8 +253,22 @@ ssize_t ServedStream::give(std::uint8_t* to, std::size_t size, std::uint32_t* fl
   return NGHTTP2_ERR_DEFERRED;
 }
 
+// Whoever has its answer need not send the rest of its request, and is to see the answer before it
+// hears that: some clients look at nothing else once a stream was reset.
+void ServedStream::on_answered() {
+  answered_ = true;
+  deadline_ = came_whole_ ? Http2Connection::kNever : Clock::now() + kLingerTime;
+  connection_->arm();
+}
+
 void ServedStream::on_deadline() {
   if (!open()) return;
+  if (answered_) {
+    deadline_ = Http2Connection::kNever;
+    nghttp2_submit_rst_stream(connection_->link().session(), NGHTTP2_FLAG_NONE, id_,
+                              NGHTTP2_NO_ERROR);
+    return connection_->link().flush();
+  }
   if (phase_ == Phase::kBody) return refuse(408, request_late());
   connection_->drop();
 }

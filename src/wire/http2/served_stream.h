@@ -35,7 +35,8 @@ class ServedStream final : public Answers,
   bool receives() const { return phase_ == Phase::kBody; }
   void take_turn();
 
-  bool has_come_whole() const { return came_whole_; }
+  // All of its answer has left.
+  void on_answered();
   // The next bytes of its answer, as a library's callback gives them.
   ssize_t give(std::uint8_t* to, std::size_t size, std::uint32_t* flags);
   Clock::time_point deadline() const { return deadline_; }
@@ -88,6 +89,7 @@ class ServedStream final : public Answers,
   // The answer.
   std::string out_;
   std::size_t sent_ = 0;
+  bool answered_ = false;   // all has left
   bool finishing_ = false;  // nothing follows what is in out_
   bool deferred_ = false;   // the library waits for resume()
   std::weak_ptr<StreamOut> outflow_;
