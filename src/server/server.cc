@@ -184,7 +184,7 @@ struct ApiServer::Impl {
 std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener::Route>& table) {
   wire::ServerLimits limits;
   if (&table == &agent_routes) {
-    // Two of each node, and more for what people read; each has proved to be a node's, and counts
+    // Of each node one, or two of a former version, and more for what people read; each has proved to be a node's, and counts
     // as one of that node. Nodes behind one address come back together.
     limits.connections_max = 60'000;
     limits.peer_max = 1'000;

@@ -1,4 +1,5 @@
-// The agent whose certificate the controller takes no more: what it takes that for.
+// The agent over TLS: its connections, and what it takes it for that its certificate is taken no
+// more.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -30,10 +31,8 @@ class CutOff : public SessionTestBed {
     EXPECT_TRUE(people_.listen("127.0.0.1", 0, *wire::Tls::for_server(offers)).ok());
     offers.client_authorities_pem = authority_.credentials().chain_pem;
     offers.time.now_s = [this] { return std::time(nullptr) + days_ahead_ * kDay_s; };
-    const std::shared_ptr<wire::Tls> agents = *wire::Tls::for_server(offers);
-    agents->let_in([this](const std::string&) { return lets_in_; });
-    controller_.tls = agents;
-    controller_.drop();
+    offers_ = offers;
+    speak(/*http2=*/true);
     options_.tls = true;
     options_.host = "127.0.0.1";
     options_.port = people_.port();
@@ -41,6 +40,14 @@ class CutOff : public SessionTestBed {
     std::ofstream(data_ + "/agent_token") << "secret-1";
   }
 
+  // The controller is of this version, or of a former one.
+  void speak(bool http2) {
+    offers_.http2 = http2;
+    const std::shared_ptr<wire::Tls> agents = *wire::Tls::for_server(offers_);
+    agents->let_in([this](const std::string&) { return lets_in_; });
+    controller_.tls = agents;
+    controller_.drop();
+  }
   std::string issued(const std::string& request, wire::Grant grant, int days) const {
     grant.now_s = std::time(nullptr);
     grant.valid_s = days * kDay_s;
@@ -71,8 +78,44 @@ class CutOff : public SessionTestBed {
   bool lets_in_ = true;
   int people_status_ = 200;
   int days_ahead_ = 0;
+  wire::TlsServerOptions offers_;
   wire::Server people_;
 };
+
+TEST_F(CutOff, ASessionTakesOneConnection) {
+  connect_agent();
+  const std::size_t reports = controller_.reports.size();
+  ASSERT_TRUE(until([&] { return controller_.reports.size() >= reports + 2; }));
+  EXPECT_EQ(controller_.connections(), 1U);
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+  EXPECT_EQ(controller_.connections(), 1U);
+}
+
+TEST_F(CutOff, ASessionAtAFormerControllerTakesTwo) {
+  speak(/*http2=*/false);
+  connect_agent();
+  const std::size_t reports = controller_.reports.size();
+  ASSERT_TRUE(until([&] { return controller_.reports.size() >= reports + 2; }));
+  EXPECT_EQ(controller_.connections(), 2U);
+  speak(/*http2=*/true);
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+  EXPECT_EQ(controller_.connections(), 1U) << "it was replaced by a newer one";
+}
+
+// A closed stream is a break, and a connection that hangs answers nothing.
+TEST_F(CutOff, AfterSilenceItCallsByAnotherConnection) {
+  options_.stream_silence_us = 100'000;
+  connect_agent();
+  controller_.holds_sync = true;
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() == 2; }));
+  EXPECT_FALSE(agent_->connected());
+  EXPECT_EQ(controller_.connections(), 2U);
+  EXPECT_EQ(controller_.streams_closed, 0);
+  controller_.release_sync();
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+  EXPECT_TRUE(until([&] { return controller_.connections() == 1; }));
+}
 
 TEST_F(CutOff, LetsItsTasksEndAtTheFirstRefusal) {
   connect_agent();

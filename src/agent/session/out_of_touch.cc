@@ -19,7 +19,8 @@ void Session::lost(const Error& error) {
   if (!connected()) return;
   telemetry::log(telemetry::Level::kWarning, "disconnected",
                  {{"node", options_.node}, {"why", error.message}});
-  // The stream of orders has a connection of its own, which may take as long as the first one.
+  // In HTTP/1.1 the stream of orders has a connection of its own, which may take as long as the
+  // first one.
   if (error.code == "connect_timeout") uplink_.timed_out();
   id_.clear();
   ++number_;
@@ -29,7 +30,10 @@ void Session::lost(const Error& error) {
   host_.ended();
   // To close the stream in silence would be a break to a controller that hears of it.
   const bool in_silence = error.kind == ErrorKind::kTimeout;
-  if (in_silence) silent_orders_ = std::move(orders_);
+  if (in_silence) {
+    silent_orders_ = std::move(orders_);
+    uplink_.leave_line();
+  }
   orders_.reset();
   lease_->session_lost(in_silence);
   connect_later();

@@ -42,6 +42,7 @@ class ScriptedController {
     port_ = server_->port();
   }
   std::uint16_t port() const { return port_; }
+  std::size_t connections() const { return server_->connections(); }
   // The process is gone: connections are refused.
   void kill() { server_.reset(); }
   // Breaks all connections; new ones are taken.

@@ -33,16 +33,21 @@ Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
     Place place;
     place.people = place.agents = address;
     place.is_known = !url.secure;
-    place.front = client(place, address);
-    place.line = client(place, address);
+    place.front = front_of(place);
+    place.line = line_of(place);
     places_.push_back(std::move(place));
   }
 }
 
-std::unique_ptr<wire::AsyncClient> Uplink::client(const Place& place,
-                                                  const wire::Address& to) const {
+std::unique_ptr<wire::AsyncClient> Uplink::front_of(const Place& place) const {
   return std::make_unique<wire::AsyncClient>(
-      loop_, to, wire::AsyncClientOptions{.connect_timeout = place.patience});
+      loop_, place.people, wire::AsyncClientOptions{.connect_timeout = place.patience});
+}
+
+std::unique_ptr<wire::AsyncClient> Uplink::line_of(const Place& place) const {
+  return std::make_unique<wire::AsyncClient>(
+      loop_, place.agents,
+      wire::AsyncClientOptions{.http2 = true, .connect_timeout = place.patience});
 }
 
 void Uplink::be_patient(Place& place, std::chrono::seconds patience) {
@@ -104,7 +109,7 @@ Result<void> Uplink::trust() {
   options.time = tls_time(options_.ca_file.empty() && !options_.authority_digest.empty());
   for (Place& place : places_) {
     TRY_ASSIGN(place.people.tls, wire::Tls::for_client(options));
-    place.front = client(place, place.people);
+    place.front = front_of(place);
   }
   return {};
 }
@@ -177,7 +182,7 @@ Result<void> Uplink::take(const Json& answer) {
   from_s_ = now_s();
   until_s_ = facts.not_after_s;
   // Until the next renewal it would hold a connection of people's port for nothing.
-  place.front = client(place, place.people);
+  place.front = front_of(place);
   return {};
 }
 
@@ -269,7 +274,7 @@ Result<void> Uplink::keep(const std::string& authority_pem) {
 // Its calls are over, as the session was.
 void Uplink::begin_anew() {
   Place& place = here();
-  if (place.is_stale) place.line = client(place, place.agents);
+  if (place.is_stale) place.line = line_of(place);
   place.is_stale = false;
 }
 

@@ -5,6 +5,9 @@
 // certificate, at the port of people, where the server alone shows one; all else goes to the port
 // of agents, where both ends do. The key is made here and never leaves the node. Loop thread only.
 //
+// Agents' calls and the stream of orders share one connection of HTTP/2; a controller of a former
+// version takes two of HTTP/1.1, as one without TLS does.
+//
 // Where there are several controllers, one of them leads: turn() goes on to the next, and the
 // connections to those before are kept. led_here() says whether this is the one of the last
 // session, over restarts of the agent, too.
@@ -100,6 +103,9 @@ class Uplink {
   // Whether there is a certificate that is still good for a while, or none is needed.
   bool certified() const;
 
+  // The session was lost in silence: its connection is left to the stream that stays open, and the
+  // next session takes another.
+  void leave_line() { here().is_stale = secure(); }
   // Before a new session: what was taken during the last one holds for the next.
   void begin_anew();
   // The digest of the node's key, as a Join names it; "" without TLS. Error: bad_key.
@@ -131,7 +137,7 @@ class Uplink {
     wire::Address people;
     wire::Address agents;
     bool is_known = false;                      // which port agents call
-    bool is_stale = false;                      // line is of a former address
+    bool is_stale = false;                      // line is of a former address, or session
     std::chrono::seconds patience = kPatience;  // until a connection stands
     std::unique_ptr<wire::AsyncClient> front;
     std::unique_ptr<wire::AsyncClient> line;
@@ -146,8 +152,9 @@ class Uplink {
   std::int64_t now_s() const { return tls_time(false).now_s(); }
   wire::TlsTime tls_time(bool may_begin_later) const;
   void compare_clocks(const wire::CertificateFacts& facts) const;
-  // A client of that place's, to its people or its agents.
-  std::unique_ptr<wire::AsyncClient> client(const Place& place, const wire::Address& to) const;
+  // Clients of that place's, to its people and its agents.
+  std::unique_ptr<wire::AsyncClient> front_of(const Place& place) const;
+  std::unique_ptr<wire::AsyncClient> line_of(const Place& place) const;
   void be_patient(Place& place, std::chrono::seconds patience);
   Place& here() { return places_[at_]; }
   const Place& here() const { return places_[at_]; }

@@ -118,8 +118,10 @@ Result<std::unique_ptr<ServerTls>> ServerTls::open(wire::Loop& loop, const TlsSe
   TRY_ASSIGN(options.own, self->own_certificate());
   self->made_s_ = now_s();
   options.client_authorities_pem = self->authorities_.believed_pem();
+  options.http2 = true;
   TRY_ASSIGN(self->agents_, wire::Tls::for_server(options));
   self->take_psks();
+  options.http2 = false;  // of agents alone: strangers reach no parser of it
   options.client_authorities_pem.clear();
   options.allows_1_2 = settings.allows_1_2;
   if (!settings.certificate_path.empty()) {
