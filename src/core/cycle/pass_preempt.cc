@@ -165,13 +165,6 @@ class Round {
       return nodes_of(spec);
     };
     if (rules.moves && !search.can_move(*found, elsewhere)) return true;
-    // Nobody would keep from the executor's next job what such a victim leaves.
-    const bool in_vain =
-        std::any_of(found->victims.begin(), found->victims.end(), [&](const Victim& victim) {
-          return victim.foreign != nullptr &&
-                 !shares_device(victim.foreign->job, found->placements);
-        });
-    if (in_vain) return true;
     stop(job, *found, stopping);
     return true;
   }

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "core/cycle/decide_fixture.h"
+#include "core/place/pools_fixture.h"
 #include "core/preempt/foreign_jobs.h"
+#include "core/preempt/running_jobs.h"
+#include "core/preempt/victim_explain.h"
 #include "core/state/invariants.h"
 
 namespace dove::core {
@@ -121,6 +124,21 @@ TEST_F(PassPreemptForeign, OnlyOneThatCanRunAgainAndHasAPlaceOnTheScale) {
   begin(one);
   begin("8", {0, 1, 2, 3});
   EXPECT_EQ(put_back(), std::vector<std::string>{"8"}) << "nothing could keep its cores free";
+}
+
+TEST_F(PassPreemptForeign, NeverForItsCoresAloneAndNoReasonPromisesThat) {
+  cluster.submit_and_start({.gpus = 4}, {2});
+  ForeignAllocation one = allocation("7", {3});
+  one.cores = cluster.node(1).cores_free;
+  begin(one);
+  const JobId high = submit_high(1);
+  EXPECT_TRUE(put_back().empty());
+  EXPECT_TRUE(cluster.state.promises.empty());
+  const auto reason = explain_victims(cluster.state, plain_policies(), running_jobs(cluster.state),
+                                      ranked_nodes(cluster.state), cluster.job(high));
+  ASSERT_TRUE(reason.has_value());
+  EXPECT_EQ(reason->total, 1);
+  EXPECT_EQ(reason->count, 0) << "it would never be done";
 }
 
 TEST_F(PassPreemptForeign, OneThatIsElsewhereTooIsTakenAsAWhole) {

@@ -313,7 +313,11 @@ std::optional<Preemption> VictimSearch::find() {
   if (!places_then) return std::nullopt;
   found.placements = std::move(*places_then);
   for (std::size_t i = 0; i < gone->size(); ++i) {
-    if ((*gone)[i]) found.victims.push_back(victims_[i]);
+    if (!(*gone)[i]) continue;
+    // Nobody would keep from the executor's next job what this one leaves.
+    const ForeignJobPtr& foreign = victims_[i].foreign;
+    if (foreign != nullptr && !shares_device(foreign->job, found.placements)) return std::nullopt;
+    found.victims.push_back(victims_[i]);
   }
   return found;
 }
