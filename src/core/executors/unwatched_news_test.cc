@@ -23,6 +23,7 @@ class UnwatchedNews : public testing::Test {
     Observation said;
     said.allocations.push_back({"n1", {}});
     said.allocations[0].allocation.id = id;
+    said.allocations[0].allocation.account = "lab";
     return said;
   }
   const ExecutorStanding& standing() const { return cluster.state.standings.at("slurm"); }
