@@ -184,8 +184,9 @@ struct ApiServer::Impl {
 std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener::Route>& table) {
   wire::ServerLimits limits;
   if (&table == &agent_routes) {
-    // Of each node one, or two of a former version, and more for what people read; each has proved to be a node's, and counts
-    // as one of that node. Nodes behind one address come back together.
+    // Each node has one, or two with an agent of a former version, and more for what people read.
+    // Each has proved to be a node's, and counts as one of that node. Nodes behind one address come
+    // back together.
     limits.connections_max = 60'000;
     limits.peer_max = 1'000;
     limits.handshakes_max = 10'000;

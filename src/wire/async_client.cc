@@ -333,7 +333,7 @@ void AsyncClient::State::ended(std::uint64_t id, Http2Calls::Ending ending) {
       at->repeated = true;
       at->line.reset();
       calls.splice(calls.begin(), under_way, at);
-      // Others of that connection are still to be told; this one is to go by another.
+      // Others of that connection are still to be told; this one takes another.
       return loop.post([self = shared_from_this()] { self->advance(); });
     }
     case Http2Calls::Ending::kCertificateRefused:

@@ -195,7 +195,7 @@ std::shared_ptr<Outflow> ServedStream::begin_stream(int status, const Pairs& hea
   return outflow;
 }
 
-// Who wants a connection for itself is to make one of HTTP/1.1.
+// A peer that needs a connection for itself opens one over HTTP/1.1.
 TakenOver ServedStream::hand_over() {
   nghttp2_submit_rst_stream(connection_->link().session(), NGHTTP2_FLAG_NONE, id_,
                             NGHTTP2_HTTP_1_1_REQUIRED);

@@ -31,7 +31,7 @@ class LineStream : public std::enable_shared_from_this<LineStream> {
   void opened(int status);
   // Bytes have come, of whatever kind.
   void came();
-  // Of the answer's body. False: it is over.
+  // Takes bytes of the answer's body. False: it is over.
   bool take(std::string_view bytes);
   // The answer is whole.
   void end();

@@ -32,9 +32,9 @@ void fold(State& state, const ForeignUseFound& event);
 void note_watched(State& state, const std::string& executor);
 // Before the contact changes to `next`.
 void note_contact(const State& state, ExecutorStanding& standing, ExecutorContact next);
-// Of an allocation that nobody knew: charges the time without watch that has just ended.
+// Charges an allocation that nobody knew for the time without watch that has just ended.
 void charge_start(State& state, const std::string& executor, const ForeignAllocation& allocation);
-// Of one that has ended.
+// Remembers what an allocation held that has ended.
 void note_end(State& state, const std::string& executor, const ForeignAllocation& allocation);
 
 }  // namespace dove::core
