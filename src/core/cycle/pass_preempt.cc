@@ -1,10 +1,13 @@
 // The pass kPreempt: running jobs are stopped for waiting ones, which are promised their places.
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <tuple>
 
 #include "core/cycle/passes.h"
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
+#include "core/preempt/foreign_jobs.h"
 #include "core/preempt/victim_limits.h"
 #include "core/preempt/victim_search.h"
 #include "core/preempt/victims.h"
@@ -142,6 +145,13 @@ class Round {
     return pool == nullptr ? none : pool->nodes;
   }
 
+  // All that executors run is looked at once a round, and only for a job that takes from it.
+  std::span<const ForeignJobPtr> foreign_for(const Job& job) {
+    if (!takes_from_foreign(state_, job)) return {};
+    if (!foreign_) foreign_ = foreign_jobs(state_);
+    return *foreign_;
+  }
+
   // Stops the victims, if there are any that make room. False: there is nobody to stop.
   bool seek(const Job& job, VictimRules rules) {
     const OrderPolicy& order = order_of(state_, cycle_.policies, job.spec->queue);
@@ -152,7 +162,7 @@ class Round {
     const std::set<JobId>& preemptible = indexes_.preemptible;
     const std::vector<JobId> running(preemptible.begin(), preemptible.end());
     const std::vector<Victim> victims =
-        find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules);
+        find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules, foreign_for(job));
     if (victims.empty()) return false;
     const RankedNodes nodes = open_nodes(state_, job, nodes_of(*job.spec));
     VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping, victims);
@@ -214,6 +224,7 @@ class Round {
   Cycle& cycle_;
   const State& state_;
   Indexes& indexes_;
+  std::optional<std::vector<ForeignJobPtr>> foreign_;
   bool stopped_ = false;
 };
 
@@ -224,7 +235,7 @@ class Round {
 // and who is stopped lets others come earlier; promises that had to give way are made anew.
 Back preempt(Cycle& cycle) {
   if (!cycle.state.settings.preemption) return std::nullopt;
-  if (cycle.indexes.preemptible.empty() && foreign_jobs(cycle.state).empty()) return std::nullopt;
+  if (cycle.indexes.preemptible.empty() && !any_preempts(cycle.state)) return std::nullopt;
   if (Round(cycle).run()) return Pass::kPlace;
   return std::nullopt;
 }

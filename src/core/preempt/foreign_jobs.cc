@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "core/preempt/victim_queues.h"
@@ -14,11 +15,6 @@ namespace dove::core {
 namespace {
 
 constexpr std::uint64_t kFirst_id = std::uint64_t{1} << 63;
-
-bool any_preempts(const State& state) {
-  return std::any_of(state.executors.begin(), state.executors.end(),
-                     [](const auto& entry) { return !entry.second.preempts.empty(); });
-}
 
 // The queue that its level comes from; null: it may not be put back.
 const std::string* queue_of_level(const State& state, const Executor& executor,
@@ -52,21 +48,6 @@ Placement placement_of(const State& state, const Node& node, const ForeignAlloca
   return held;
 }
 
-ForeignJob new_job(const NodeExecutor& executor, const ForeignAllocation& allocation,
-                   const std::string& queue, Instant now) {
-  ForeignJob made{executor.name, allocation.id, foreign_text(executor, allocation), {}};
-  JobSpec spec;
-  spec.queue = queue;
-  spec.preempt = Preempt::kRestart;
-  made.job.spec = std::make_shared<const JobSpec>(std::move(spec));
-  made.job.phase = JobPhase::kActive;
-  Attempt& attempt = made.job.attempts.emplace_back();
-  attempt.number = 1;
-  attempt.stage = Stage::kRunning;
-  attempt.started_at = std::min(allocation.started_at, now);  // it comes by another clock
-  return made;
-}
-
 bool has_device(const ForeignJob& one) {
   const auto& placements = one.job.attempts.back().placements;
   return std::any_of(placements.begin(), placements.end(), [](const PlacementRecord& record) {
@@ -74,7 +55,76 @@ bool has_device(const ForeignJob& one) {
   });
 }
 
+// Puts the parts of each job together, node by node.
+class Gathering {
+ public:
+  explicit Gathering(const State& state) : state_(state) {}
+
+  void add(const Node& node) {
+    for (const NodeExecutor& executor : node.executors) {
+      const auto declared = state_.executors.find(executor.name);
+      if (declared == state_.executors.end() || declared->second.preempts.empty()) continue;
+      for (const ForeignAllocation& one : executor.foreign) {
+        const Key key(executor.name, one.id);
+        const std::string* queue = queue_of_level(state_, declared->second, one);
+        if (queue == nullptr || node.inventory == nullptr) {
+          kept_.insert(key);
+          continue;
+        }
+        auto at = found_.find(key);
+        if (at == found_.end()) at = found_.emplace(key, new_job(executor, one, *queue)).first;
+        PlacementRecord record;
+        record.placement = placement_of(state_, node, one);
+        record.stage = PlacementStage::kStarted;
+        at->second.job.attempts.back().placements.push_back(std::move(record));
+      }
+    }
+  }
+
+  std::vector<ForeignJobPtr> all() {
+    std::vector<ForeignJobPtr> all;
+    for (auto& [key, one] : found_) {
+      if (kept_.contains(key) || !has_device(one)) continue;
+      one.job.id = JobId(kFirst_id + all.size());
+      all.push_back(std::make_shared<const ForeignJob>(std::move(one)));
+    }
+    return all;
+  }
+
+ private:
+  using Key = std::pair<std::string_view, std::string_view>;  // executor, id there
+
+  ForeignJob new_job(const NodeExecutor& executor, const ForeignAllocation& allocation,
+                     const std::string& queue) {
+    ForeignJob made{executor.name, allocation.id, foreign_text(executor, allocation), {}};
+    auto& spec = specs_[queue];
+    if (spec == nullptr) {
+      JobSpec first;
+      first.queue = queue;
+      first.preempt = Preempt::kRestart;
+      spec = std::make_shared<const JobSpec>(std::move(first));
+    }
+    made.job.spec = spec;
+    made.job.phase = JobPhase::kActive;
+    Attempt& attempt = made.job.attempts.emplace_back();
+    attempt.number = 1;
+    attempt.stage = Stage::kRunning;
+    attempt.started_at = std::min(allocation.started_at, state_.now);  // it comes by another clock
+    return made;
+  }
+
+  const State& state_;
+  std::map<Key, ForeignJob> found_;
+  std::set<Key> kept_;  // a part of it may not be taken
+  std::map<std::string_view, std::shared_ptr<const JobSpec>> specs_;  // by queue
+};
+
 }  // namespace
+
+bool any_preempts(const State& state) {
+  return std::any_of(state.executors.begin(), state.executors.end(),
+                     [](const auto& entry) { return !entry.second.preempts.empty(); });
+}
 
 bool takes_from_foreign(const State& state, const Job& beneficiary) {
   if (!any_preempts(state) || !beneficiary.spec->executor.empty()) return false;
@@ -84,34 +134,9 @@ bool takes_from_foreign(const State& state, const Job& beneficiary) {
 
 std::vector<ForeignJobPtr> foreign_jobs(const State& state) {
   if (!any_preempts(state)) return {};
-  std::map<std::pair<std::string, std::string>, ForeignJob> found;
-  std::set<std::pair<std::string, std::string>> kept;  // a part of it may not be taken
-  for (const Node& node : state.nodes) {
-    for (const NodeExecutor& executor : node.executors) {
-      const auto declared = state.executors.find(executor.name);
-      if (declared == state.executors.end() || declared->second.preempts.empty()) continue;
-      for (const ForeignAllocation& one : executor.foreign) {
-        const std::pair key(executor.name, one.id);
-        const std::string* queue = queue_of_level(state, declared->second, one);
-        if (queue == nullptr || node.inventory == nullptr) {
-          kept.insert(key);
-          continue;
-        }
-        const auto at = found.try_emplace(key, new_job(executor, one, *queue, state.now)).first;
-        PlacementRecord record;
-        record.placement = placement_of(state, node, one);
-        record.stage = PlacementStage::kStarted;
-        at->second.job.attempts.back().placements.push_back(std::move(record));
-      }
-    }
-  }
-  std::vector<ForeignJobPtr> all;
-  for (auto& [key, one] : found) {
-    if (kept.contains(key) || !has_device(one)) continue;
-    one.job.id = JobId(kFirst_id + all.size());
-    all.push_back(std::make_shared<const ForeignJob>(std::move(one)));
-  }
-  return all;
+  Gathering gathering(state);
+  for (const Node& node : state.nodes) gathering.add(node);
+  return gathering.all();
 }
 
 bool shares_device(const Job& foreign, std::span<const Placement> placements) {
@@ -133,7 +158,9 @@ bool shares_device(const Job& foreign, std::span<const Placement> placements) {
 std::vector<ForeignJobPtr> yielding_to(const State& state, const Job& beneficiary,
                                        std::span<const Placement> placements) {
   if (!takes_from_foreign(state, beneficiary)) return {};
-  std::vector<ForeignJobPtr> found = foreign_jobs(state);
+  Gathering gathering(state);
+  for (const Placement& placement : placements) gathering.add(state.nodes[placement.node]);
+  std::vector<ForeignJobPtr> found = gathering.all();
   std::erase_if(found,
                 [&](const ForeignJobPtr& one) { return !shares_device(one->job, placements); });
   if (found.empty()) return found;

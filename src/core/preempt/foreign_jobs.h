@@ -27,17 +27,21 @@ using ForeignJobPtr = std::shared_ptr<const ForeignJob>;
 
 inline bool is_foreign(JobId id) { return id.value >> 63 != 0; }
 
+// Whether an administrator lets any executor put jobs back.
+bool any_preempts(const State& state);
+
 // Whether jobs of an executor could make room for this one.
 bool takes_from_foreign(const State& state, const Job& beneficiary);
 
 // All that may be put back, in an order that is a function of the state. Those of several nodes are
-// one.
+// one. A walk over all nodes: do it once for many searches.
 std::vector<ForeignJobPtr> foreign_jobs(const State& state);
 
 // Whether the two name a device both.
 bool shares_device(const Job& foreign, std::span<const Placement> placements);
 
-// Those that hold a device of the placements and that the job may have put back.
+// Those that hold a device of the placements and that the job may have put back, with what they
+// hold on those nodes. Looks at no other node.
 std::vector<ForeignJobPtr> yielding_to(const State& state, const Job& beneficiary,
                                        std::span<const Placement> placements);
 

@@ -15,9 +15,9 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
                                       const RunningJobs& running, const RankedNodes& available,
                                       const Job& job) {
   if (!state.settings.preemption) return {};
-  const std::size_t foreign =
-      takes_from_foreign(state, job) ? foreign_jobs(state).size() : std::size_t{0};
-  if (running.preemptible.empty() && foreign == 0) return {};
+  std::vector<ForeignJobPtr> foreign;
+  if (takes_from_foreign(state, job)) foreign = foreign_jobs(state);
+  if (running.preemptible.empty() && foreign.empty()) return {};
   VictimRules rules;
   // Also what can be done once slices and pauses are over: what keeps the job waiting is then told
   // by an instant.
@@ -25,10 +25,10 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   rules.soon = true;
   rules.takes_over = order_of(state, policies, job.spec->queue).head() == Head::kTakesOver;
   const std::vector<Victim> victims =
-      find_victims(state, job, available, running.preemptible, running.stopping, rules);
+      find_victims(state, job, available, running.preemptible, running.stopping, rules, foreign);
   Reason reason;
   reason.kind = ReasonKind::kPreemption;
-  reason.used = static_cast<std::int64_t>(running.preemptible.size() + foreign);
+  reason.used = static_cast<std::int64_t>(running.preemptible.size() + foreign.size());
   // Told even where no set of them helps: "3 of 12 may be stopped, and that is not enough" is an
   // answer.
   reason.total = static_cast<std::int64_t>(victims.size());

@@ -285,7 +285,8 @@ RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ra
 
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
                                  const RankedNodes& nodes, std::span<const JobId> running,
-                                 std::span<const JobId> stopping, const VictimRules& rules) {
+                                 std::span<const JobId> stopping, const VictimRules& rules,
+                                 std::span<const ForeignJobPtr> foreign) {
   Choice choice(state, beneficiary, stopping, rules);
   std::vector<Victim> victims;
   // `running` is ascending, so ties below end up by age whatever was asked before.
@@ -295,8 +296,8 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
     if (auto victim = choice.consider(*job)) victims.push_back(*victim);
   }
   if (takes_from_foreign(state, beneficiary)) {
-    for (const ForeignJobPtr& foreign : foreign_jobs(state)) {
-      if (auto victim = choice.consider(foreign)) victims.push_back(std::move(*victim));
+    for (const ForeignJobPtr& one : foreign) {
+      if (auto victim = choice.consider(one)) victims.push_back(std::move(*victim));
     }
   }
   if (victims.empty()) return victims;
