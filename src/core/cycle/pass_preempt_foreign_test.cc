@@ -245,6 +245,27 @@ TEST_F(PassPreemptForeign, AnotherOfSlurmsJobsInThePlaceIsPutBackTooOrEndsThePro
   EXPECT_FALSE(cluster.state.promises.contains(high));
 }
 
+TEST_F(PassPreemptForeign, AnotherInThePlaceIsSparedWhereItsQueueIsGuaranteedThat) {
+  Queue research = queue_of("research");
+  research.guaranteed.gpus_milli = 2000;
+  cluster.declare(research);
+  cluster.submit_and_start({.gpus = 4}, {2});
+  begin("7", {0, 1});
+  begin("8", {2, 3});
+  const JobId high = submit_high();
+  const std::vector<std::string> gone = put_back();
+  ASSERT_EQ(gone.size(), 1u) << "its queue keeps two GPUs";
+  const bool first = gone[0] == "7";
+  end("7");
+  end("8");
+  ForeignAllocation guest = allocation("9", first ? std::vector{2, 3} : std::vector{0, 1});
+  guest.account = "guests";
+  begin(guest);
+  begin("10", first ? std::vector{0, 1} : std::vector{2, 3});
+  EXPECT_TRUE(put_back().empty()) << "its queue has no others";
+  EXPECT_FALSE(cluster.state.promises.contains(high));
+}
+
 TEST_F(PassPreemptForeign, WhatAnExecutorRunsTakesNothing) {
   executor.runs_jobs = true;
   declare();

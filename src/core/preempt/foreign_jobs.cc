@@ -166,7 +166,16 @@ std::vector<ForeignJobPtr> yielding_to(const State& state, const Job& beneficiar
   if (found.empty()) return found;
   VictimQueues queues(state, beneficiary, {});
   const Level mine = queues.level(beneficiary);
-  std::erase_if(found, [&](const ForeignJobPtr& one) { return queues.level(one->job) >= mine; });
+  // As when it was decided (victims.h): another job may have come to the place since.
+  std::erase_if(found, [&](const ForeignJobPtr& one) {
+    Amount loss;
+    for (const PlacementRecord& record : one->job.attempts.back().placements) {
+      add_amount(state, record.placement, loss);
+    }
+    if (queues.level(one->job) >= mine || !queues.keeps_guaranteed(one->job, loss)) return true;
+    queues.lose(one->job, loss);
+    return false;
+  });
   return found;
 }
 
