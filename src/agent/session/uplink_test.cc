@@ -100,7 +100,7 @@ TEST_P(UplinkTest, ANodeThatWasExpelledSpeaksWithNoOther) {
   const std::string pem = authority.credentials().chain_pem;
   const std::string certificate = certificate_for(asked.at("request"), {.uri = kUri});
   ASSERT_TRUE(
-      uplink.take({{"certificate", certificate}, {"authority", pem}, {"agents_port", 1}}).ok());
+      uplink.take({{"certificate", certificate}, {"authority", pem}, {"agents_port", 1U}}).ok());
   wire::Credentials other;
   other.key_pem = wire::make_private_key();
   other.chain_pem =
