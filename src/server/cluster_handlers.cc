@@ -1,5 +1,4 @@
 // The cluster as a whole, its log, and how the server itself does.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "accounts/access.h"
@@ -13,39 +12,6 @@ namespace dove::server {
 namespace {
 
 using Json = nlohmann::json;
-
-struct Totals {
-  int total = 0;
-  int connected = 0;
-  int drained = 0;
-  int lost = 0;
-  std::int64_t cores = 0;
-  std::int64_t cores_free = 0;
-  std::int64_t gpus = 0;
-  std::int64_t gpus_free_milli = 0;
-  std::int64_t memory_bytes = 0;
-  std::int64_t memory_free_bytes = 0;
-};
-
-Totals totals_of(const core::State& state) {
-  Totals totals;
-  for (const core::Node& node : state.nodes) {
-    if (node.removed) continue;
-    ++totals.total;
-    totals.connected += node.contact == Contact::kConnected;
-    totals.drained += node.declared.drained;
-    totals.lost += node.contact == Contact::kLost;
-    for (const NumaNode& numa : node.inventory->numa) {
-      totals.cores += static_cast<std::int64_t>(numa.cores.size());
-    }
-    totals.cores_free += static_cast<std::int64_t>(node.cores_free.size());
-    totals.gpus += static_cast<std::int64_t>(node.inventory->devices.size());
-    for (const std::int32_t milli : node.device_free_milli) totals.gpus_free_milli += milli;
-    totals.memory_bytes += node.inventory->memory_bytes;
-    totals.memory_free_bytes += std::max<std::int64_t>(node.memory_free_bytes, 0);
-  }
-  return totals;
-}
 
 Result<Seq> read_after(const Call& call, Seq otherwise) {
   const std::string resumed(call.request.header("Last-Event-ID"));
@@ -105,7 +71,8 @@ void get_older_events(Context& context, const CallPtr& call, const EventFilter& 
 
 void get_cluster(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  const Totals totals = totals_of(state);
+  const views::ClusterTotals::Amounts& totals =
+      context.totals.of(state, [&context] { return context.desk.loop.monotonic_us(); });
   const int active = state.usage.jobs_running;
   const int waiting = state.usage.jobs_waiting;
   call->reply(

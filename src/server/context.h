@@ -25,6 +25,7 @@
 #include "server/streams/list_watches.h"
 #include "server/turns.h"
 #include "text/session_origins.h"
+#include "views/cluster_totals.h"
 
 namespace dove::server {
 
@@ -51,6 +52,7 @@ struct Context {
   Turns declaring = {};      // of calls that change declared objects
   std::uint64_t routed = 0;  // submissions so far: the turn of the next (executors/routes.h)
   Activity activity = {};
+  views::ClusterTotals totals = {};
   EntryCodes entry_codes = {};
   std::optional<text::SessionOrigins> origins = {};  // none: there is no proxy
   std::string sessions_url = {};                     // from which `origins` was read
