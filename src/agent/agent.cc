@@ -59,6 +59,7 @@ SessionOptions session_options(const AgentOptions& options) {
   out.join_token = options.join_token;
   out.former_wait = options.former_wait;
   out.stream_silence_us = options.stream_silence_us;
+  out.stream_open_us = options.stream_open_us;
   return out;
 }
 

@@ -54,6 +54,8 @@ struct AgentOptions {
   // Pings come every 2 s (3 at most): an orders stream that is silent for this long has lost its
   // controller.
   std::int64_t stream_silence_us = 10'000'000;
+  // From asking for an orders stream until it is open; a connection of its own may take 20 s.
+  std::int64_t stream_open_us = 30'000'000;
   // Its node, directories and so on are the agent's; without `watches_health` nothing is checked.
   HealthOptions health;
   bool watches_health = false;

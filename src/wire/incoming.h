@@ -16,7 +16,7 @@ struct AsyncClientOptions {
   bool http2 = false;
   std::chrono::microseconds connect_timeout = std::chrono::seconds(5);
   std::chrono::microseconds open_timeout =
-      std::chrono::seconds(10);  // to the head of a stream's answer
+      std::chrono::seconds(10);  // to the head of a stream's answer; 0: any time
   std::chrono::microseconds silence_timeout{
       0};  // a stream without a byte for this long ends; 0: never
   std::size_t response_bytes_max = 64 * 1024 * 1024;

@@ -117,6 +117,23 @@ TEST_F(CutOff, AfterSilenceItCallsByAnotherConnection) {
   EXPECT_TRUE(until([&] { return controller_.connections() == 1; }));
 }
 
+// The controller may have opened it: that would be a break there, and silence here.
+TEST_F(CutOff, AStreamThatIsNotOpenInTimeIsNotClosed) {
+  options_.stream_open_us = 100'000;
+  controller_.holds_orders = true;
+  connect_agent();
+  controller_.holds_sync = true;
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() == 2; }));
+  EXPECT_FALSE(agent_->connected());
+  controller_.release_orders();
+  const std::size_t renewed = renewals_.size();
+  EXPECT_TRUE(until([&] { return renewals_.size() > renewed + 2; })) << "it may count on the grace";
+  EXPECT_EQ(controller_.streams_closed, 0);
+  controller_.release_sync();
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+  EXPECT_TRUE(until([&] { return controller_.connections() == 1; }));
+}
+
 TEST_F(CutOff, LetsItsTasksEndAtTheFirstRefusal) {
   connect_agent();
   lets_in_ = false;

@@ -253,28 +253,35 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
 void Session::open_orders() {
   wire::StreamCallbacks callbacks;
   callbacks.on_open = [this](int status) {
+    if (!connected()) return;  // a former session's
     if (status == 200) {
       uplink_.came_through();
-      orders_heard_us_ = loop_.monotonic_us();
-      return watch_silence();
+      return expect_orders(options_.stream_silence_us);
     }
     const bool is_elsewhere = status == 503 && uplink_.has_several();
     lost(Error{is_elsewhere ? ErrorKind::kTimeout : wire::kind_of_status(status), "orders_refused",
                fmt::format("the controller answered {} to the orders stream", status), ""});
   };
   callbacks.on_line = [this](std::string_view line) {
-    orders_heard_us_ = loop_.monotonic_us();
-    if (connected()) on_line(line);
+    if (!connected()) return;
+    orders_due_us_ = loop_.monotonic_us() + options_.stream_silence_us;
+    on_line(line);
   };
   callbacks.on_closed = [this](Error error) { orders_closed(error); };
+  expect_orders(options_.stream_open_us);
   orders_ = uplink_.line().open_stream(
       uplink_.request("GET", fmt::format("orders?session={}&after={}", id_, applied_), ""),
       std::move(callbacks));
 }
 
+void Session::expect_orders(std::int64_t within_us) {
+  orders_due_us_ = loop_.monotonic_us() + within_us;
+  watch_silence();
+}
+
 // One timer a silence, not one a line: it looks at when the last line came, and sleeps the rest.
 void Session::watch_silence() {
-  const std::int64_t left_us = orders_heard_us_ + options_.stream_silence_us - loop_.monotonic_us();
+  const std::int64_t left_us = orders_due_us_ - loop_.monotonic_us();
   if (left_us <= 0) {
     return lost(
         Error{ErrorKind::kTimeout, "timeout", "nothing came from the controller for too long", ""});

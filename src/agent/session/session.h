@@ -43,6 +43,7 @@ struct SessionOptions {
   std::string join_token;  // used when there is no agent token yet
   std::chrono::seconds former_wait{0};
   std::int64_t stream_silence_us = 0;  // an orders stream silent for this long lost its controller
+  std::int64_t stream_open_us = 0;     // and so did one that takes this long to open
 };
 
 class Session {
@@ -95,6 +96,7 @@ class Session {
   void sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us);
   void synced(const protocol::SyncAnswer& answer, std::int64_t sent_us);
   void open_orders();
+  void expect_orders(std::int64_t within_us);
   void watch_silence();
   void on_line(std::string_view line);
   void on_order(const nlohmann::json& line, std::string text);
@@ -129,7 +131,7 @@ class Session {
   std::unique_ptr<wire::InStream> orders_;
   // The stream of the previous session, which fell silent: open until there is another.
   std::unique_ptr<wire::InStream> silent_orders_;
-  std::int64_t orders_heard_us_ = 0;
+  std::int64_t orders_due_us_ = 0;    // by then the stream opens, or something comes on it
   std::uint64_t version_synced_ = 0;  // of the description, in the sync under way
   std::uint64_t version_told_ = 0;    // that this session's controller has
   std::int64_t heartbeat_us_ = 2'000'000;

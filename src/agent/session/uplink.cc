@@ -44,10 +44,14 @@ std::unique_ptr<wire::AsyncClient> Uplink::front_of(const Place& place) const {
       loop_, place.people, wire::AsyncClientOptions{.connect_timeout = place.patience});
 }
 
+// The session watches its stream itself: the client would close one that is late, and a controller
+// that hears of that may take it for a break.
 std::unique_ptr<wire::AsyncClient> Uplink::line_of(const Place& place) const {
   return std::make_unique<wire::AsyncClient>(
       loop_, place.agents,
-      wire::AsyncClientOptions{.http2 = true, .connect_timeout = place.patience});
+      wire::AsyncClientOptions{.http2 = true,
+                               .connect_timeout = place.patience,
+                               .open_timeout = std::chrono::microseconds(0)});
 }
 
 void Uplink::be_patient(Place& place, std::chrono::seconds patience) {
