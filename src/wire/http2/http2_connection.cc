@@ -10,7 +10,8 @@
 namespace dove::wire {
 namespace {
 
-constexpr int kEmptyFramesMax = 1'000;          // in a second, beyond those that our bytes ask for
+constexpr int kEmptyFramesMax = 1'000;  // in a second, beyond those that our bytes ask for
+constexpr std::size_t kQueuedFramesMax = 1'000;
 constexpr std::size_t kFullFrameBytes = 1'024;  // of ours; the peer may open the window for it
 constexpr std::int32_t kWindowBytes = 1 << 20;  // of the connection
 constexpr std::chrono::seconds kLingerTime(2);
@@ -130,8 +131,14 @@ bool Http2Connection::carries_too_little(const nghttp2_frame_hd& head) {
   return ++empty_frames_ > kEmptyFramesMax;
 }
 
-int Http2Connection::on_begin_frame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
-  return connection_of(user).carries_too_little(*head) ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+// The library answers a request that may not begin with a reset, which waits for a peer that takes
+// nothing.
+int Http2Connection::on_begin_frame(nghttp2_session* session, const nghttp2_frame_hd* head,
+                                    void* user) {
+  const bool takes_too_little = nghttp2_session_get_outbound_queue_size(session) > kQueuedFramesMax;
+  return takes_too_little || connection_of(user).carries_too_little(*head)
+             ? NGHTTP2_ERR_CALLBACK_FAILURE
+             : 0;
 }
 
 int Http2Connection::on_begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* user) {

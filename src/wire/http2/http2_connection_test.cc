@@ -300,6 +300,33 @@ TEST_F(Http2ConnectionTest, DropsAFloodOfFramesThatCarryNothing) {
   EXPECT_TRUE(is_dropped_for(*raw(), resets)) << "RST_STREAM";
 }
 
+// Before it has acknowledged our settings, it may not know how many requests we take.
+TEST_F(Http2ConnectionTest, DropsWhoeverLeavesTooManyAnswersUntaken) {
+  ServerLimits limits;
+  limits.write_timeout = 1h;
+  std::vector<std::shared_ptr<Responder>> held;
+  serve([&](const Request&, const std::shared_ptr<Responder>& to) { held.push_back(to); }, limits);
+  const std::string head("\x82\x87\x84\x41\x01x", 6);
+  std::string bytes = std::string(kPreface) + frame(4, 0, 0, "");
+  for (std::uint32_t id = 1; id < 2'000'000; id += 2) bytes += frame(1, 5, id, head);
+  const auto stream = raw();
+  std::size_t sent = 0;
+  bool ended = false;
+  std::function<void()> write = [&] {
+    stream->write_some(std::string_view(bytes).substr(sent), [&](int error, std::size_t n) {
+      sent += n;
+      ended = error != 0 || sent == bytes.size();
+      if (!ended) write();
+    });
+  };
+  write();
+  ASSERT_TRUE(until([&] { return ended; }));
+  EXPECT_LT(sent, bytes.size());
+  EXPECT_TRUE(until([&] { return server_->connections() == 0; }));
+  EXPECT_EQ(held.size(), kHttp2StreamsMax);
+  stream->close();
+}
+
 // Each byte that the peer takes gives it the whole time again.
 TEST_F(Http2ConnectionTest, WhoTakesNothingOfAnAnswerIsDropped) {
   ServerLimits limits;
