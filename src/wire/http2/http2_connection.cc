@@ -102,7 +102,6 @@ void Http2Connection::over() {
   link_->linger();
   const auto all = std::exchange(streams_, {});
   for (const auto& [id, stream] : all) stream->lost();
-  head_until_ = kNever;
   idle_until_ = Clock::now() + kLingerTime;
   arm();
 }
@@ -145,7 +144,6 @@ int Http2Connection::on_begin_headers(nghttp2_session*, const nghttp2_frame* fra
   Http2Connection& self = connection_of(user);
   if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   self.streams_[frame->hd.stream_id] = std::make_shared<ServedStream>(self, frame->hd.stream_id);
-  self.head_until_ = Clock::now() + self.server_->limits.header_timeout;
   return 0;
 }
 
@@ -173,7 +171,6 @@ int Http2Connection::on_frame(nghttp2_session*, const nghttp2_frame* frame, void
   Http2Connection& self = connection_of(user);
   const bool is_head =
       frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
-  if (is_head) self.head_until_ = kNever;
   const auto at = self.streams_.find(frame->hd.stream_id);
   if (at == self.streams_.end()) return 0;
   const auto stream = at->second;
@@ -202,7 +199,6 @@ int Http2Connection::on_stream_close(nghttp2_session*, std::int32_t id, std::uin
   Http2Connection& self = connection_of(user);
   const auto ended = self.streams_.extract(id);
   if (ended.empty()) return 0;
-  if (ended.mapped()->is_in_head()) self.head_until_ = kNever;  // it was malformed
   ended.mapped()->lost();
   if (self.streams_.empty()) self.idle_until_ = Clock::now() + self.server_->limits.idle_timeout;
   self.awaits_body();
@@ -210,8 +206,7 @@ int Http2Connection::on_stream_close(nghttp2_session*, std::int32_t id, std::uin
 }
 
 Http2Connection::Clock::time_point Http2Connection::next_deadline() const {
-  auto next = head_until_;
-  if (streams_.empty()) next = std::min(next, idle_until_);
+  auto next = streams_.empty() ? idle_until_ : kNever;
   if (link_->is_writing()) next = std::min(next, write_until_);
   for (const auto& [id, stream] : streams_) next = std::min(next, stream->deadline());
   return next;
@@ -231,7 +226,7 @@ void Http2Connection::arm() {
 
 void Http2Connection::on_deadline() {
   const auto now = Clock::now();
-  if (head_until_ <= now || (link_->is_writing() && write_until_ <= now)) return drop();
+  if (link_->is_writing() && write_until_ <= now) return drop();
   if (streams_.empty() && idle_until_ <= now) {
     if (winding_down_) return drop();
     idle_until_ = now + kLingerTime;

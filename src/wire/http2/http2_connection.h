@@ -85,7 +85,6 @@ class Http2Connection final : public Accepted,
   // Frames that carry nothing, in this second.
   int empty_frames_ = 0;
   Clock::time_point second_began_{};
-  Clock::time_point head_until_ = kNever;   // a head that has begun is whole
   Clock::time_point idle_until_ = kNever;   // while there is no stream
   Clock::time_point write_until_ = kNever;  // the system takes more
   Clock::time_point armed_ = kNever;

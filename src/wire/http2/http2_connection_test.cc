@@ -370,6 +370,9 @@ TEST_F(Http2ConnectionTest, AHeadThatDoesNotEndInTimeEndsTheConnection) {
   const std::string hello = std::string(kPreface) + frame(4, 0, 0, "");
   EXPECT_TRUE(is_dropped_for(*raw(), hello)) << "no request";
   EXPECT_TRUE(is_dropped_for(*raw(), hello + frame(1, 0, 1, "\x83"))) << "half of one";
+  // The library refuses the first one, and closes it while the second one comes.
+  EXPECT_TRUE(is_dropped_for(*raw(), hello + frame(1, 5, 1, "\x82") + frame(1, 0, 3, "\x83")))
+      << "behind one without a path";
 }
 
 }  // namespace

@@ -42,7 +42,9 @@ ssize_t give_bytes(nghttp2_session*, std::int32_t, std::uint8_t* to, std::size_t
 }  // namespace
 
 ServedStream::ServedStream(Http2Connection& connection, std::int32_t id)
-    : connection_(&connection), id_(id) {}
+    : connection_(&connection),
+      id_(id),
+      deadline_(Clock::now() + connection.server().limits.header_timeout) {}
 
 bool ServedStream::on_field(std::string_view name, std::string_view value) {
   const std::size_t most = connection_->server().limits.header_bytes;
@@ -63,6 +65,7 @@ bool ServedStream::on_field(std::string_view name, std::string_view value) {
 void ServedStream::on_head(bool ends) {
   const ServerLimits& limits = connection_->server().limits;
   came_whole_ = ends;
+  deadline_ = Http2Connection::kNever;
   began_us_ = telemetry::monotonic_us();
   is_head_ = request_.method == "HEAD";
   if (connection_->is_winding_down()) {  // the peer was told that we do not look at it

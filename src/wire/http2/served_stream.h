@@ -28,7 +28,6 @@ class ServedStream final : public Answers,
   // False: the head is far longer than the limit.
   bool on_field(std::string_view name, std::string_view value);
   void on_head(bool ends);
-  bool is_in_head() const { return phase_ == Phase::kHead; }
   void on_body(std::string_view bytes);
   void on_request_end();
   // Its turn has come, if it has a body to receive.
@@ -93,7 +92,7 @@ class ServedStream final : public Answers,
   bool finishing_ = false;  // nothing follows what is in out_
   bool deferred_ = false;   // the library waits for resume()
   std::weak_ptr<StreamOut> outflow_;
-  Clock::time_point deadline_ = Http2Connection::kNever;
+  Clock::time_point deadline_;
 };
 
 }  // namespace dove::wire
