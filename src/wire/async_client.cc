@@ -336,6 +336,9 @@ void AsyncClient::State::ended(std::uint64_t id, Http2Calls::Ending ending) {
       // Others of that connection are still to be told; this one takes another.
       return loop.post([self = shared_from_this()] { self->advance(); });
     }
+    case Http2Calls::Ending::kReset:
+      return finish(at, error(ErrorKind::kUnavailable, "connection_broken",
+                              "the server broke off its answer; its log may say why"));
     case Http2Calls::Ending::kCertificateRefused:
       return finish(at, certificate_error());
     case Http2Calls::Ending::kMalformed:

@@ -185,7 +185,7 @@ int Http2Calls::on_frame(nghttp2_session* session, const nghttp2_frame* frame, v
 
 int Http2Calls::on_stream_close(nghttp2_session*, std::int32_t id, std::uint32_t error,
                                 void* user) {
-  calls_of(user).end(id, error == NGHTTP2_REFUSED_STREAM ? Ending::kUntouched : Ending::kBroken);
+  calls_of(user).end(id, error == NGHTTP2_REFUSED_STREAM ? Ending::kUntouched : Ending::kReset);
   return 0;
 }
 

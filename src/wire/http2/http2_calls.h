@@ -20,7 +20,8 @@ class Http2Calls final : public Http2LinkOwner, public std::enable_shared_from_t
   enum class Ending {
     kWhole,
     kUntouched,  // the server did nothing about it
-    kBroken,
+    kReset,      // the server broke off this one
+    kBroken,     // the connection did
     kCertificateRefused,
     kMalformed,
   };

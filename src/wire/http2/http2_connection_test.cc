@@ -270,12 +270,17 @@ TEST_F(Http2ConnectionTest, WhoHasAllItsConnectionsIsTold) {
 }
 
 TEST_F(Http2ConnectionTest, NobodyTakesAStreamOver) {
-  bool empty = false;
-  serve([&](const Request&, const std::shared_ptr<Responder>& to) {
-    empty = to->take_over().stream == nullptr;
+  int asked = 0;
+  serve([&](const Request& request, const std::shared_ptr<Responder>& to) {
+    if (request.path == "/answered") return to->send({});
+    ++asked;
+    EXPECT_EQ(to->take_over().stream, nullptr);
   });
-  EXPECT_EQ(call(*client(), get("/")).error().code, "connection_broken");
-  EXPECT_TRUE(empty);
+  const auto by = client();
+  ASSERT_TRUE(call(*by, get("/answered")).ok());
+  EXPECT_EQ(call(*by, get("/")).error().code, "connection_broken");
+  EXPECT_EQ(asked, 1) << "it was looked at, so it is not repeated";
+  EXPECT_EQ(server_->connections(), 1u);
 }
 
 TEST_F(Http2ConnectionTest, DropsWhatIsNoHttp2) {
