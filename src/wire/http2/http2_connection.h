@@ -4,7 +4,7 @@
 // For server.cc alone; loop thread only. Kept alive by its server until closed. Its limits are
 // those of HTTP/1.1: bodies come one after the other, so that a peer has no more of them in memory
 // than by a connection of its own for each. A peer that sends many frames which carry nothing
-// (resets, pings, settings, windows) is dropped.
+// (resets, pings, settings, windows), or takes none of many that are for it, is dropped.
 #pragma once
 
 #include <chrono>
