@@ -30,7 +30,28 @@ std::string many(int count, const std::string& one) {
   return all;
 }
 
-class Http2ConnectionTest : public Http2Bed {};
+class Http2ConnectionTest : public Http2Bed {
+ protected:
+  // Whether what is answered to those frames has that in it.
+  bool is_told(const std::string& frames, const std::string& what) {
+    const auto stream = raw();
+    const std::string bytes = std::string(kPreface) + frame(4, 0, 0, "") + frames;
+    std::string seen;
+    std::string room(4'096, '\0');
+    stream->write_some(bytes, [](int, std::size_t) {});
+    std::function<void()> read = [&] {
+      stream->read_some(room.data(), room.size(), [&](int error, std::size_t n) {
+        seen.append(room.data(), n);
+        if (error == 0) read();
+      });
+    };
+    read();
+    const bool is_seen = until([&] { return seen.find(what) != std::string::npos; });
+    stream->close();
+    loop_.run_until([] { return false; }, 1ms);  // what was pending
+    return until([&] { return server_->connections() == 0; }) && is_seen;
+  }
+};
 
 void echo(const Request& request, const std::shared_ptr<Responder>& responder) {
   responder->send({200,
@@ -132,23 +153,33 @@ TEST_F(Http2ConnectionTest, ABodyThatDoesNotComeInTimeIsRefused) {
   ServerLimits limits;
   limits.body_timeout = 100ms;
   serve(echo, limits);
-  const auto stream = raw();
   // :method POST, :scheme https, :path /, :authority x; and no body.
   const std::string head("\x83\x87\x84\x41\x01x", 6);
-  std::string seen;
-  std::string room(4'096, '\0');
-  const std::string bytes = std::string(kPreface) + frame(4, 0, 0, "") + frame(1, 4, 1, head);
-  stream->write_some(bytes, [](int, std::size_t) {});
-  std::function<void()> read = [&] {
-    stream->read_some(room.data(), room.size(), [&](int error, std::size_t n) {
-      seen.append(room.data(), n);
-      if (error == 0) read();
-    });
+  EXPECT_TRUE(is_told(frame(1, 4, 1, head), "request_timeout"));
+}
+
+// Its length is not the library's to check.
+TEST_F(Http2ConnectionTest, AConnectBringsNoBodyThatWasNotAskedFor) {
+  int asked = 0;
+  ServerLimits limits;
+  limits.admit = [&](const Request&) -> Result<std::size_t> {
+    ++asked;
+    return 4;
   };
-  read();
-  EXPECT_TRUE(until([&] { return seen.find("request_timeout") != std::string::npos; }));
-  stream->close();
-  EXPECT_TRUE(until([&] { return server_->connections() == 0; }));
+  serve(echo, limits);
+  // :method CONNECT, :authority x; the second one also says content-length 0.
+  const std::string head(
+      "\x42\x07"
+      "CONNECT\x41\x01x",
+      12);
+  const std::string none(
+      "\x5c\x01"
+      "0",
+      3);
+  EXPECT_TRUE(is_told(frame(1, 4, 1, head) + frame(0, 0, 1, "12345678"), "body_too_large"));
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(is_told(frame(1, 4, 1, head + none) + frame(0, 0, 1, "12345678"), "body_too_large"));
+  EXPECT_EQ(asked, 1);
 }
 
 TEST_F(Http2ConnectionTest, MoreRequestsThanItTakesAtOnceWait) {

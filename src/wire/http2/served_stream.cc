@@ -89,9 +89,11 @@ void ServedStream::on_head(bool ends) {
     return refuse(400, split.error());
   }
   if (ends) return dispatch();
-  body_bytes_max_ = limits.body_bytes;
+  // The library holds a body to the length that was said, but for a CONNECT's.
   const std::size_t length = content_length(request_);
-  if (limits.admit && (length > 0 || !request_.has_header("content-length"))) {
+  const bool has_body = length > 0 || !request_.has_header("content-length");
+  body_bytes_max_ = has_body ? limits.body_bytes : 0;
+  if (limits.admit && has_body) {
     const Result<std::size_t> admitted = limits.admit(request_);
     if (!admitted.ok()) return refuse(status_of(admitted.error()), admitted.error());
     body_bytes_max_ = *admitted;
