@@ -135,6 +135,25 @@ TEST_F(Http2CallsTest, RepeatsWhereTheIdleConnectionHadDied) {
   EXPECT_TRUE(call(*by, get("/a")).ok());
 }
 
+// A connection beyond those that a peer may have answers one request, and leaves the others.
+TEST_F(Http2CallsTest, RepeatsWhatTheServerDidNotLookAt) {
+  ServerLimits limits;
+  limits.peer_max = 1;
+  serve(handler(), limits);
+  const auto first = client();
+  ASSERT_TRUE(call(*first, get("/a")).ok());
+  const auto second = client();
+  std::vector<int> statuses;
+  for (int i = 0; i < 2; ++i) {
+    second->call(get("/a"), [&](const Result<Response>& got) {
+      statuses.push_back(got.ok() ? got->status : 0);
+    });
+  }
+  ASSERT_TRUE(until([&] { return statuses.size() == 2; }));
+  EXPECT_EQ(statuses, (std::vector<int>{429, 429}));
+  EXPECT_EQ(asked_, 1);
+}
+
 TEST_F(Http2CallsTest, ABreakIsToldAndNotRepeatedOnAFreshConnection) {
   serve(handler());
   const auto by = client();
