@@ -7,7 +7,7 @@ Skips where Slurm (tools/setup peers, as root) is missing.
 """
 import re
 
-from shared_nodes import main
+from shared_nodes import main, until
 from slurm_lab import SlurmLab
 from slurm_lent_test import Lent
 
@@ -45,7 +45,7 @@ class Partitions(Lent):
 
     def test_what_is_not_lent_is_held_without_an_end(self):
         self.lend([3])
-        self.assertEqual(self.held_by("dove-keep-"), [("long", "UNLIMITED", "SUSPENDED")] * 3)
+        until(lambda: self.held_by("dove-keep-") == [("long", "UNLIMITED", "SUSPENDED")] * 3, 20, "the fences to be suspended")
 
 
 for inherited in [name for name in dir(Lent) if name.startswith("test_")]:
