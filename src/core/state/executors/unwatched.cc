@@ -14,6 +14,13 @@ ExecutorStanding* find_standing(State& state, const std::string& executor) {
   return found == state.standings.end() ? nullptr : &found->second;
 }
 
+// The accounting says in which second a job ended. A time without watch includes the second in which
+// it ended, so the next one begins after that. Otherwise a job of that second would count twice.
+Instant whole_second(Instant at) {
+  constexpr std::int64_t kSecond_us = 1'000'000;
+  return Instant{(at.us + kSecond_us - 1) / kSecond_us * kSecond_us};
+}
+
 bool is_watched(const State& state, const ExecutorStanding& standing) {
   return standing.watched_until.us != 0 && standing.watched_in == state.epoch &&
          standing.contact == ExecutorContact::kAnswering;
@@ -94,7 +101,7 @@ void settle(State& state, const std::string& executor, Unwatched& gap, const For
 void fold(State& state, const ForeignWatchResumed& event) {
   ExecutorStanding* standing = find_standing(state, event.executor);
   if (standing == nullptr || event.from != standing->watched_until) return;
-  standing->watched_until = state.now;
+  standing->watched_until = whole_second(state.now);
   standing->watched_in = state.epoch;
   if (event.from.us == 0 || event.from >= state.now) return;
   auto& all = standing->unwatched;
@@ -116,7 +123,8 @@ void fold(State& state, const ForeignUseFound& event) {
 
 void note_watched(State& state, const std::string& executor) {
   ExecutorStanding* standing = find_standing(state, executor);
-  if (standing != nullptr && is_watched(state, *standing)) standing->watched_until = state.now;
+  if (standing == nullptr || !is_watched(state, *standing)) return;
+  standing->watched_until = std::max(standing->watched_until, state.now);
 }
 
 void note_contact(const State& state, ExecutorStanding& standing, ExecutorContact next) {

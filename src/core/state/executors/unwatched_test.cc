@@ -192,6 +192,21 @@ TEST_F(UnwatchedUse, AnAccountWithoutAQueueIsNobodysUse) {
   EXPECT_EQ(past(cluster), 0);
 }
 
+// The accounting says in which second a job ended: in both times it would count twice.
+TEST_F(UnwatchedUse, TheSecondInWhichOneEndsIsNotPartOfTheNext) {
+  come_back(Span{60'500'000});
+  const Instant back = cluster.state.now;
+  find({});
+  cluster.pass(Span{100'000});
+  observe(cluster, "7");
+  cluster.pass(seconds(30));
+  cluster.tell(ForeignWatchResumed{"slurm", standing().watched_until});
+  const Instant from = standing().unwatched.back().from;
+  EXPECT_EQ(from.us % 1'000'000, 0);
+  EXPECT_GT(from, back);
+  EXPECT_LT(from, back + seconds(1));
+}
+
 TEST_F(UnwatchedUse, AnAbsenceThatIsNotedBeganShortlyBefore) {
   cluster.pass(seconds(10'000));
   cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kSilent, ""});
