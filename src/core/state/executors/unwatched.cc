@@ -14,8 +14,9 @@ ExecutorStanding* find_standing(State& state, const std::string& executor) {
   return found == state.standings.end() ? nullptr : &found->second;
 }
 
-// The accounting says in which second a job ended. A time without watch includes the second in which
-// it ended, so the next one begins after that. Otherwise a job of that second would count twice.
+// The accounting says in which second a job ended. A time without watch includes the second in
+// which it ended, so the next one begins after that. Otherwise a job of that second would count
+// twice.
 Instant whole_second(Instant at) {
   constexpr std::int64_t kSecond_us = 1'000'000;
   return Instant{(at.us + kSecond_us - 1) / kSecond_us * kSecond_us};
