@@ -89,7 +89,7 @@ void ServedStream::on_head(bool ends) {
     return refuse(400, split.error());
   }
   if (ends) return dispatch();
-  // The library holds a body to the length that was said, but for a CONNECT's.
+  // The library holds a body to its content-length, except that of a CONNECT.
   const std::size_t length = content_length(request_);
   const bool has_body = length > 0 || !request_.has_header("content-length");
   body_bytes_max_ = has_body ? limits.body_bytes : 0;
