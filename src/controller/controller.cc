@@ -56,7 +56,7 @@ struct Controller::Impl {
         };
       }
       clock.emplace(options.begin_us, options.clock_accepted, std::move(keep),
-                    [this](ClockLeapt leapt) { note(std::move(leapt)); });
+                    [this](ClockLeapt leapt) { note(leapt); });
     }
   }
 

@@ -203,7 +203,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   config.mark = plan.mark;
   config.workdir = plan.workdir;
   config.umask = plan.umask;
-  static_cast<TaskIo&>(config) = plan;
+  static_cast<TaskIo&>(config) = static_cast<const TaskIo&>(plan);
   if (options_.pins_cores) config.cpus = plan.cores;
   if (plan.pins_memory || !plan.huge_pages.empty()) {
     const std::int64_t most = pinned_memory_max();
