@@ -370,7 +370,9 @@ TEST_F(Http2ConnectionTest, WhoTakesNothingOfAnAnswerIsDropped) {
   std::shared_ptr<Outflow> out;
   serve(
       [&](const Request& request, const std::shared_ptr<Responder>& to) {
-        if (request.path == "/") return to->send({200, {}, std::string(10'000'000, 'x')});
+        std::string much;
+        much.resize(10'000'000, 'x');
+        if (request.path == "/") return to->send({200, {}, std::move(much)});
         out = to->stream(200, {});
         out->write("hello\n");
       },
