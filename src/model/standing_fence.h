@@ -1,5 +1,5 @@
 // What a standing fence has in the scheduler of an executor, besides the device that it keeps
-// (slurm/standing_fences.h). Our ledger gives it to nobody and records no holder.
+// (slurm/fences/standing_fences.h). Our ledger gives it to nobody and records no holder.
 #pragma once
 
 #include <cstdint>

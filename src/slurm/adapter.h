@@ -19,7 +19,7 @@
 #include "slurm/cluster.h"
 #include "slurm/drains.h"
 #include "slurm/exposure.h"
-#include "slurm/fence_keeper.h"
+#include "slurm/fences/fence_keeper.h"
 #include "slurm/gate/gate_keeper.h"
 #include "slurm/machine_check.h"
 #include "slurm/plan.h"

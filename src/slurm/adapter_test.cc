@@ -2,43 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "slurm/fake_slurm_for_test.h"
+#include "slurm/adapter_fixture.h"
 
 namespace dove::slurm {
 namespace {
 
-class AdapterTest : public testing::Test {
- protected:
-  AdapterTest() { restart(); }
-
-  void restart() {
-    adapter_.emplace(
-        slurm_,
-        [this](const SyncRequest& request) -> Result<SyncAnswer> {
-          requests_.push_back(request);
-          if (controller_down_) return Error{ErrorKind::kUnavailable, refusal_code_, "", ""};
-          return answer_;
-        },
-        [this] { return now_us_; }, AdapterOptions{});
-  }
-
-  void want(std::vector<int> devices) {
-    Wanted one;
-    one.key = {17, 1, "n1"};
-    one.devices = std::move(devices);
-    answer_.wanted = {one};
-    ++answer_.version;
-  }
-  const SyncRequest& last() const { return requests_.back(); }
-
-  FakeSlurm slurm_;
-  std::vector<SyncRequest> requests_;
-  SyncAnswer answer_;
-  bool controller_down_ = false;
-  std::string refusal_code_ = "connection_refused";
-  std::int64_t now_us_ = kStart_us;
-  std::optional<Adapter> adapter_;
-};
+using AdapterTest = AdapterFixture;
 
 TEST_F(AdapterTest, ReportsForeignJobsAndWaitsWhenNothingHasChanged) {
   slurm_.add("train", {1});

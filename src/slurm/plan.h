@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "slurm/cluster.h"
+#include "slurm/fences/standing_fences.h"
 #include "slurm/observed.h"
-#include "slurm/standing_fences.h"
 
 namespace dove::slurm {
 

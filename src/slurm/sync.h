@@ -12,12 +12,12 @@
 #include "base/result.h"
 #include "model/time.h"
 #include "slurm/drains.h"
+#include "slurm/fences/put_back.h"
+#include "slurm/fences/standing_fences.h"
 #include "slurm/kept_cores.h"
 #include "slurm/machine_check.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
-#include "slurm/put_back.h"
-#include "slurm/standing_fences.h"
 #include "slurm/works/work.h"
 
 namespace dove::slurm {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "codec/quantity.h"
+#include "slurm/fences/standing_fences.h"
 #include "slurm/plan.h"
-#include "slurm/standing_fences.h"
 #include "telemetry/log.h"
 
 namespace dove::slurm {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "slurm/fences/standing_fences.h"
 #include "slurm/plan.h"
-#include "slurm/standing_fences.h"
 
 namespace dove::sim {
 namespace {

@@ -6,9 +6,9 @@
 #include <csignal>
 #include <utility>
 
+#include "slurm/fences/standing_fences.h"
 #include "slurm/gate/mark.h"
 #include "slurm/plan.h"
-#include "slurm/standing_fences.h"
 
 namespace dove::sim {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "sim/explore/slurm/simulated_slurm.h"
+#include "slurm/fences/standing_fences.h"
 #include "slurm/gate/mark.h"
 #include "slurm/plan.h"
-#include "slurm/standing_fences.h"
 
 namespace dove::sim {
 namespace {

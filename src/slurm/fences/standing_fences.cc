@@ -1,4 +1,4 @@
-#include "slurm/standing_fences.h"
+#include "slurm/fences/standing_fences.h"
 
 #include <fmt/format.h>
 

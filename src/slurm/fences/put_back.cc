@@ -1,4 +1,4 @@
-#include "slurm/put_back.h"
+#include "slurm/fences/put_back.h"
 
 #include <fmt/format.h>
 

@@ -14,8 +14,8 @@
 
 #include "base/result.h"
 #include "slurm/cluster.h"
-#include "slurm/put_back.h"
-#include "slurm/standing_fences.h"
+#include "slurm/fences/put_back.h"
+#include "slurm/fences/standing_fences.h"
 
 namespace dove::slurm {
 

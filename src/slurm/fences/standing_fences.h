@@ -49,9 +49,9 @@ struct StandingPlan {
 };
 
 // What is to be asked for and released so that the kept devices are held. A device that a job holds
-// stays that job's until it ends; where it is one of `leaving` (slurm/put_back.h), the fence waits
-// for it in Slurm's queue. Such a fence has a limit: if its adapter is gone before it suspends the
-// fence, it ends by itself.
+// stays that job's until it ends; where it is one of `leaving` (slurm/fences/put_back.h), the fence
+// waits for it in Slurm's queue. Such a fence has a limit: if its adapter is gone before it
+// suspends the fence, it ends by itself.
 StandingPlan plan_standing_fences(const Observed& observed, const DevicesOfNodes& kept,
                                   const std::string& cluster,
                                   const std::set<std::int64_t>& leaving = {});

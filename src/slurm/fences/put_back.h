@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "slurm/fences/standing_fences.h"
 #include "slurm/observed.h"
-#include "slurm/standing_fences.h"
 
 namespace dove::slurm {
 

@@ -1,4 +1,4 @@
-#include "slurm/fence_keeper.h"
+#include "slurm/fences/fence_keeper.h"
 
 #include <algorithm>
 #include <utility>
@@ -104,7 +104,7 @@ bool FenceKeeper::keep(const Observed& observed, const DevicesOfNodes& kept,
     return std::none_of(plan.ask.begin(), plan.ask.end(),
                         [&](const Ask& ask) { return ask.node == one.first; });
   });
-  // By this look: a fence that is asked for now is seen to wait at the next.
+  // Before fences are asked for: only the next look shows whether those wait.
   bool changed = put_back(observed, kept, put_backs);
   int done = 0;
   for (const std::int64_t id : plan.release) {

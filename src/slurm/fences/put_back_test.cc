@@ -1,46 +1,13 @@
-#include "slurm/put_back.h"
+#include "slurm/fences/put_back.h"
 
 #include <gtest/gtest.h>
 
-#include <optional>
-
-#include "slurm/adapter.h"
-#include "slurm/fake_slurm_for_test.h"
+#include "slurm/adapter_fixture.h"
 
 namespace dove::slurm {
 namespace {
 
-// An adapter that is told what to put back, as the controller would.
-class PutBackTest : public testing::Test {
- protected:
-  PutBackTest() { restart(); }
-
-  void restart() {
-    adapter_.emplace(
-        slurm_,
-        [this](const SyncRequest& request) -> Result<SyncAnswer> {
-          last_ = request;
-          if (controller_down_) return Error{ErrorKind::kUnavailable, "connection_refused", "", ""};
-          return answer_;
-        },
-        [this] { return now_us_; }, AdapterOptions{});
-  }
-  void want(std::vector<int> devices) {
-    Wanted one;
-    one.key = {17, 1, "n1"};
-    one.devices = std::move(devices);
-    answer_.wanted = {one};
-    ++answer_.version;
-  }
-  const SyncRequest& last() const { return last_; }
-
-  FakeSlurm slurm_;
-  SyncRequest last_;
-  SyncAnswer answer_;
-  bool controller_down_ = false;
-  std::int64_t now_us_ = kStart_us;
-  std::optional<Adapter> adapter_;
-};
+using PutBackTest = AdapterFixture;
 
 TEST_F(PutBackTest, AJobIsPutBackOnceFencesWaitForWhatItLeaves) {
   JobSeen& theirs = slurm_.add("train", {0, 1, 2, 3});
