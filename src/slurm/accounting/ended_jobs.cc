@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "slurm/accounting/sacct.h"
 #include "text/hostlist.h"
 
 namespace dove::slurm {
@@ -15,20 +16,6 @@ namespace {
 constexpr std::int64_t kCountMax = 1 << 20;
 constexpr double kBytesMax = 0x1p50;
 constexpr std::int64_t kMilli = 1000;
-
-// Cuts off what is before the separator.
-std::string_view next(std::string_view& rest, char separator) {
-  const std::string_view word = rest.substr(0, rest.find(separator));
-  rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-  return word;
-}
-
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
 
 // "1500M", "1.50G", "0".
 std::optional<std::int64_t> bytes(std::string_view text) {
@@ -53,11 +40,11 @@ bool read_tres(std::string_view list, PastUse& use) {
   std::int64_t gpus = -1;
   std::int64_t typed = 0;
   while (!list.empty()) {
-    std::string_view one = next(list, ',');
-    const std::string_view name = next(one, '=');
+    std::string_view one = next_word(list, ',');
+    const std::string_view name = next_word(one, '=');
     const bool is_typed = name.starts_with("gres/gpu:");
     if (name != "cpu" && name != "mem" && name != "gres/gpu" && !is_typed) continue;
-    const auto amount = name == "mem" ? bytes(one) : number(one);
+    const auto amount = name == "mem" ? bytes(one) : read_count(one);
     if (!amount || (name != "mem" && *amount > kCountMax)) return false;
     if (name == "cpu") use.cores = *amount;
     if (name == "mem") use.memory_bytes = *amount;
@@ -73,13 +60,13 @@ enum class Line { kJob, kNeverStarted, kOdd };
 
 Line read_line(std::string_view line, EndedJob& job) {
   if (std::count(line.begin(), line.end(), '|') < 6) return Line::kOdd;
-  const auto id = number(next(line, '|'));
-  const std::string_view start = next(line, '|');
-  const auto started = number(start);
-  const auto ended = number(next(line, '|'));
-  job.nodes = next(line, '|');
-  job.use.account = next(line, '|');
-  const std::string_view tres = next(line, '|');
+  const auto id = read_count(next_word(line, '|'));
+  const std::string_view start = next_word(line, '|');
+  const auto started = read_count(start);
+  const auto ended = read_count(next_word(line, '|'));
+  job.nodes = next_word(line, '|');
+  job.use.account = next_word(line, '|');
+  const std::string_view tres = next_word(line, '|');
   job.name = line;
   const bool never = start == "None" || start == "Unknown" || start == "0" ||
                      job.nodes == "None assigned" || job.nodes.empty();
@@ -97,7 +84,7 @@ EndedJobs read_ended_jobs(std::string_view lines) {
   EndedJobs read;
   while (!lines.empty()) {
     const bool is_whole = lines.find('\n') != std::string_view::npos;
-    const std::string_view line = next(lines, '\n');
+    const std::string_view line = next_word(lines, '\n');
     EndedJob job;
     const Line kind = is_whole ? read_line(line, job) : Line::kOdd;
     if (kind == Line::kOdd) ++read.not_understood;

@@ -15,11 +15,12 @@ namespace dove::slurm {
 namespace {
 
 constexpr std::size_t kTextMax = 4 << 20;
+// A question that gets no answer holds the adapter up.
 constexpr std::int64_t kAgain_s = 30;
+constexpr std::int64_t kAgainMost_s = 600;
 constexpr std::int64_t kDay_s = 86'400;
 constexpr std::int64_t kWindowMin_s = 60;
 constexpr std::int64_t kSecond_us = 1'000'000;
-constexpr const char kNoAccounting[] = "no_accounting";
 constexpr const char kTooMany[] = "too_many";
 
 void warn(const std::string& why) {
@@ -28,7 +29,7 @@ void warn(const std::string& why) {
 
 }  // namespace
 
-PastUses::PastUses(std::string cluster, Run run)
+PastUses::PastUses(std::string cluster, RunCommand run)
     : cluster_(std::move(cluster)), run_(std::move(run)), window_s_(kDay_s) {
   if (!run_) run_ = run_command;
 }
@@ -81,6 +82,7 @@ void PastUses::ask(const Unwatched& wanted, const std::vector<std::string>& node
   part.uses = std::move(uses).value();
   part_ = std::move(part);
   trouble_.clear();
+  pause_s_ = 0;
   window_s_ = std::min(2 * window_s_, kDay_s);
 }
 
@@ -108,34 +110,11 @@ Result<std::vector<PastUse>> PastUses::ended_in(Instant from, Instant until,
 }
 
 Result<std::string> PastUses::accounted(Instant from, Instant until) const {
-  CommandWanted wanted;
-  wanted.words = {"sacct",
-                  "--allusers",
-                  "--allocations",
-                  "--duplicates",
-                  "--noheader",
-                  "--parsable2",
-                  "--state=CD,F,CA,TO,NF,OOM,PR,BF,DL,RQ",
-                  fmt::format("--starttime=uts{}", from.us / kSecond_us),
-                  fmt::format("--endtime=uts{}", until.us / kSecond_us + 1),
-                  kEnded_job_format};
-  wanted.limit = std::chrono::seconds(10);
-  wanted.output_max = kTextMax;
-  wanted.environment = {"SLURM_TIME_FORMAT=%s"};
-  Result<CommandEnd> end = run_(wanted);
-  const bool is_missing = !end.ok() && end.error().code == "cannot_start";
-  const bool is_off = end.ok() && end->code != 0 &&
-                      end->said.find("accounting storage is disabled") != std::string::npos;
-  if (is_missing || is_off) {
-    return Error{ErrorKind::kNotFound, kNoAccounting,
-                 is_off ? std::string("Slurm has no accounting") : end.error().message, ""};
-  }
-  if (!end.ok()) return end.error();
-  if (end->code != 0) {
-    return Error{ErrorKind::kUnavailable, "slurm_command",
-                 fmt::format("sacct exits with {}: {}", end->code, end->said), ""};
-  }
-  return std::move(end->output);
+  return ask_sacct(run_,
+                   {"--allusers", "--duplicates", "--state=CD,F,CA,TO,NF,OOM,PR,BF,DL,RQ",
+                    fmt::format("--starttime=uts{}", from.us / kSecond_us),
+                    fmt::format("--endtime=uts{}", until.us / kSecond_us + 1), kEnded_job_format},
+                   std::chrono::seconds(10), kTextMax);
 }
 
 void PastUses::fail(const Error& error, PastPart part, std::int64_t now_s) {
@@ -156,7 +135,9 @@ void PastUses::fail(const Error& error, PastPart part, std::int64_t now_s) {
   if (is_much || error.kind == ErrorKind::kTimeout) {
     window_s_ = std::max(window_s_ / 4, kWindowMin_s);
   }
-  if (!is_much) again_s_ = now_s + kAgain_s;
+  if (is_much) return;
+  pause_s_ = std::clamp(2 * pause_s_, kAgain_s, kAgainMost_s);
+  again_s_ = now_s + pause_s_;
 }
 
 bool PastUses::is_ours(const std::string& name) const {

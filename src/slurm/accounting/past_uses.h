@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "slurm/accounting/ended_jobs.h"
-#include "slurm/command_run.h"
+#include "slurm/accounting/sacct.h"
 #include "slurm/sync.h"
 
 namespace dove::slurm {
@@ -29,11 +29,10 @@ inline constexpr std::size_t kPastJobsMax = 5'000;
 
 class PastUses {
  public:
-  using Run = std::function<Result<CommandEnd>(const CommandWanted& wanted)>;
   using Sync = std::function<Result<SyncAnswer>(const SyncRequest& request)>;
   // `cluster`: whose placeholders and fences are nobody's use. `run`: how a command is run, for
   // tests; else run_command().
-  explicit PastUses(std::string cluster, Run run = {});
+  explicit PastUses(std::string cluster, RunCommand run = {});
 
   // The report with what is known of the past, and then asks for more if the answer wants it.
   Result<SyncAnswer> sync(const SyncRequest& request, const Sync& sync, std::int64_t now_s);
@@ -50,10 +49,11 @@ class PastUses {
   bool is_ours(const std::string& name) const;
 
   const std::string cluster_;
-  Run run_;
+  RunCommand run_;
   std::optional<PastPart> part_;
   std::int64_t window_s_;
   std::int64_t again_s_ = 0;  // when it is asked again
+  std::int64_t pause_s_ = 0;  // before that; twice the one before while there is no answer
   std::string trouble_;
 };
 

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <optional>
 #include <utility>
 
 #include "telemetry/log.h"
@@ -20,38 +18,23 @@ constexpr std::size_t kJobsMax = 256;  // in one command
 constexpr std::int64_t kAgain_s = 10;
 // slurmctld hands its records on when slurmdbd answers.
 constexpr std::int64_t kWithin_s = 60;
-constexpr const char kNoAccounting[] = "no_accounting";
 
 // "CANCELLED by 1000" begins with one of these.
 constexpr std::array<std::string_view, 9> kEnds{"COMPLETED", "FAILED",        "CANCELLED",
                                                 "TIMEOUT",   "NODE_FAIL",     "BOOT_FAIL",
                                                 "DEADLINE",  "OUT_OF_MEMORY", "PREEMPTED"};
 
-// Cuts off what is before the separator.
-std::string_view next(std::string_view& rest, char separator) {
-  const std::string_view word = rest.substr(0, rest.find(separator));
-  rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-  return word;
-}
-
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::map<std::int64_t, PastEnd> read_past_ends(std::string_view lines) {
   std::map<std::int64_t, PastEnd> ends;
   while (!lines.empty()) {
-    std::string_view line = next(lines, '\n');
-    const auto job = number(next(line, '|'));
-    std::string_view said = next(line, '|');
-    const std::string_view state = next(said, ' ');
-    const auto code = number(next(line, ':'));
-    const auto signal = number(line);
+    std::string_view line = next_word(lines, '\n');
+    const auto job = read_count(next_word(line, '|'));
+    std::string_view said = next_word(line, '|');
+    const std::string_view state = next_word(said, ' ');
+    const auto code = read_count(next_word(line, ':'));
+    const auto signal = read_count(line);
     const bool has_ended = std::find(kEnds.begin(), kEnds.end(), state) != kEnds.end();
     if (!job || !code || !signal || !has_ended) continue;
     const int status = static_cast<int>((*code & 0xff) << 8 | (*signal & 0x7f));
@@ -60,29 +43,16 @@ std::map<std::int64_t, PastEnd> read_past_ends(std::string_view lines) {
   return ends;
 }
 
-PastEnds::PastEnds(Run run) : run_(std::move(run)) {
+PastEnds::PastEnds(RunCommand run) : run_(std::move(run)) {
   if (!run_) run_ = run_command;
 }
 
 Result<std::map<std::int64_t, PastEnd>> PastEnds::ask(const std::set<std::int64_t>& jobs) const {
-  Result<CommandEnd> end = run_({.words = {"sacct", "--allocations", "--noheader", "--parsable2",
-                                           "--format=JobIDRaw,State,ExitCode",
-                                           fmt::format("--jobs={}", fmt::join(jobs, ","))},
-                                 .limit = std::chrono::seconds(5),
-                                 .output_max = kTextMax});
-  const bool is_missing = !end.ok() && end.error().code == "cannot_start";
-  const bool is_off = end.ok() && end->code != 0 &&
-                      end->said.find("accounting storage is disabled") != std::string::npos;
-  if (is_missing || is_off) {
-    return Error{ErrorKind::kNotFound, kNoAccounting,
-                 is_off ? std::string("Slurm has no accounting") : end.error().message, ""};
-  }
-  if (!end.ok()) return end.error();
-  if (end->code != 0) {
-    return Error{ErrorKind::kUnavailable, "slurm_command",
-                 fmt::format("sacct exits with {}: {}", end->code, end->said), ""};
-  }
-  return read_past_ends(end->output);
+  TRY_ASSIGN(const std::string output, ask_sacct(run_,
+                                                 {"--format=JobIDRaw,State,ExitCode",
+                                                  fmt::format("--jobs={}", fmt::join(jobs, ","))},
+                                                 std::chrono::seconds(5), kTextMax));
+  return read_past_ends(output);
 }
 
 void PastEnds::look(const std::set<std::int64_t>& gone, std::int64_t now_s) {

@@ -5,14 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
-#include "slurm/command_run.h"
+#include "slurm/accounting/sacct.h"
 
 namespace dove::slurm {
 
@@ -28,9 +27,8 @@ std::map<std::int64_t, PastEnd> read_past_ends(std::string_view lines);
 
 class PastEnds {
  public:
-  using Run = std::function<Result<CommandEnd>(const CommandWanted& wanted)>;
   // `run`: how a command is run, for tests; else run_command().
-  explicit PastEnds(Run run = {});
+  explicit PastEnds(RunCommand run = {});
 
   // `gone`: all jobs of which it is to be known; others are forgotten. One of which the accounting
   // does not say the end within a minute, or at once where there is no accounting, is known with no
@@ -41,7 +39,7 @@ class PastEnds {
  private:
   Result<std::map<std::int64_t, PastEnd>> ask(const std::set<std::int64_t>& jobs) const;
 
-  Run run_;
+  RunCommand run_;
   std::map<std::int64_t, PastEnd> known_;
   std::map<std::int64_t, std::int64_t> since_s_;  // those that are asked about
   std::int64_t again_s_ = 0;                      // when they are asked about again
