@@ -37,7 +37,7 @@ struct MachineOptions {
   std::string machine_id;  // what its hardware says
   std::string boots_as;    // boot ids begin with it
   Inventory inventory;
-  std::int64_t stream_silence_us = 0;
+  std::int64_t stream_silence_us = 10'000'000;            // agents' default
   std::vector<std::string> controllers = {"controller"};  // by their machines
 };
 
