@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t kReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kIgnoredBytesMax = 64 * 1024 * 1024;
-constexpr std::size_t kBodyStepBytes = 1024 * 1024;
-constexpr std::chrono::seconds kLingerTime(2);
 
 // A header must not start another one.
 void append_clean(std::string& out, std::string_view text) {
@@ -25,8 +23,6 @@ bool is_ours(std::string_view name) {
   return same_header(name, "content-length") || same_header(name, "connection") ||
          same_header(name, "transfer-encoding") || same_header(name, "date");
 }
-
-bool has_body(int status) { return status >= 200 && status != 204 && status != 304; }
 
 }  // namespace
 
@@ -138,7 +134,7 @@ void Connection::answer(Response response) {
   phase_ = Phase::kAnswering;
   server_->count_answer(response.status, telemetry::monotonic_us() - began_us_);
   if (response.header("connection") == "close") close_after_ = true;
-  const bool bodied = has_body(response.status);
+  const bool bodied = may_have_body(response.status);
   write_head(response.status, response.headers,
              bodied ? fmt::format("Content-Length: {}\r\n", response.body.size()) : std::string());
   if (bodied && !is_head_) out_ += response.body;

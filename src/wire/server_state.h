@@ -2,6 +2,8 @@
 // connections alone; loop thread only.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +36,12 @@ class Accepted {
   // Whose it is, for limits.
   virtual const std::string& party() const = 0;
 };
+
+// Each of these that arrives of a body restarts its time-out.
+inline constexpr std::size_t kBodyStepBytes = 1024 * 1024;
+// How long a peer may take to close after its last answer was written.
+inline constexpr std::chrono::seconds kLingerTime{2};
+inline bool may_have_body(int status) { return status >= 200 && status != 204 && status != 304; }
 
 struct ServerState : std::enable_shared_from_this<ServerState> {
   ServerState(Loop& of, ServerLimits given, Handler fn);

@@ -14,7 +14,6 @@ constexpr int kEmptyFramesMax = 1'000;  // in a second, beyond those that our by
 constexpr std::size_t kQueuedFramesMax = 1'000;
 constexpr std::size_t kFullFrameBytes = 1'024;  // of ours; the peer may open the window for it
 constexpr std::int32_t kWindowBytes = 1 << 20;  // of the connection
-constexpr std::chrono::seconds kLingerTime(2);
 
 Http2Connection& connection_of(void* user) { return *static_cast<Http2Connection*>(user); }
 

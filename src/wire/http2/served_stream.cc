@@ -14,16 +14,12 @@ namespace {
 
 constexpr std::size_t kFieldBytes = 32;  // what a field counts beside its text (RFC 9113, 6.5.2)
 constexpr std::size_t kHeadTooLongTimes = 4;
-constexpr std::size_t kBodyStepBytes = 1024 * 1024;
 constexpr std::int32_t kBodyWindowBytes = 1 << 20;  // of the body that comes
-constexpr std::chrono::seconds kLingerTime(2);
 constexpr std::size_t kSentBytesKept = 64 * 1024;
 
 bool is_ours(std::string_view name) {
   return is_of_http1(name) || same_header(name, "content-length") || same_header(name, "date");
 }
-
-bool may_have_body(int status) { return status >= 200 && status != 204 && status != 304; }
 
 // 0: not said.
 std::size_t content_length(const Request& request) {
