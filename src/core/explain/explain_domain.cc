@@ -132,10 +132,11 @@ Reason no_unit(bool never, const WhatIf& nodes, const PlacementPolicy& policy,
   return made;
 }
 
-Reason labels_refuse(const State& state, const WhatIf& now, const JobSpec& spec) {
+Reason labels_refuse(const State& state, const WhatIf& now, NodeChoice& choice) {
+  const JobSpec& spec = choice.spec();
   Reason made;
   made.kind = ReasonKind::kLabels;
-  for (const Node* node : now.matching(spec)) {
+  for (const Node* node : now.matching(choice)) {
     ++made.total;
     if (labels_allow(spec, *node, state.jobs)) ++made.count;
   }

@@ -16,7 +16,7 @@ namespace dove::core {
 Reason no_unit(bool never, const WhatIf& nodes, const PlacementPolicy& policy, const JobSpec& spec);
 
 // The nodes that the job's labels allow.
-Reason labels_refuse(const State& state, const WhatIf& now, const JobSpec& spec);
+Reason labels_refuse(const State& state, const WhatIf& now, NodeChoice& choice);
 
 // As much is free as the job needs, but not on nodes where its tasks have room: how much of it is,
 // in which units, and who holds the rest of most of the other nodes. To be asked after the

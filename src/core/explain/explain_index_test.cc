@@ -51,10 +51,11 @@ TEST_F(ExplainIndexTest, JobsThatHoldPlacesFollow) {
 
 TEST_F(ExplainIndexTest, TheBooksOfAPoolFollow) {
   const JobSpec one = spec_of({.gpus = 1});
-  EXPECT_EQ(index.books(pool()).all().count_with_room(one), 2);
+  NodeChoice choice(cluster.state, one);
+  EXPECT_EQ(index.books(pool()).all().count_with_room(choice), 2);
   cluster.submit_and_start({.gpus = 1}, {1});
   EXPECT_TRUE(renew());
-  EXPECT_EQ(index.books(pool()).all().count_with_room(one), 1);
+  EXPECT_EQ(index.books(pool()).all().count_with_room(choice), 1);
 }
 
 TEST_F(ExplainIndexTest, WithANewNodeAnotherHasToBeMade) {

@@ -20,6 +20,7 @@ class Explainer {
         job_(job),
         spec_(*job.spec),
         causes_(index, pool, job),
+        choice_(state_, spec_),
         told_(told),
         out_(out) {}
 
@@ -45,6 +46,7 @@ class Explainer {
   const Job& job_;
   const JobSpec& spec_;
   PlaceCauses causes_;
+  NodeChoice choice_;
   std::vector<Reason>& told_;
   std::vector<Reason>& out_;
 };
@@ -93,7 +95,7 @@ void Explainer::tell_reservations(Causes found) {
     for (const TaskGroup& group : spec_.groups) made.needs += least_nodes(group);
     // Its nodes in the end, whoever uses them now.
     made.total = static_cast<std::int64_t>(
-        causes_.nodes(kUnavailableCause | kReservedCause).matching(spec_).size());
+        causes_.nodes(kUnavailableCause | kReservedCause).matching(choice_).size());
     out_.push_back(std::move(made));
   }
   if ((found & kReservedCause) == 0) return;
@@ -110,7 +112,7 @@ void Explainer::tell_reservations(Causes found) {
 void Explainer::tell(Causes found) {
   const Causes closed = found & kClosedCauses;
   if ((found & kLabelsCause) != 0) {
-    out_.push_back(labels_refuse(state_, causes_.nodes(closed), spec_));
+    out_.push_back(labels_refuse(state_, causes_.nodes(closed), choice_));
   }
   if ((found & kDomainCause) != 0) {
     const Causes empty = (causes_.applicable() & ~kDomainCause) | kOccupiedCause;
@@ -123,17 +125,22 @@ void Explainer::tell(Causes found) {
     const WhatIf& all = causes_.nodes(kClosedCauses);
     Reason made;
     made.kind = ReasonKind::kExcluded;
-    made.count = static_cast<std::int64_t>(all.matching(spec_).size());
-    made.total = static_cast<std::int64_t>(all.matching(causes_.spec_without(found)).size());
+    made.count = static_cast<std::int64_t>(all.matching(choice_).size());
+    const JobSpec spec = causes_.spec_without(found);
+    NodeChoice without(state_, spec);
+    made.total = static_cast<std::int64_t>(all.matching(without).size());
     out_.push_back(std::move(made));
   }
   if ((found & kUnavailableCause) != 0) {
     // Without the choice if that is a cause of its own: else nodes would be counted twice.
     const JobSpec spec = causes_.spec_without(found & kChoiceCause);
+    NodeChoice without(state_, spec);
+    NodeChoice& choice = (found & kChoiceCause) != 0 ? without : choice_;
     Reason made;
     made.kind = ReasonKind::kNodesUnavailable;
-    const std::vector<const Node*> all = causes_.nodes(closed).matching(spec);
-    const std::vector<const Node*> open = causes_.nodes(closed & ~kUnavailableCause).matching(spec);
+    const std::vector<const Node*> all = causes_.nodes(closed).matching(choice);
+    const std::vector<const Node*> open =
+        causes_.nodes(closed & ~kUnavailableCause).matching(choice);
     made.total = static_cast<std::int64_t>(all.size());
     made.count = made.total - static_cast<std::int64_t>(open.size());
     made.subject = first_with_fault(all, open);
@@ -172,14 +179,14 @@ void Explainer::tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone) 
   // The most on one node, as a task cannot be spread. By the sums most nodes are known to have no
   // more than another one.
   nodes.each([&](NodeId id) {
-    if (each.most(nodes.free(id)) <= made.free || !nodes.may_use(spec_, id)) return;
+    if (each.most(nodes.free(id)) <= made.free || !choice_.allows(id)) return;
     made.free = std::max(made.free, each.free(nodes.view(id)));
   });
   // Empty nodes of a kind share their books, and come in runs.
   const CoreSet* seen = nullptr;
   std::int64_t here = 0;
   empty.each([&](NodeId id) {
-    if (!empty.may_use(spec_, id)) return;
+    if (!choice_.allows(id)) return;
     const FreeView view = empty.view(id);
     if (view.cores != seen) here = each.free(view);
     seen = view.cores;
@@ -193,9 +200,9 @@ void Explainer::tell_nodes(ReasonKind kind, Causes nodes_gone) {
   made.kind = kind;
   made.resource = "nodes";
   for (const TaskGroup& group : spec_.groups) made.needs += least_nodes(group);
-  made.free = causes_.nodes(nodes_gone).count_with_room(spec_);
+  made.free = causes_.nodes(nodes_gone).count_with_room(choice_);
   made.total = static_cast<std::int64_t>(
-      causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone).matching(spec_).size());
+      causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone).matching(choice_).size());
   out_.push_back(std::move(made));
 }
 

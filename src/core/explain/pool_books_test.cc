@@ -10,7 +10,11 @@ namespace {
 
 class PoolBooksTest : public testing::Test {
  protected:
-  std::int64_t with_a_gpu(const WhatIf& some) { return some.count_with_room(spec_of({.gpus = 1})); }
+  std::int64_t with_room(const WhatIf& some, const JobSpec& spec) {
+    NodeChoice choice(cluster.state, spec);
+    return some.count_with_room(choice);
+  }
+  std::int64_t with_a_gpu(const WhatIf& some) { return with_room(some, spec_of({.gpus = 1})); }
 
   TestCluster cluster{3, {.cores = 8, .gpus = 1}};
   FirstFit first_fit;
@@ -48,7 +52,7 @@ TEST_F(PoolBooksTest, WhatIsKeptIsWhatWouldBeMadeAnew) {
     EXPECT_EQ(with_a_gpu(books.all()), with_a_gpu(anew.all()));
     EXPECT_EQ(with_a_gpu(books.available(devices)), with_a_gpu(anew.available(devices)));
     const JobSpec wide = spec_of({.cores = 6});
-    EXPECT_EQ(books.all().count_with_room(wide), anew.all().count_with_room(wide));
+    EXPECT_EQ(with_room(books.all(), wide), with_room(anew.all(), wide));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "core/plan/wishes.h"
 #include "core/state/books.h"
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
@@ -222,19 +221,16 @@ std::optional<std::vector<Placement>> WhatIf::places(const JobSpec& spec,
   return find_places(all, policy_, spec, avoided);
 }
 
-bool WhatIf::may_use(const JobSpec& spec, NodeId id) const {
-  return !chooses_nodes(state_, spec) || allows(spec, state_.nodes[id]);
-}
-
-std::vector<const Node*> WhatIf::matching(const JobSpec& spec) const {
+std::vector<const Node*> WhatIf::matching(NodeChoice& choice) const {
   std::vector<const Node*> found;
   each([&](NodeId id) {
-    if (may_use(spec, id)) found.push_back(&state_.nodes[id]);
+    if (choice.allows(id)) found.push_back(&state_.nodes[id]);
   });
   return found;
 }
 
-std::int64_t WhatIf::count_with_room(const JobSpec& spec) const {
+std::int64_t WhatIf::count_with_room(NodeChoice& choice) const {
+  const JobSpec& spec = choice.spec();
   std::int64_t count = 0;
   each([&](NodeId id) {
     const bool has_room =
@@ -242,7 +238,7 @@ std::int64_t WhatIf::count_with_room(const JobSpec& spec) const {
           // The sums first: most nodes of a full cluster need no closer look.
           return covers(free(id), needs_of(group, 1)) && capacity(view(id), group, policy_, 1) > 0;
         });
-    if (!has_room || !may_use(spec, id)) return;
+    if (!has_room || !choice.allows(id)) return;
     // A whole node is wanted, and somebody is on it.
     if (spec.exclusive && !empty_ && !is_idle(node(id))) return;
     ++count;

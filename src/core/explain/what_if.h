@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/explain/node_choice.h"
 #include "core/explain/pool_nodes.h"
 #include "core/place/place.h"
 #include "core/queue/policy.h"
@@ -64,13 +65,10 @@ class WhatIf {
       if (base_ == nullptr || are_in_[entry.node]) visit(entry.node);
     }
   }
-  // Whether the job's features and choice of nodes allow it. Cheap for a job that has none: then
-  // nothing of the node is read.
-  bool may_use(const JobSpec& spec, NodeId node) const;
   // Nodes that the job may use.
-  std::vector<const Node*> matching(const JobSpec& spec) const;
+  std::vector<const Node*> matching(NodeChoice& choice) const;
   // The number of those with room for a task.
-  std::int64_t count_with_room(const JobSpec& spec) const;
+  std::int64_t count_with_room(NodeChoice& choice) const;
 
   Candidates candidates() const;
   const Node& node(NodeId id) const { return state_.nodes[id]; }

@@ -25,7 +25,9 @@ TEST_F(WhatIfTest, AsTheyAreNodesHaveWhatIsFree) {
   const WhatIf now(cluster.state, first_fit, pool());
   EXPECT_EQ(now.size(), 2u);
   EXPECT_FALSE(now.fits(spec_of({.gpus = 1, .tasks = 3})));
-  EXPECT_EQ(now.count_with_room(spec_of({.gpus = 1})), 1);
+  const JobSpec one = spec_of({.gpus = 1});
+  NodeChoice choice(cluster.state, one);
+  EXPECT_EQ(now.count_with_room(choice), 1);
 }
 
 TEST_F(WhatIfTest, EmptyNodesHaveAll) {
