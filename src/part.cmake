@@ -96,7 +96,7 @@ endfunction()
 file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt part_names REGEX "^part\\(")
 list(TRANSFORM part_names REPLACE "^part\\(([a-z_/]+).*" "\\1")
 
-# compiled(TARGET sources...): the target has these sources, or where DOVE_BATCHES is on, fewer ones that include them,
+# compiled(TARGET sources...): the target has these sources, or with DOVE_BATCHES fewer ones that include them,
 # which make_batches() gives it.
 function(compiled target)
   if(DOVE_BATCHES)
@@ -117,7 +117,7 @@ function(make_batches)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/batches)
   list(JOIN batched "\n" lines)
   file(WRITE ${folder}/targets "${lines}\n")
-  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/batches ${folder} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/batches ${folder} ${DOVE_BATCHES} COMMAND_ERROR_IS_FATAL ANY)
   include(${folder}/batches.cmake)
 endfunction()
 
