@@ -111,7 +111,7 @@ void AsyncClient::State::advance() {
       [weak = weak_from_this()](Result<std::unique_ptr<Stream>> result) {
         if (const auto self = weak.lock()) self->connected(std::move(result));
       },
-      options.http2);
+      options.http2, options.reach_timeout);
 }
 
 void AsyncClient::State::connected(Result<std::unique_ptr<Stream>> result) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "wire/server.h"
+#include "wire/tcp.h"
 #include "wire/test_peer.h"
 
 namespace dove::wire {
@@ -144,6 +145,28 @@ TEST_F(AsyncClientTest, a_connection_may_take_as_long_as_was_said_last) {
   client.call(get("/"), [&](const Result<Response>& result) { code = result.error().code; });
   ASSERT_TRUE(until([&] { return !code.empty(); }));
   EXPECT_EQ(code, "connect_timeout");
+}
+
+TEST_F(AsyncClientTest, a_machine_that_does_not_answer_may_be_given_up_sooner) {
+  const SilentPort silent;
+  AsyncClient client(loop, Address{"127.0.0.1", silent.port, nullptr},
+                     {.connect_timeout = 1h, .reach_timeout = 10ms});
+  std::string code;
+  client.call(get("/"), [&](const Result<Response>& result) { code = result.error().code; });
+  ASSERT_TRUE(until([&] { return !code.empty(); }));
+  EXPECT_EQ(code, "connect_timeout");
+}
+
+// The system alone would ask again after a second, and then later and later.
+TEST_F(AsyncClientTest, a_machine_that_starts_is_reached_soon) {
+  SilentPort machine;
+  bool is_reached = false;
+  const ConnectAttempt attempt = connect_tcp(
+      loop, "127.0.0.1", machine.port, 10s,
+      [&](const Result<std::unique_ptr<Stream>>& result) { is_reached = result.ok(); }, 20ms);
+  EXPECT_FALSE(loop.run_until([&] { return is_reached; }, 100ms));
+  machine.start();
+  EXPECT_TRUE(loop.run_until([&] { return is_reached; }, 700ms));
 }
 
 TEST_F(AsyncClientTest, streams_lines_while_calls_go_on) {

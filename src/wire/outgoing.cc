@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "wire/tls/tls_stream.h"
 #include "wire/unix/unix_socket.h"
 
@@ -17,12 +19,14 @@ struct Connecting {
 
 ConnectAttempt connect_to(Loop& loop, const Address& to, std::chrono::microseconds timeout,
                           std::function<void(Result<std::unique_ptr<Stream>>)> done,
-                          bool offers_http2) {
+                          bool offers_http2, std::chrono::microseconds reach) {
   if (!to.unix_path.empty()) return connect_unix(loop, to.unix_path, std::move(done));
-  if (to.tls == nullptr) return connect_tcp(loop, to.host, to.port, timeout, std::move(done));
+  if (reach.count() == 0) reach = timeout;
+  reach = std::min(reach, timeout);
+  if (to.tls == nullptr) return connect_tcp(loop, to.host, to.port, reach, std::move(done));
   auto both = std::make_shared<Connecting>();
   both->step =
-      connect_tcp(loop, to.host, to.port, timeout,
+      connect_tcp(loop, to.host, to.port, reach,
                   [weak = std::weak_ptr<Connecting>(both), &loop, to, timeout, offers_http2,
                    done = std::move(done)](Result<std::unique_ptr<Stream>> plain) {
                     const auto self = weak.lock();

@@ -17,11 +17,13 @@ namespace dove::wire {
 std::string request_bytes(const Request& request, const Address& to, bool keep_alive);
 
 // Connects and, where the address has Tls, shakes hands; with `offers_http2` the server may choose
-// that (Stream::speaks_http2). Errors: connect_tcp's and connect_tls's.
+// that (Stream::speaks_http2). `reach`: as AsyncClientOptions::reach_timeout. Errors: connect_tcp's
+// and connect_tls's.
 [[nodiscard]] ConnectAttempt connect_to(Loop& loop, const Address& to,
                                         std::chrono::microseconds timeout,
                                         std::function<void(Result<std::unique_ptr<Stream>>)> done,
-                                        bool offers_http2 = false);
+                                        bool offers_http2 = false,
+                                        std::chrono::microseconds reach = {});
 
 class LineStream;
 

@@ -4,6 +4,7 @@
 
 #include <boost/asio/ip/basic_resolver.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <utility>
 
 #include "wire/loop_state.h"
 #include "wire/socket_stream.h"
@@ -37,14 +38,17 @@ class TcpStream final : public SocketStream<tcp> {
   }
 };
 
-// One attempt to connect: resolve if need be, then each address in turn.
+// One attempt to connect: resolve if need be, then each address in turn. Those that do not answer
+// are asked again.
 class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
   using Done = std::function<void(Result<std::unique_ptr<Stream>>)>;
 
-  Connecting(Loop& loop, const std::string& host, std::uint16_t port, Done done)
+  Connecting(Loop& loop, const std::string& host, std::uint16_t port,
+             std::chrono::microseconds address_answers, Done done)
       : loop_(loop),
         where_(host_port(host, port)),
+        address_answers_(address_answers),
         socket_(loop.state().io),
         resolver_(loop.state().io),
         done_(std::move(done)) {}
@@ -84,6 +88,8 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
  private:
   void connect_next() {
     if (next_ == endpoints_.size()) {
+      next_ = 0;
+      if (std::exchange(some_silent_, false)) return connect_next();
       // Only a refusal tells that the other machine is up and nobody listens there.
       const bool refused = last_failure_ == asio::error::connection_refused;
       fail(refused ? "connection_refused" : "unreachable", last_failure_.message());
@@ -94,10 +100,15 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     socket_.close(opening);
     socket_.open(to.protocol(), opening);
     if (!opening) keep_from_children(socket_.native_handle());
+    address_timer_ = loop_.after(address_answers_, [this] {
+      some_silent_ = true;
+      connect_next();
+    });
     // Had open() failed, async_connect() opens again and reports it.
-    socket_.async_connect(to, [weak = weak_from_this()](const ErrorCode& error) {
+    socket_.async_connect(to, [weak = weak_from_this(), mine = ++asked_](const ErrorCode& error) {
       const auto self = weak.lock();
-      if (!self || !self->done_) return;
+      if (!self || !self->done_ || mine != self->asked_) return;
+      self->address_timer_.cancel();
       if (error) {
         self->last_failure_ = error;
         self->connect_next();
@@ -118,6 +129,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   void finish(Result<std::unique_ptr<Stream>> result) {
     const auto self = shared_from_this();
     timer_.cancel();
+    address_timer_.cancel();
     ErrorCode ignored;
     socket_.close(ignored);
     const auto done = std::move(done_);
@@ -127,12 +139,16 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
   Loop& loop_;
   std::string where_;
+  const std::chrono::microseconds address_answers_;
   Socket socket_;
   Resolver resolver_;
   Done done_;
   Timer timer_;
+  Timer address_timer_;
   std::vector<tcp::endpoint> endpoints_;
   std::size_t next_ = 0;
+  bool some_silent_ = false;  // since the first of them was asked last
+  std::uint64_t asked_ = 0;   // what a former address says is not heard
   ErrorCode last_failure_ = asio::error::host_not_found;
 };
 
@@ -207,8 +223,9 @@ Result<void> Listener::open(const std::string& host, std::uint16_t port) {
 
 ConnectAttempt connect_tcp(Loop& loop, const std::string& host, std::uint16_t port,
                            std::chrono::microseconds timeout,
-                           std::function<void(Result<std::unique_ptr<Stream>>)> done) {
-  auto attempt = std::make_shared<Connecting>(loop, host, port, std::move(done));
+                           std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                           std::chrono::microseconds address_answers) {
+  auto attempt = std::make_shared<Connecting>(loop, host, port, address_answers, std::move(done));
   attempt->start(host, port, timeout);
   return attempt;
 }

@@ -16,11 +16,16 @@ namespace dove::wire {
 // Dropping the handle abandons the attempt: the callback is not called.
 using ConnectAttempt = std::shared_ptr<void>;
 
-// Connects to `host`, an address or a name. Errors: connection_refused, unreachable,
-// host_unknown, connect_timeout.
-[[nodiscard]] ConnectAttempt connect_tcp(Loop& loop, const std::string& host, std::uint16_t port,
-                                         std::chrono::microseconds timeout,
-                                         std::function<void(Result<std::unique_ptr<Stream>>)> done);
+// An address that has not answered for so long gives way to the next one of its host.
+inline constexpr std::chrono::seconds kAddressAnswers{1};
+
+// Connects to `host`, an address or a name. All its addresses are tried in turn until one has
+// answered: of a machine that starts, the system would learn late, as it asks at 1, 3, 7, 15 s.
+// Errors: connection_refused, unreachable, host_unknown, connect_timeout.
+[[nodiscard]] ConnectAttempt connect_tcp(
+    Loop& loop, const std::string& host, std::uint16_t port, std::chrono::microseconds timeout,
+    std::function<void(Result<std::unique_ptr<Stream>>)> done,
+    std::chrono::microseconds address_answers = kAddressAnswers);
 
 // A listening socket; dropping it stops listening.
 class TcpListener {

@@ -4,11 +4,13 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "wire/server.h"
 
@@ -59,11 +61,20 @@ class SilentPort {
     }
   }
   ~SilentPort() {
-    for (const int one : queued_) close(one);
+    for (const int one : queued_) {
+      if (one >= 0) close(one);
+    }
     close(fd_);
   }
   SilentPort(const SilentPort&) = delete;
   SilentPort& operator=(const SilentPort&) = delete;
+
+  // The machine has started: whoever asks next is answered.
+  void start() {
+    for (int& one : queued_) close(std::exchange(one, -1));
+    pollfd waiting{fd_, POLLIN, 0};
+    while (poll(&waiting, 1, 0) == 1) close(accept(fd_, nullptr, nullptr));
+  }
 
   std::uint16_t port = 0;
 
