@@ -1,6 +1,7 @@
 // An agent that knows two controllers: whom it asks, and what it takes for proof
 // (docs/decisions/0002-fence.md).
 #include "agent/session/session_test_bed.h"
+#include "wire/test_peer.h"
 
 namespace dove::agent {
 namespace {
@@ -31,6 +32,29 @@ TEST_F(ControllersTest, TriesAllUntilOneLeads) {
   second_.sync_status = 200;
   ASSERT_TRUE(until([&] { return second_.streams == 1; }));
   EXPECT_FALSE(agent_->refused().has_value());
+}
+
+TEST_F(ControllersTest, AMachineThatIsGoneDoesNotHoldUpTheSearch) {
+  const wire::SilentPort gone;
+  options_.port = gone.port;
+  second_.sync_status = 200;
+  const std::int64_t begun_us = telemetry::monotonic_us();
+  make_agent();
+  ASSERT_TRUE(until([&] { return second_.streams == 1; }));
+  EXPECT_LT(telemetry::monotonic_us() - begun_us, 4'000'000) << "less than a connection may take";
+}
+
+// As by a machine that has started again, while what was asked before is still waited for.
+TEST_F(ControllersTest, AsksTheLeaderAnewWhenItsSilentStreamBreaks) {
+  options_.stream_silence_us = 100'000;
+  connect_agent();
+  controller_.mute = true;
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() == 2; }));
+  controller_.break_orders();
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() == 3; }));
+  controller_.mute = false;
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
 }
 
 TEST_F(ControllersTest, AStreamMayTakeLongerToOpenThanItMayBeSilent) {

@@ -41,6 +41,10 @@ void NodeCertificate::ask(std::function<void(Result<void>)> done) {
                        });
 }
 
+void NodeCertificate::give_up() {
+  if (uplink_.secure()) renew_later();
+}
+
 // At a random moment: nodes that joined together would ask together for ever.
 void NodeCertificate::renew_later() {
   const double random = static_cast<double>(jitter_.below(1000)) / 1000;

@@ -31,6 +31,8 @@ class NodeCertificate {
   // Shows the node's token, not its former certificate, which a node that was off for weeks has
   // outlived. Also sets off the renewals to come.
   void ask(std::function<void(Result<void>)> done);
+  // The Uplink gave up its calls: what was asked is asked again when it is time.
+  void give_up();
   // Hears no answer any more.
   void stop() { is_stopped_ = true; }
 

@@ -12,7 +12,22 @@ namespace dove::agent {
 // too. When the controller itself ends it, it took our silence for what it was.
 void Session::orders_closed(const Error& error) {
   if (connected()) return lost(error);
-  if (error.code != "stream_ended") lease_->silence_broken();
+  if (error.code == "stream_ended") return;
+  lease_->silence_broken();
+  ask_leader_again();
+}
+
+// A machine that has started again answers what is left of a session with a reset, so it also tells
+// at once whether its controller runs. What was asked while it was down may hear of that long after
+// the fence.
+void Session::ask_leader_again() {
+  if (contact_->knows_outage()) return;
+  uplink_.give_up_calls();
+  certificate_.give_up();
+  uplink_.turn_to_leader();
+  ticket_.clear();
+  failures_ = 0;
+  connect_later();
 }
 
 void Session::lost(const Error& error) {

@@ -105,6 +105,7 @@ class Session {
   void compare_clocks(std::int64_t sent_us, std::int64_t controller_us);
   void heartbeat();
   void orders_closed(const Error& error);
+  void ask_leader_again();
   void lost(const Error& error);
   void connect_failed(const Error& error);
   std::int64_t outage_from_us() const;  // of an outage that is heard of now

@@ -54,6 +54,11 @@ class ScriptedController {
     ASSERT_NE(orders_, nullptr);
     EXPECT_TRUE(orders_->write(text + "\n"));
   }
+  // The stream's connection, and no other: more is written than a peer may leave.
+  void break_orders() {
+    while (orders_->write(std::string(1 << 20, ' '))) {
+    }
+  }
   void release_sync() {
     holds_sync = false;
     if (held_sync_) held_sync_->send(sync_answer());

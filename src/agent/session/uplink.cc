@@ -17,6 +17,8 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::size_t kFileBytesMax = 256 << 10;
 constexpr std::int64_t kLeastLeft_s = 2;
+// A fifth of the fence, where nobody has set another.
+constexpr std::chrono::seconds kReach{1};
 
 // Absent, and of another type: "".
 std::string text_of(const Json& object, const char* name) {
@@ -41,7 +43,8 @@ Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
 
 std::unique_ptr<wire::AsyncClient> Uplink::front_of(const Place& place) const {
   return std::make_unique<wire::AsyncClient>(
-      loop_, place.people, wire::AsyncClientOptions{.connect_timeout = place.patience});
+      loop_, place.people,
+      wire::AsyncClientOptions{.connect_timeout = place.patience, .reach_timeout = reach()});
 }
 
 // The session watches its stream itself: the client would close one that is late, and a controller
@@ -51,7 +54,14 @@ std::unique_ptr<wire::AsyncClient> Uplink::line_of(const Place& place) const {
       loop_, place.agents,
       wire::AsyncClientOptions{.http2 = true,
                                .connect_timeout = place.patience,
+                               .reach_timeout = reach(),
                                .open_timeout = std::chrono::microseconds(0)});
+}
+
+// Another controller may lead by now: a machine that is gone must not hold up the search. With one
+// alone there is nobody else to ask.
+std::chrono::microseconds Uplink::reach() const {
+  return has_several() ? kReach : std::chrono::microseconds(0);
 }
 
 void Uplink::be_patient(Place& place, std::chrono::seconds patience) {
@@ -68,6 +78,20 @@ void Uplink::timed_out() { be_patient(here(), std::min(2 * here().patience, kPat
 
 void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
 
+void Uplink::turn_to_leader() {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].people.text() == led_by_) at_ = i;
+  }
+}
+
+void Uplink::give_up_calls() {
+  for (Place& place : places_) {
+    place.front = front_of(place);
+    place.line = line_of(place);
+    place.is_stale = false;
+  }
+}
+
 // Failing to write costs a restarted agent its grace at worst, the safe direction.
 void Uplink::came_through() {
   for (Place& place : places_) be_patient(place, kPatience);
@@ -82,9 +106,7 @@ void Uplink::leads_here() {
 Result<void> Uplink::open() {
   led_by_ = files::text_or_empty(path("controller"), kFileBytesMax);
   while (led_by_.ends_with('\n')) led_by_.pop_back();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].people.text() == led_by_) at_ = i;
-  }
+  turn_to_leader();
   if (!secure()) return {};
   key_pem_ = files::text_or_empty(path("agent_key.pem"), kFileBytesMax);
   if (key_pem_.empty()) {

@@ -74,8 +74,13 @@ class Uplink {
   Result<void> open();
 
   bool secure() const { return options_.urls.front().secure; }
-  bool has_several() const { return places_.size() > 1; }
+  bool has_several() const { return options_.urls.size() > 1; }
   void turn();
+  // Back to the one of the last session, if it is among them.
+  void turn_to_leader();
+  // What is asked is not waited for any more; further calls take connections of their own. Streams
+  // go on.
+  void give_up_calls();
   // No connection stood in time. The next attempt at this place may take twice as long, at most
   // 20 s: when a whole cluster calls at once, a server that cannot take all of them in a few
   // seconds would otherwise spend itself on those that have given up.
@@ -155,6 +160,7 @@ class Uplink {
   // Clients of that place's, to its people and its agents.
   std::unique_ptr<wire::AsyncClient> front_of(const Place& place) const;
   std::unique_ptr<wire::AsyncClient> line_of(const Place& place) const;
+  std::chrono::microseconds reach() const;
   void be_patient(Place& place, std::chrono::seconds patience);
   Place& here() { return places_[at_]; }
   const Place& here() const { return places_[at_]; }
