@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -29,11 +28,9 @@ void SecretRequests::ask(AttemptKey key, std::function<bool()> wanted, Done done
   const Error nobody{ErrorKind::kUnavailable, "no_controller",
                      "the controller did not give the job's secrets to its node in time", ""};
   if (!in_session_()) return later(nobody);
-  // A connection of its own: reports must not wait for the controller's vault.
-  const auto line = std::make_shared<Uplink::OwnLine>(loop_, uplink_);
-  line->call(
+  line_.call(
       uplink_.request("GET", fmt::format("secrets/{}/{}", key.job.value, key.attempt), ""),
-      [later, nobody, done, line](Result<wire::Response> answer) {
+      [later, nobody, done](Result<wire::Response> answer) {
         if (!answer.ok()) return later(nobody);
         const Json body = answer_object(*answer);
         if (answer->status == 200) return done(read_secrets(body));

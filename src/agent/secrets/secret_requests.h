@@ -24,7 +24,10 @@ class SecretRequests {
 
   // `uplink` outlives it.
   SecretRequests(wire::Loop& loop, Uplink& uplink, std::function<bool()> in_session)
-      : loop_(loop), uplink_(uplink), in_session_(std::move(in_session)) {}
+      : loop_(loop),
+        uplink_(uplink),
+        in_session_(std::move(in_session)),
+        line_(loop, uplink, /*http2=*/true) {}
 
   // Calls `done` once, unless the attempt is not `wanted` any more by then, or was forgotten.
   void ask(AttemptKey key, std::function<bool()> wanted, Done done) {
@@ -40,6 +43,8 @@ class SecretRequests {
   wire::Loop& loop_;
   Uplink& uplink_;
   const std::function<bool()> in_session_;
+  // Beside the session's: reports must not wait for the controller's vault.
+  Uplink::OwnLine line_;
   bool is_stopped_ = false;
   std::map<AttemptKey, wire::Timer> timers_;
 };

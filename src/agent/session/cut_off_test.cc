@@ -103,6 +103,18 @@ TEST_F(CutOff, ASessionAtAFormerControllerTakesTwo) {
   EXPECT_EQ(controller_.connections(), 1U) << "it was replaced by a newer one";
 }
 
+TEST_F(CutOff, SecretsOfAllJobsComeByOneMore) {
+  connect_agent();
+  for (const std::uint64_t job : {7, 8, 9}) {
+    Json order = Json::parse(launch(job, 1, 1, /*barrier=*/false));
+    const Json use{{"secret", "hub"}, {"variable", "HUB"}, {"file", ""}};
+    order["spec"]["secrets"] = Json::array({use});
+    controller_.line(order.dump());
+  }
+  ASSERT_TRUE(until([&] { return controller_.secrets_asked.size() == 3; })) << "side by side";
+  EXPECT_EQ(controller_.connections(), 2U);
+}
+
 // A closed stream is a break, and a connection that hangs answers nothing.
 TEST_F(CutOff, AfterSilenceItCallsByAnotherConnection) {
   options_.stream_silence_us = 100'000;

@@ -101,6 +101,7 @@ class ScriptedController {
   std::vector<Json> reports;
   std::vector<Json> events;
   std::vector<std::string> relay_targets;
+  std::vector<std::string> secrets_asked;  // and not answered
   std::string join_authorization;
   std::string last_authorization;
   std::string last_event_session;
@@ -151,6 +152,9 @@ class ScriptedController {
       ++streams;
       if (!holds_orders) return open_orders(*responder);
       held_orders_ = responder;
+    } else if (request.path.starts_with("/v1/agents/n1/secrets/")) {
+      secrets_asked.push_back(request.path);
+      unanswered_.push_back(responder);
     } else if (request.path == "/v1/agents/n1/report") {
       take_report(request, responder);
     } else if (request.path.rfind("/v1/agents/n1/relays/", 0) == 0) {

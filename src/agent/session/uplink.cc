@@ -247,9 +247,11 @@ void Uplink::OwnLine::call(wire::Request request, std::function<void(Result<wire
   const wire::Address& now = uplink_.address();
   if (client_ == nullptr || now.host != to_.host || now.port != to_.port || now.tls != to_.tls) {
     to_ = now;
-    former_ = std::move(client_);
-    client_ = std::make_unique<wire::AsyncClient>(loop_, to_);
+    if (client_ != nullptr) former_.push_back(std::move(client_));
+    client_ =
+        std::make_unique<wire::AsyncClient>(loop_, to_, wire::AsyncClientOptions{.http2 = http2_});
   }
+  std::erase_if(former_, [](const auto& one) { return one->pending() == 0; });
   client_->call(std::move(request), std::move(done), timeout);
 }
 

@@ -53,19 +53,21 @@ struct UplinkOptions {
 class Uplink {
  public:
   // A connection beside line(), for answers that are waited for; it follows when agents are to call
-  // elsewhere. The Uplink outlives it.
+  // elsewhere. With `http2` several wait side by side, and eight at most. The Uplink outlives it.
   class OwnLine {
    public:
-    OwnLine(wire::Loop& loop, const Uplink& uplink) : loop_(loop), uplink_(uplink) {}
+    OwnLine(wire::Loop& loop, const Uplink& uplink, bool http2 = false)
+        : loop_(loop), uplink_(uplink), http2_(http2) {}
     void call(wire::Request request, std::function<void(Result<wire::Response>)> done,
               std::chrono::microseconds timeout);
 
    private:
     wire::Loop& loop_;
     const Uplink& uplink_;
+    const bool http2_;
     wire::Address to_;
     std::unique_ptr<wire::AsyncClient> client_;
-    std::unique_ptr<wire::AsyncClient> former_;  // its calls end by themselves
+    std::vector<std::unique_ptr<wire::AsyncClient>> former_;  // until their calls have ended
   };
 
   Uplink(wire::Loop& loop, UplinkOptions options);
