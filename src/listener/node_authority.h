@@ -25,6 +25,9 @@ namespace dove::listener {
 // In the domain that nobody registers (ICANN's .internal), so that no site has a host of this name.
 inline constexpr char kNameOfNodes[] = "node.dove.internal";
 
+// No certificate of a node lives longer, whatever its server was told.
+inline constexpr std::int64_t kNodeCertificateMost_s = std::int64_t{365} * 24 * 3600;
+
 class NodeAuthority {
  public:
   // `is_shown`: people's port has a certificate of this authority too.

@@ -1,7 +1,10 @@
 // A node that is expelled while its agent is connected, as that agent sees it.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "server/api_fixture.h"
+#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -95,6 +98,28 @@ TEST_F(Expel, OtherNodesHearWhomToRefuse) {
   ASSERT_TRUE(live.until([&] { return agent.closed; }));
   ASSERT_EQ(agent.join().status, 201);
   EXPECT_EQ(other.wait_line("expelled").at("expelled"), Json::array());
+}
+
+// No certificate of its is left by then.
+TEST(ExpelledLongAgo, OtherNodesNeedNotRefuseIt) {
+  constexpr std::int64_t kDay_us = std::int64_t{24} * 3600 * 1'000'000;
+  std::atomic<std::int64_t> now_us = telemetry::now_us();
+  store::MemoryStore store;
+  LiveApi live{
+      store, policies::standard_policies(), {.clock = [&now_us] { return now_us.load(); }}};
+  FakeAgent agent(live, "n1");
+  FakeAgent other(live, "n2");
+  agent.connect();
+  other.connect();
+  const auto expelled_after = [&](std::int64_t days, const std::string& joins) {
+    now_us += days * kDay_us;
+    FakeAgent another(live, joins);
+    another.connect();
+    return other.sync().body.value("expelled", Json::array());
+  };
+  ASSERT_EQ(live.call("POST", "/v1/nodes/n1/action", Json{{"action", "expel"}}).status, 200);
+  EXPECT_EQ(expelled_after(364, "n3"), Json::array({"n1"}));
+  EXPECT_EQ(expelled_after(3, "n4"), Json::array());
 }
 
 TEST_F(Expel, AnIdleNodeIsGoneAtOnce) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/native/links/warning_lines.h"
+#include "listener/node_authority.h"
 #include "protocol/control.h"
 #include "telemetry/log.h"
 
@@ -152,6 +153,8 @@ void Agents::watch() {
       hang_after_us > 0 ? std::clamp<std::int64_t>(hang_after_us / 4, 50'000, kLook_us) : kLook_us;
   watch_timer_ = desk.loop.after(std::chrono::microseconds(wait_us), [this] { watch(); });
   if (desk.stopping()) return;
+  // Agents hear of those that have ended with the next change.
+  if (!expelled_.empty()) expelled_ = find_expelled();
   for (Event& event : progress.look(state(), desk.loop.monotonic_us())) {
     desk.observe(std::move(event));
   }
@@ -179,11 +182,16 @@ void Agents::expelled(const NodeActionRequested& event) {
   links.end_of(event.node);
 }
 
+// None is certified any more, and none was heard of since. How long a certificate lives is a
+// setting that may have been another one; so each counts for the longest that there can be, and a
+// day for clocks that differ.
 std::vector<std::string> Agents::find_expelled() const {
   constexpr std::size_t kMost = 1'000;
+  constexpr std::int64_t kCounts_s = listener::kNodeCertificateMost_s + 24 * 3600;
+  const Instant ended{desk.now().us - kCounts_s * 1'000'000};
   std::vector<const core::Node*> nodes;
   for (const core::Node& node : state().nodes) {
-    if (core::is_expelled(node)) nodes.push_back(&node);
+    if (core::is_expelled(node) && node.contact_since > ended) nodes.push_back(&node);
   }
   if (nodes.size() > kMost) {
     const auto is_later = [](const core::Node* a, const core::Node* b) {

@@ -84,8 +84,8 @@ struct Agents {
   std::optional<Error> take_off_read(const core::Node& node, std::size_t kib);
   // Writes down that a node's agent is not there.
   void observe_disconnected(NodeId node, bool silent);
-  // Nodes that others are to refuse, as their certificates outlive their expulsion: those that
-  // were heard of last, if there are too many; ascending.
+  // Nodes that others are to refuse, as their certificates outlive their expulsion, for a year at
+  // most: those that were heard of last, if there are too many; ascending.
   const std::vector<std::string>& expelled_nodes() const { return expelled_; }
   void end_all();
   // See RunningWork.

@@ -8,6 +8,7 @@
 
 #include "containers/egress.h"
 #include "files/text_file.h"
+#include "listener/node_authority.h"
 #include "programs/settings.h"
 #include "telemetry/log.h"
 
@@ -89,7 +90,8 @@ Result<TlsSettings> tls_settings(const Settings& given, const std::string& host,
   const std::int64_t next = people_port == 0 || people_port == 65'535 ? 0 : people_port + 1;
   TRY_ASSIGN(const std::int64_t port, given.integer("agents-port", next, 0, 65'535));
   tls.agents_port = static_cast<std::uint16_t>(port);
-  TRY_ASSIGN(tls.node_valid_s, given.integer("node-certificate-s", 24 * 3600, 3, 365 * 24 * 3600));
+  TRY_ASSIGN(tls.node_valid_s,
+             given.integer("node-certificate-s", 24 * 3600, 3, listener::kNodeCertificateMost_s));
   return tls;
 }
 
