@@ -24,6 +24,13 @@ ServerState::ServerState(Loop& of, ServerLimits given, Handler fn)
     answers_.push_back(&telemetry::metrics().counter(
         "dove_http_requests_total", "Answers given, by status.", {{"status", hundreds}}));
   }
+  for (const int status : {401, 403, 429}) {
+    refusals_.emplace_back(status, &telemetry::metrics().counter(
+                                       "dove_http_refused_total",
+                                       "Calls without a token that is good (401) or without the "
+                                       "right (403), and those beyond a limit (429).",
+                                       {{"status", std::to_string(status)}}));
+  }
 }
 
 namespace {
@@ -122,6 +129,9 @@ ParserLimits ServerState::parser_limits(const Stream& peer) const {
 void ServerState::count_answer(int status, std::int64_t took_us) {
   const int hundreds = status / 100 - 1;
   if (hundreds >= 0 && hundreds < 5) answers_[static_cast<std::size_t>(hundreds)]->add();
+  for (const auto& [refusal, counter] : refusals_) {
+    if (refusal == status) counter->add();
+  }
   took_.observe(took_us);
 }
 

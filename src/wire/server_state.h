@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "telemetry/metrics.h"
@@ -76,7 +77,8 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   std::string date_;
   telemetry::Gauge& open_;
   telemetry::Histogram& took_;
-  std::vector<telemetry::Counter*> answers_;  // by hundreds of the status
+  std::vector<telemetry::Counter*> answers_;                   // by hundreds of the status
+  std::vector<std::pair<int, telemetry::Counter*>> refusals_;  // by the status
 };
 
 }  // namespace dove::wire

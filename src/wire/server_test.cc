@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <optional>
 
+#include "telemetry/metrics.h"
 #include "wire/address.h"
 #include "wire/async_client.h"
 #include "wire/test_peer.h"
@@ -331,6 +333,26 @@ TEST(Server, shutdown_lets_the_request_in_progress_finish) {
   EXPECT_TRUE(busy.read_all().ends_with("done"));
   busy.close_now();
   EXPECT_EQ(drained.get_future().wait_for(10s), std::future_status::ready);
+}
+
+TEST(Server, counts_what_it_refuses) {
+  const auto refused = [](const char* status) {
+    return telemetry::metrics()
+        .counter("dove_http_refused_total", "", {{"status", status}})
+        .value();
+  };
+  TestServer at([](const Request& request, const std::shared_ptr<Responder>& responder) {
+    responder->send({std::stoi(request.path.substr(1)), {}, "{}"});
+  });
+  const auto before = std::array{refused("401"), refused("403"), refused("429")};
+  RawPeer peer(at.port);
+  for (const char* status : {"403", "200", "429", "404", "403"}) {
+    peer.send(std::string("GET /") + status + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    peer.read_until("{}");
+  }
+  EXPECT_EQ(refused("401") - before[0], 0U);
+  EXPECT_EQ(refused("403") - before[1], 2U);
+  EXPECT_EQ(refused("429") - before[2], 1U);
 }
 
 TEST(Server, serves_two_hundred_connections_at_once) {
