@@ -232,6 +232,15 @@ function(tests_use name)
   endforeach()
 endfunction()
 
+# tests_compile(PART sources...): sources of PART, which is no library (programs), that its tests are about.
+function(tests_compile name)
+  part_target(${name} target)
+  string(REPLACE "part." "" short ${target})
+  if(TARGET ${short}_test)
+    target_sources(${short}_test PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 # library(PART targets...): the outside libraries PART is built on. Their headers stay in its .cc files.
 function(library name)
   part_target(${name} target)
