@@ -414,6 +414,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   const auto images = watch_images(loop, agent, settings.containers, settings.look);
   end_on_signals(loop, agent, settings.stop_tasks, code);
   run_as_service(loop, notice);
+  lease->leave();
   return code;
 }
 

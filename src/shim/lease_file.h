@@ -3,9 +3,10 @@
 //
 // The check of a new deadline is stored in the place of the older one, and the deadline after it:
 // at each instant the deadline has its check, also when the agent ends in between. Former versions
-// have the deadline alone, and it is where theirs is; their agents write no check, so tasks of this
-// version end under them. A later version only appends, and does without what an agent of this one
-// does not write.
+// have the deadline alone, and it is where theirs is. Their agents write no check, so an agent that
+// ends in order leaves the deadline alone, too; after one that was killed, tasks of this version
+// end under them. A later version only appends, and does without what an agent of this one does not
+// write.
 #pragma once
 
 #include <unistd.h>

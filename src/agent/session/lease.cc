@@ -67,17 +67,20 @@ Result<LeaseWriter> LeaseWriter::open(const std::string& path) {
   }
   void* const at = ::mmap(nullptr, sizeof file, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (at == MAP_FAILED) return failed("map");
-  LeaseWriter writer(static_cast<shim::LeaseFile*>(at));
+  LeaseWriter writer(static_cast<shim::LeaseFile*>(at), path);
   writer.older_ = file.checks[0] == shim::lease_check(file.deadline_us) ? 1 : 0;
   if (writer.deadline_us() > boottime_us() + kDayUs) writer.renew(0);
   return writer;
 }
 
 LeaseWriter::LeaseWriter(LeaseWriter&& other) noexcept
-    : file_(std::exchange(other.file_, nullptr)), older_(other.older_) {}
+    : file_(std::exchange(other.file_, nullptr)),
+      path_(std::move(other.path_)),
+      older_(other.older_) {}
 
 LeaseWriter& LeaseWriter::operator=(LeaseWriter&& other) noexcept {
   std::swap(file_, other.file_);
+  std::swap(path_, other.path_);
   std::swap(older_, other.older_);
   return *this;
 }
@@ -90,6 +93,14 @@ void LeaseWriter::renew(std::int64_t until_us) {
   std::atomic_ref(file_->checks[older_]).store(shim::lease_check(until_us));
   std::atomic_ref(file_->deadline_us).store(until_us);
   older_ ^= 1;
+}
+
+void LeaseWriter::leave() {
+  if (::truncate(path_.c_str(), sizeof file_->deadline_us) == 0) return;
+  telemetry::log(telemetry::Level::kWarning, "lease_not_left",
+                 {{"file", path_},
+                  {"why", std::strerror(errno)},
+                  {"effect", "an agent of a former version ends the tasks that run"}});
 }
 
 std::int64_t LeaseWriter::deadline_us() const { return std::atomic_ref(file_->deadline_us).load(); }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "shim/lease_file.h"
@@ -29,11 +30,16 @@ class LeaseWriter {
   ~LeaseWriter();
 
   void renew(std::int64_t until_us);
+  // The agent ends in order: leaves the file as former versions have it, as one of them may be
+  // next, which writes deadlines without checks. Shims then read it as one of theirs. What fails is
+  // logged. REQUIRES: nothing is renewed any more.
+  void leave();
   std::int64_t deadline_us() const;
 
  private:
-  explicit LeaseWriter(shim::LeaseFile* file) : file_(file) {}
+  LeaseWriter(shim::LeaseFile* file, std::string path) : file_(file), path_(std::move(path)) {}
   shim::LeaseFile* file_ = nullptr;
+  std::string path_;
   int older_ = 0;  // of its checks
 };
 

@@ -76,6 +76,28 @@ TEST_F(LeaseTest, AFormerVersionsFileGoesOn) {
   EXPECT_EQ(first_us, until_us + 1) << "its shims read it";
 }
 
+TEST_F(LeaseTest, AnAgentOfAFormerVersionMayBeNext) {
+  Result<LeaseWriter> writer = LeaseWriter::open(dir("lease"));
+  const std::int64_t first_us = boottime_us() + 2'000'000;
+  writer->renew(first_us);
+  ShimHandle handle = spawn(fenced("touch began; while ! [ -e end ]; do sleep 0.01; done; exit 8"));
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(dir("began")); }));
+  writer->leave();
+  EXPECT_EQ(read("lease").size(), sizeof first_us);
+  EXPECT_EQ(read_lease_us(dir("lease")), first_us);
+  // It stores its deadlines in the place of ours, and no more.
+  const std::int64_t next_us = boottime_us() + 60'000'000;
+  std::fstream(dir("lease"), std::ios::binary | std::ios::in | std::ios::out)
+      .write(reinterpret_cast<const char*>(&next_us), sizeof next_us);
+  EXPECT_EQ(read_lease_us(dir("lease")), next_us);
+  while (boottime_us() < first_us + 100'000) ASSERT_FALSE(handle.reap(20));
+  EXPECT_EQ(LeaseWriter::open(dir("lease"))->deadline_us(), next_us) << "and this version again";
+  std::ofstream(dir("end")) << "";
+  const ShimStatus status = end_of(handle);
+  EXPECT_EQ(status.record.exit_code, 8);
+  EXPECT_FALSE(status.fenced());
+}
+
 // Behind what this version knows; its shims run on under this version's agent.
 TEST_F(LeaseTest, WhatALaterVersionAppendsIsPassedOver) {
   const std::int64_t until_us = boottime_us() + 60'000'000;
