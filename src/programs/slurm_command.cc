@@ -87,6 +87,10 @@ cli::CommandSpec spec() {
        "also change jobs through slurmrestd, where it can: the token is root's or SlurmUser's",
        false},
       {"interval", 0, "TIME", "time between looks at Slurm (1s)", false},
+      {"signal-wait", 0, "TIME",
+       "what a job that makes room has after its own signal (sbatch --signal), at most (10m); 0s: "
+       "it gets no signal",
+       false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/slurm.yaml)", false},
   };
   const auto more = log_level_specs();
@@ -141,6 +145,8 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(settings.client.bearer_token, read_small_file(given.text("key-file", "")));
   settings.client.ca_file = given.text("ca-file", "");
   TRY_ASSIGN(settings.interval_us, slurm::read_interval(given.text("interval", "1s")));
+  TRY_ASSIGN(settings.adapter.signal_wait_s,
+             slurm::read_signal_wait(given.text("signal-wait", "10m")));
   settings.adapter.cluster = given.text("cluster", "dove");
   settings.steps = given.text("state-dir", "/var/lib/dove-slurm") + "/" + settings.adapter.cluster;
   settings.gate = given.text("gate", "");

@@ -31,6 +31,16 @@ Result<std::int64_t> read_interval(const std::string& text) {
                "--interval: give a time from 100ms to 60s, such as 1s or 500ms", "--interval"};
 }
 
+Result<std::int64_t> read_signal_wait(const std::string& text) {
+  const Result<Span> wait = codec::parse_span(text);
+  if (wait.ok() && *wait >= Span{} && *wait <= seconds(kSignalWaitMax_s)) {
+    return wait->us / 1'000'000;
+  }
+  return Error{ErrorKind::kInvalid, "bad_setting",
+               "--signal-wait: give a time from 0s (no signal) to 10m, such as 2m",
+               "--signal-wait"};
+}
+
 Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options, Steps* steps,
                  GateKeeper* gate)
     : slurm_(slurm),
@@ -39,7 +49,7 @@ Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions opt
       sync_(std::move(sync)),
       clock_(std::move(clock)),
       options_(std::move(options)),
-      fences_(slurm, clock_, options_.cluster) {}
+      fences_(slurm, clock_, options_.cluster, options_.signal_wait_s) {}
 
 void Adapter::log_trouble(std::string& last, const char* event, const std::string& now) const {
   if (now == last) return;

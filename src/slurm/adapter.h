@@ -33,10 +33,14 @@ struct AdapterOptions {
   std::string incarnation;                  // of this process
   int wait_s = 1;                           // how long an answer may wait when nothing has changed
   std::vector<std::string> agentless = {};  // hostlists of nodes where no agent of ours runs
+  std::int64_t signal_wait_s = kSignalWaitMax_s;  // of FenceKeeper
 };
 
 // "1s", "500ms": the time between looks at Slurm, in microseconds; 100 ms to a minute.
 Result<std::int64_t> read_interval(const std::string& text);
+
+// "2m": AdapterOptions::signal_wait_s; none to ten minutes.
+Result<std::int64_t> read_signal_wait(const std::string& text);
 
 // The part of Slurm that a cycle looks at before it speaks.
 enum class Look {

@@ -57,6 +57,9 @@ class SlurmCluster {
   // Stops it for good: it keeps its devices and its memory, and its cores are free for others. The
   // time until it is released does not count towards its limit.
   virtual Result<void> suspend(std::int64_t job) = 0;
+  // Sends it the signal that its user wants before its end (sbatch --signal), to whom Slurm would
+  // send it. Returns how long before its end that is to be, in seconds; 0: its user wants none.
+  virtual Result<std::int64_t> warn(const std::string& handle) = 0;
   // It ends as Slurm ends jobs, and waits in Slurm's queue to run again from its start. `handle`:
   // what scontrol calls it (JobSeen). `why`: its administrator's comment; "": that stays. One that
   // has ended is not run again.

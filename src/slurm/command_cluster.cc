@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "slurm/accounting/sacct.h"
 #include "slurm/slurm_json.h"
 
 namespace dove::slurm {
@@ -17,6 +18,10 @@ namespace {
 constexpr std::size_t kTextMax = 64 << 10;
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr std::chrono::seconds kPartitionsEvery{60};
+constexpr std::size_t kScriptMax = 8 << 20;  // Slurm's own max_script_size is half of it
+// Each question takes as long while slurmdbd is away.
+constexpr std::chrono::seconds kAccountingLimit{3};
+constexpr std::chrono::seconds kAccountingAgain{60};
 // What salloc says once it has an allocation, or (without --immediate) that it waits for one: the
 // job is in Slurm's queue then, and stays there without its salloc.
 constexpr const char kGranted[] = "Granted job allocation ";
@@ -187,6 +192,38 @@ Result<void> CommandCluster::mark(std::int64_t job, const std::string& text) {
                            "SlurmUser",
                            end.said),
                ""};
+}
+
+// What the command line says comes before what the script says.
+Result<std::optional<UserSignal>> CommandCluster::user_signal(const std::string& handle) {
+  std::optional<UserSignal> said = accounted_signal(handle);
+  if (said) return said;
+  TRY_ASSIGN(const CommandEnd script,
+             run_({.words = {"scontrol", "write", "batch_script", handle, "-"},
+                   .output_max = kScriptMax}));
+  if (script.code != 0) return refused(script, "scontrol");
+  return signal_of_script(script.output);
+}
+
+std::optional<UserSignal> CommandCluster::accounted_signal(const std::string& handle) {
+  const auto now = std::chrono::steady_clock::now();
+  if (accounting_failed_at_ && now - *accounting_failed_at_ < kAccountingAgain) return {};
+  const Result<std::string> line =
+      ask_sacct(run_, {"--format=SubmitLine", "--jobs=" + handle}, kAccountingLimit, kTextMax);
+  accounting_failed_at_ = line.ok() ? std::nullopt : std::optional(now);
+  return line.ok() ? signal_of_command(std::string_view(*line).substr(0, line->find('\n')))
+                   : std::nullopt;
+}
+
+Result<std::int64_t> CommandCluster::warn(const std::string& handle) {
+  TRY_ASSIGN(const std::optional<UserSignal> signal, user_signal(handle));
+  if (!signal) return 0;
+  std::vector<std::string> words{"scancel", "--signal=" + signal->name};
+  if (signal->is_of_script) words.push_back("--batch");
+  words.push_back(handle);
+  TRY_ASSIGN(const CommandEnd end, run(words));
+  if (end.code != 0) return refused(end, "scancel");
+  return signal->before_s;
 }
 
 Result<void> CommandCluster::requeue(const std::string& handle, const std::string& why) {

@@ -13,6 +13,7 @@
 
 #include "slurm/cluster.h"
 #include "slurm/command_run.h"
+#include "slurm/fences/user_signal.h"
 #include "slurm/partitions.h"
 #include "slurm/reservations.h"
 
@@ -28,6 +29,7 @@ class CommandCluster : public SlurmCluster {
   Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;
+  Result<std::int64_t> warn(const std::string& handle) override;
   Result<void> requeue(const std::string& handle, const std::string& why) override;
   Result<void> mark(std::int64_t job, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;
@@ -38,6 +40,8 @@ class CommandCluster : public SlurmCluster {
   Result<std::vector<ReservationSeen>> read_reservations() const;
   Result<CommandEnd> run(const std::vector<std::string>& command) const;
   const std::vector<PartitionSeen>& partitions();
+  Result<std::optional<UserSignal>> user_signal(const std::string& handle);
+  std::optional<UserSignal> accounted_signal(const std::string& handle);
   Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
   Result<std::int64_t> allocate(const Ask& ask) const;
 
@@ -45,6 +49,7 @@ class CommandCluster : public SlurmCluster {
   Reservations reservations_;
   std::vector<PartitionSeen> partitions_;
   std::optional<std::chrono::steady_clock::time_point> partitions_read_at_;
+  std::optional<std::chrono::steady_clock::time_point> accounting_failed_at_;
 };
 
 // The arguments of the salloc of a placeholder. `for_user`: accounted to ask.user.

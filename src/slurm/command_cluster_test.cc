@@ -17,6 +17,8 @@ struct FakeCommands {
   CommandEnd for_users{0, "", "salloc: Granted job allocation 316"};
   int update = 0;
   std::string partitions;
+  std::string script;
+  CommandEnd sacct{1, "", "Slurm accounting storage is disabled"};
   std::vector<Words> ran;
 
   CommandCluster::Run run() {
@@ -25,6 +27,8 @@ struct FakeCommands {
       ran.push_back(command);
       if (command[0] == "sinfo") return CommandEnd{0, kRecordedNodes, ""};
       if (command[0] == "squeue") return CommandEnd{0, kRecordedJobs, ""};
+      if (command[0] == "sacct") return sacct;
+      if (command[0] == "scontrol" && command[1] == "write") return CommandEnd{0, script, ""};
       if (command[0] == "scontrol" && command[1] == "show") return CommandEnd{0, partitions, ""};
       if (command[0] == "scontrol") return CommandEnd{update, "", "Access/permission denied"};
       if (command[0] != "salloc") return CommandEnd{};
@@ -112,6 +116,32 @@ TEST(CommandCluster, AJobThatHasNotEndedIsRequeuedAndSaysWhy) {
   EXPECT_EQ(commands.ran, (std::vector<Words>{{"scontrol", "requeue", "Incomplete", "17_3"}}));
   commands.update = 1;
   EXPECT_EQ(slurm.requeue("17_3", "").error().code, "slurm_command");
+}
+
+TEST(CommandCluster, AJobIsWarnedAsItsScriptSays) {
+  FakeCommands commands;
+  commands.script = "#!/bin/sh\n#SBATCH --signal=B:USR1@90\ntrain\n";
+  CommandCluster slurm(commands.run());
+  EXPECT_EQ(*slurm.warn("17_3"), 90);
+  EXPECT_EQ(commands.ran.back(), (Words{"scancel", "--signal=USR1", "--batch", "17_3"}));
+  commands.script = "#!/bin/sh\n#SBATCH --signal=R:10\ntrain\n";
+  EXPECT_EQ(*slurm.warn("17_3"), 60);
+  EXPECT_EQ(commands.ran.back(), (Words{"scancel", "--signal=10", "17_3"}));
+  EXPECT_EQ(commands.count("sacct"), 1) << "it has just said that it knows nothing";
+  commands.script = "#!/bin/sh\ntrain\n";
+  EXPECT_EQ(*slurm.warn("17_3"), 0);
+  EXPECT_EQ(commands.ran.back(), (Words{"scontrol", "write", "batch_script", "17_3", "-"}));
+}
+
+TEST(CommandCluster, TheCommandLineComesBeforeTheScript) {
+  FakeCommands commands;
+  commands.sacct = {0, "sbatch --signal=USR2@30 train.sh\n", ""};
+  commands.script = "#!/bin/sh\n#SBATCH --signal=B:USR1@90\ntrain\n";
+  CommandCluster slurm(commands.run());
+  EXPECT_EQ(*slurm.warn("17"), 30);
+  EXPECT_EQ(commands.ran.back(), (Words{"scancel", "--signal=USR2", "17"}));
+  commands.sacct = {0, "\n", ""};
+  EXPECT_EQ(*slurm.warn("17"), 90);
 }
 
 TEST(CommandCluster, WhatTheGateMarksNeedsNoCommandOfItsOwn) {

@@ -56,6 +56,11 @@ class FakeSlurm : public SlurmCluster {
     std::erase_if(state.jobs, [id](const JobSeen& job) { return job.id == id; });
     return {};
   }
+  Result<std::int64_t> warn(const std::string& handle) override {
+    if (!warning_refusal.code.empty()) return warning_refusal;
+    warned.push_back(handle);
+    return wants_signal_s;
+  }
   // Its processes end at once; the first that waits for one of its devices has all that it wants.
   Result<void> requeue(const std::string& handle, const std::string& why) override {
     requeued.push_back(handle);
@@ -144,6 +149,9 @@ class FakeSlurm : public SlurmCluster {
   bool silent = false;
   bool lua_marks = true;  // the gate's Lua marks what we submit
   std::vector<std::string> requeued;
+  std::vector<std::string> warned;
+  std::int64_t wants_signal_s = 0;  // before their ends, all of its users
+  Error warning_refusal;
   Error refusal;
   Error drain_refusal;
   int asked = 0;

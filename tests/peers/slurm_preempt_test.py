@@ -6,6 +6,7 @@ job does not get what they leave, and they run again.
 Skips where Slurm (tools/setup peers, as root) is missing.
 """
 import os
+import re
 import signal
 
 from shared_nodes import GPUS, OBJECTS, SharedNodes, SlurmLab, main, until
@@ -62,6 +63,29 @@ class Preempt(SharedNodes):
         self.running(theirs)
         self.says(path, ["begun 0", "saved", "begun 1"])
         until(lambda: self.fences() == 0, 20, "no fences")
+
+    def test_one_gets_the_signal_that_its_user_wants_and_the_time_after_it(self):
+        path = os.path.join(self.lab.folder, "signalled")
+        with open(path, "w"):
+            os.chmod(path, 0o666)
+        script = os.path.join(self.lab.folder, "signalled.sh")
+        with open(script, "w") as file:
+            file.write(f"#!/bin/bash\n#SBATCH --signal=B:USR1@5\ntrap 'echo usr1 >>{path}' USR1\n"
+                       f"trap 'echo term >>{path}; exit 0' TERM\necho begun >>{path}\n"
+                       "sleep 300 &\nwait\nwait\n")
+        theirs = int(self.lab.run(["sbatch", "--parsable", "-c", "1", "--mem=100", "-o", "/dev/null", "-A", "lab", "-w",
+                                   "n0", f"--gres=gpu:{GPUS}", "--requeue", script]))
+        self.in_place(theirs)
+        self.says(path, ["begun"])
+        ours = self.submit(1, node="n0", priority=5)
+        self.says(path, ["begun", "usr1"])
+        self.assertEqual(self.state(theirs), "RUNNING")
+        self.lab.until(f"scontrol show job {theirs}", lambda out: re.search(r"AdminComment=put back by dovetail .* at \d+", out))
+        self.started(ours, 60)
+        self.says(path, ["begun", "usr1", "term"])
+        self.assertEqual(self.state(theirs), "PENDING")
+        with open(self.lab.folder + "/log/adapter") as log:
+            self.assertIn("foreign_job_warned", log.read())
 
     def test_one_that_cannot_run_again_or_is_as_high_stays(self):
         theirs = self.theirs("--no-requeue")

@@ -15,6 +15,8 @@ constexpr std::int64_t kFenceAgain_s = 1;
 constexpr std::int64_t kFenceAgainMax_s = 30;
 // A job that was asked for and runs still.
 constexpr std::int64_t kPutBackAgain_s = 5;
+// One that was to end longer ago, and was left alone then, gets its signal again.
+constexpr std::int64_t kWarnedFor_s = 60;
 
 telemetry::Level level_of(const Result<void>& done) {
   return done.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning;
@@ -27,8 +29,12 @@ bool is_silence(const Error& error) {
          error.message.find("Unable to contact") != std::string::npos;
 }
 
-FenceKeeper::FenceKeeper(SlurmCluster& slurm, Clock clock, std::string cluster)
-    : slurm_(slurm), clock_(std::move(clock)), cluster_(std::move(cluster)) {}
+FenceKeeper::FenceKeeper(SlurmCluster& slurm, Clock clock, std::string cluster,
+                         std::int64_t signal_wait_s)
+    : slurm_(slurm),
+      clock_(std::move(clock)),
+      cluster_(std::move(cluster)),
+      signal_wait_s_(signal_wait_s) {}
 
 // Each of these: whether Slurm answers.
 bool FenceKeeper::release(std::int64_t id, bool& changed) {
@@ -71,24 +77,51 @@ bool FenceKeeper::ask(const Ask& ask, bool& changed) {
   return !is_silence(id.error());
 }
 
+// One whose answer is lost is sent again.
+bool FenceKeeper::warn(const PutBackDue& one, Leaving& leaving) {
+  const bool was_warned = one.at_s > now_s() - kWarnedFor_s;  // by a former adapter
+  if (was_warned) leaving.at_s = one.at_s;
+  leaving.is_warned = was_warned || signal_wait_s_ == 0;
+  if (leaving.is_warned) return true;
+  const Result<std::int64_t> wants_s = slurm_.warn(one.handle);
+  const bool is_silent = !wants_s.ok() && is_silence(wants_s.error());
+  leaving.is_warned = !is_silent;
+  if (wants_s.ok() && *wants_s == 0) return true;
+  const std::int64_t wait_s = wants_s.ok() ? std::min(*wants_s, signal_wait_s_) : 0;
+  leaving.at_s = now_s() + wait_s;
+  telemetry::log(wants_s.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning,
+                 "foreign_job_warned",
+                 {{"slurm_job", one.id},
+                  {"wait_s", wait_s},
+                  {"why_not", wants_s.ok() ? "" : wants_s.error().message}});
+  if (!wants_s.ok() || !one.may_say) return !is_silent;
+  // For the next adapter, and for the job's owner.
+  const Result<void> said = slurm_.mark(one.id, put_back_words(one.job, leaving.at_s));
+  return said.ok() || !is_silence(said.error());
+}
+
 bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
                            const std::vector<PutBack>& put_backs) {
-  std::erase_if(put_back_s_, [&](const auto& entry) {
+  std::erase_if(leaving_, [&](const auto& entry) {
     return std::none_of(put_backs.begin(), put_backs.end(),
                         [&](const PutBack& one) { return one.id == entry.first; });
   });
   bool changed = false;
   int asked = 0;
   for (const PutBackDue& one : due_put_backs(observed, put_backs, kept, cluster_)) {
-    const auto last = put_back_s_.find(one.id);
-    if (last != put_back_s_.end() && now_s() - last->second < kPutBackAgain_s) continue;
+    Leaving& leaving = leaving_[one.id];
+    if (leaving.started_s != one.started_s) leaving = {.started_s = one.started_s};
+    if (leaving.asked_s != 0 && now_s() - leaving.asked_s < kPutBackAgain_s) continue;
+    if (leaving.is_warned && now_s() < leaving.at_s) continue;
     if (++asked > kChangesMax) break;
-    const Result<void> done = slurm_.requeue(one.handle, one.why);
-    put_back_s_[one.id] = now_s();
-    telemetry::log(level_of(done), "foreign_job_put_back",
-                   {{"slurm_job", one.id},
-                    {"why", one.why},
-                    {"why_not", done.ok() ? "" : done.error().message}});
+    if (!leaving.is_warned && !warn(one, leaving)) break;
+    if (now_s() < leaving.at_s) continue;
+    const std::string why = one.may_say ? put_back_words(one.job) : "";
+    const Result<void> done = slurm_.requeue(one.handle, why);
+    leaving.asked_s = now_s();
+    telemetry::log(
+        level_of(done), "foreign_job_put_back",
+        {{"slurm_job", one.id}, {"why", why}, {"why_not", done.ok() ? "" : done.error().message}});
     changed = changed || done.ok();
     if (!done.ok() && is_silence(done.error())) break;
   }

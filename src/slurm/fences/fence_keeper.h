@@ -1,7 +1,8 @@
 // FenceKeeper: has the standing fences in Slurm that are to be there (standing_fences.h), and has
 // jobs of Slurm's users put back once fences wait for what they leave (put_back.h).
 //
-// It keeps nothing that matters but pauses after refusals. Calls block, as those of the cluster do.
+// It keeps nothing that matters but pauses after refusals, and which jobs have had their signals
+// where their comments do not say it. Calls block, as those of the cluster do.
 // One thread.
 #pragma once
 
@@ -22,6 +23,9 @@ namespace dove::slurm {
 // Changes that are made before the next look at Slurm.
 inline constexpr int kChangesMax = 64;
 
+// What a job that makes room has after its user's signal, at most.
+inline constexpr std::int64_t kSignalWaitMax_s = 600;
+
 // Slurm did not decide anything: it is to be asked again.
 bool is_silence(const Error& error);
 
@@ -29,7 +33,10 @@ class FenceKeeper {
  public:
   using Clock = std::function<std::int64_t()>;  // microseconds since 1970 UTC
 
-  FenceKeeper(SlurmCluster& slurm, Clock clock, std::string cluster);
+  // `signal_wait_s`: what jobs that make room have after their users' signals, at most; 0: they get
+  // no signal.
+  FenceKeeper(SlurmCluster& slurm, Clock clock, std::string cluster,
+              std::int64_t signal_wait_s = kSignalWaitMax_s);
 
   // Does what is due by this look. `lend`: fences that are to keep their cores. Whether anything
   // has changed in Slurm.
@@ -46,18 +53,28 @@ class FenceKeeper {
     std::int64_t pause_s = 0;  // twice the one before
   };
 
+  struct Leaving {
+    std::int64_t started_s = 0;  // the run that this is of
+    bool is_warned = false;      // it has had its signal, or gets none
+    std::int64_t at_s = 0;       // it is to end then
+    std::int64_t asked_s = 0;    // when it was last asked to; 0: never
+  };
+
   std::int64_t now_s() const { return clock_() / 1'000'000; }
   bool release(std::int64_t id, bool& changed);
   bool suspend(std::int64_t id, bool& changed);
   bool ask(const Ask& ask, bool& changed);
   bool put_back(const Observed& observed, const DevicesOfNodes& kept,
                 const std::vector<PutBack>& put_backs);
+  // Whether Slurm answers.
+  bool warn(const PutBackDue& one, Leaving& leaving);
 
   SlurmCluster& slurm_;
   const Clock clock_;
   const std::string cluster_;
-  std::map<std::string, NoFence> no_fence_;          // by node, whose last fence was refused
-  std::map<std::int64_t, std::int64_t> put_back_s_;  // by Slurm job: when it was last asked
+  const std::int64_t signal_wait_s_;
+  std::map<std::string, NoFence> no_fence_;  // by node, whose last fence was refused
+  std::map<std::int64_t, Leaving> leaving_;  // by Slurm job
   std::string suspend_trouble_;
 };
 

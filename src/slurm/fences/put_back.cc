@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 namespace dove::slurm {
 namespace {
 
 constexpr const char kWords[] = "put back by dovetail";
+constexpr std::string_view kAt = " at ";
 
 const JobSeen* find_job(const Observed& observed, std::int64_t id) {
   const auto at = std::find_if(observed.jobs.begin(), observed.jobs.end(),
@@ -31,10 +34,22 @@ bool is_awaited(const JobSeen& job, const DevicesOfNodes& kept,
   return has_kept;
 }
 
+// When the comment says that it is put back; 0: it says nothing of this run of it.
+std::int64_t time_said(const JobSeen& job) {
+  const std::size_t at = job.mark.rfind(kAt);
+  if (!job.mark.starts_with(kWords) || at == std::string::npos) return 0;
+  const std::string_view digits = std::string_view(job.mark).substr(at + kAt.size());
+  std::int64_t said = 0;
+  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), said);
+  const bool is_number = end.ec == std::errc() && end.ptr == digits.data() + digits.size();
+  return is_number && said > job.started_s ? said : 0;
+}
+
 }  // namespace
 
-std::string put_back_words(std::int64_t job) {
-  return fmt::format("{} for its job {} of higher priority", kWords, job);
+std::string put_back_words(std::int64_t job, std::int64_t at_s) {
+  const std::string words = fmt::format("{} for its job {} of higher priority", kWords, job);
+  return at_s == 0 ? words : fmt::format("{}{}{}", words, kAt, at_s);
 }
 
 std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<PutBack>& wanted) {
@@ -62,7 +77,7 @@ std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vecto
     if (!holds || !job->may_requeue || job->gate || leave.contains(one.id)) continue;
     if (!is_awaited(*job, kept, waiting, cluster) || !named.insert(one.id).second) continue;
     const bool may_say = job->mark.empty() || job->mark.starts_with(kWords);
-    due.push_back({job->id, job->handle, may_say ? put_back_words(one.job) : ""});
+    due.push_back({job->id, job->handle, one.job, may_say, job->started_s, time_said(*job)});
   }
   return due;
 }

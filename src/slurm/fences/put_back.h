@@ -1,8 +1,9 @@
 // Jobs of Slurm's users that make room for jobs of ours: they are requeued, and run again later.
 //
 // Slurm gives what such a job leaves to the next of its queue at once. So fences
-// (standing_fences.h) wait at the head of that queue before the job is asked to end. The job itself
-// is not held: Slurm starts it again where there is room. Pure.
+// (standing_fences.h) wait at the head of that queue before the job is asked to end. Its user's
+// signal comes first (user_signal.h), and the time that the user wants after it. The job itself is
+// not held: Slurm starts it again where there is room. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ struct PutBack {
   bool operator==(const PutBack&) const = default;
 };
 
-// The administrator's comment of a job that was put back. It replaces no other one.
-std::string put_back_words(std::int64_t job);
+// The administrator's comment of a job that was put back, or is at `at_s` (since 1970 UTC; 0: now).
+// It replaces no other one.
+std::string put_back_words(std::int64_t job, std::int64_t at_s = 0);
 
 // The Slurm jobs of the list that hold something and may be requeued: what waits for their devices
 // does not wait in vain.
@@ -31,10 +33,13 @@ std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<
 struct PutBackDue {
   std::int64_t id = 0;
   std::string handle;
-  std::string why;  // ""; its comment is somebody else's
+  std::int64_t job = 0;  // as of PutBack
+  bool may_say = false;  // its comment is nobody else's
+  std::int64_t started_s = 0;
+  std::int64_t at_s = 0;  // when it is to end, as its comment says; 0: it does not
 };
 
-// Those that are to be requeued now: a fence waits for each kept device that they have.
+// Those that are to be warned or requeued now: a fence waits for each kept device that they have.
 std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,
                                       const DevicesOfNodes& kept, const std::string& cluster);
 

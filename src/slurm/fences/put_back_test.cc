@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "slurm/adapter_fixture.h"
 
 namespace dove::slurm {
@@ -62,6 +64,109 @@ TEST_F(PutBackTest, NobodyIsPutBackWithoutAFenceOrAWord) {
   adapter_->cycle();
   EXPECT_EQ(slurm_.state.jobs.size(), 1u) << "nothing waits for what may be wanted no more";
   EXPECT_TRUE(slurm_.requeued.empty());
+}
+
+// A job that a fence waits for, once the adapter has looked: the next cycle has it put back.
+class WarnedTest : public AdapterFixture {
+ protected:
+  WarnedTest() {
+    slurm_.add("train", {0}).may_requeue = true;
+    slurm_.wants_signal_s = 90;
+    answer_.put_backs = {{job().id, 17}};
+    answer_.kept = {{"n1", {0}}};
+    ++answer_.version;
+    adapter_->cycle();
+  }
+  JobSeen& job() { return slurm_.state.jobs[0]; }
+  void cycle_after(std::int64_t seconds) {
+    now_us_ += seconds * 1'000'000;
+    adapter_->cycle();
+  }
+};
+
+TEST_F(WarnedTest, AJobGetsItsUsersSignalAndTheTimeThatItsUserWants) {
+  cycle_after(0);
+  EXPECT_EQ(slurm_.warned, std::vector<std::string>{job().handle});
+  cycle_after(89);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  EXPECT_EQ(job().mark.find("put back by dovetail for its job 17 of higher priority at "), 0u);
+  cycle_after(1);
+  EXPECT_EQ(slurm_.warned.size(), 1u);
+  EXPECT_EQ(slurm_.requeued, slurm_.warned);
+  EXPECT_EQ(job().mark, "put back by dovetail for its job 17 of higher priority");
+}
+
+TEST_F(WarnedTest, TheNextAdapterDoesNotSendItAgain) {
+  cycle_after(0);
+  restart();
+  cycle_after(60);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  cycle_after(30);
+  EXPECT_EQ(slurm_.warned.size(), 1u);
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+}
+
+TEST_F(WarnedTest, ASignalThatWasLostIsSentAgain) {
+  slurm_.warning_refusal = {ErrorKind::kTimeout, "too_slow", "no end", ""};
+  cycle_after(0);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  slurm_.warning_refusal = {};
+  cycle_after(1);
+  EXPECT_EQ(slurm_.warned.size(), 1u);
+  cycle_after(89);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  cycle_after(1);
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+}
+
+TEST_F(WarnedTest, OneThatCannotBeSentIsNotWaitedFor) {
+  slurm_.warning_refusal = {ErrorKind::kUnavailable, "slurm_command", "Unknown job signal", ""};
+  cycle_after(0);
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+}
+
+TEST_F(WarnedTest, TenMinutesAtMostAndWhereTheSiteSaysSoNone) {
+  slurm_.wants_signal_s = 65'535;
+  cycle_after(0);
+  cycle_after(599);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  cycle_after(1);
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+  EXPECT_EQ(read_signal_wait("2m").value(), 120);
+  EXPECT_FALSE(read_signal_wait("11m").ok());
+  EXPECT_FALSE(read_signal_wait("soon").ok());
+}
+
+TEST_F(WarnedTest, OneThatStaysAfterAllIsWarnedAgainTheNextTime) {
+  cycle_after(0);
+  const std::vector<PutBack> wanted = std::exchange(answer_.put_backs, {});
+  cycle_after(0);
+  answer_.put_backs = wanted;
+  cycle_after(3600);
+  cycle_after(0);
+  EXPECT_EQ(slurm_.warned.size(), 2u);
+  EXPECT_TRUE(slurm_.requeued.empty());
+}
+
+TEST_F(PutBackTest, WithoutTimeForSignalsNoneIsSent) {
+  JobSeen theirs;
+  theirs.id = 7;
+  theirs.handle = "7";
+  theirs.phase = JobPhase::kHolding;
+  theirs.may_requeue = true;
+  theirs.held = {{"n1", {}, {0}, 0}};
+  JobSeen fence;
+  fence.id = 8;
+  fence.name = standing_fence_name("n1", 0, "dove");
+  fence.mark = placeholder_mark(fence.name);
+  Observed seen;
+  seen.jobs = {theirs, fence};
+  slurm_.wants_signal_s = 90;
+  FenceKeeper keeper(
+      slurm_, [this] { return now_us_; }, "dove", 0);
+  keeper.keep(seen, {{"n1", {0}}}, {{7, 17}}, {});
+  EXPECT_TRUE(slurm_.warned.empty());
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
 }
 
 TEST_F(PutBackTest, AFewAtATimeSoThatTheNextLookIsNotLate) {

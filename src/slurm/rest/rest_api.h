@@ -1,9 +1,10 @@
 // RestApi: what is asked of a slurmrestd, of one version. What differs between versions is here.
 //
 // v0.0.38 (Slurm 22.05) can cancel a job and change its limit, its comment, its hold and its
-// priority. It has no administrator's comment, no list of nodes, no suspension, no requeue and no
-// node's state, and makes no allocation that runs nothing: these are the commands' alone. Changes
-// take a token of root or SlurmUser. Calls block, as those of CommandCluster do. One thread.
+// priority. It has no administrator's comment, no list of nodes, no suspension, no requeue, no
+// signal for a batch script alone and no node's state, and makes no allocation that runs nothing:
+// these are the commands' alone. Changes take a token of root or SlurmUser. Calls block, as those
+// of CommandCluster do. One thread.
 #pragma once
 
 #include <cstdint>

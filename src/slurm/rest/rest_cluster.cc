@@ -35,6 +35,8 @@ Result<void> RestCluster::release(std::int64_t job) {
   return makes_changes_ ? api_.cancel(job) : commands_.release(job);
 }
 
+Result<std::int64_t> RestCluster::warn(const std::string& handle) { return commands_.warn(handle); }
+
 Result<void> RestCluster::requeue(const std::string& handle, const std::string& why) {
   return commands_.requeue(handle, why);
 }

@@ -21,6 +21,7 @@ class RestCluster : public SlurmCluster {
   Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;
+  Result<std::int64_t> warn(const std::string& handle) override;
   Result<void> requeue(const std::string& handle, const std::string& why) override;
   Result<void> mark(std::int64_t job, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;

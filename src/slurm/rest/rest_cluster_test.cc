@@ -68,6 +68,10 @@ TEST_F(RestClusterTest, ThoseThatItCanMakeAreItsOwnWhereItMayMakeThem) {
   EXPECT_TRUE(changing.suspend(7).ok());
   EXPECT_TRUE(changing.set_drain("n1", "hot").ok());
   EXPECT_EQ(ran, (std::vector<std::string>{"scontrol", "scontrol", "scontrol"}));
+  ran.clear();
+  EXPECT_EQ(*changing.warn("7"), 0);
+  EXPECT_TRUE(changing.requeue("7", "").ok());
+  EXPECT_EQ(ran, (std::vector<std::string>{"sacct", "scontrol", "scontrol"}));
 }
 
 TEST_F(RestClusterTest, AChangeThatSlurmRefusesIsAnErrorWhateverTheStatus) {

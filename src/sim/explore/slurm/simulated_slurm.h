@@ -99,6 +99,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Result<std::int64_t> ask(const slurm::Ask& ask) override;
   Result<void> release(std::int64_t job) override;
   // Its ledger lets it put back no job.
+  Result<std::int64_t> warn(const std::string&) override { return 0; }
   Result<void> requeue(const std::string&, const std::string&) override { return {}; }
   Result<void> mark(std::int64_t job, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;
