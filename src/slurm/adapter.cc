@@ -99,10 +99,13 @@ bool Adapter::observe(Look look) {
     observed_ = std::move(seen).value();
     machines_.look(observed_.nodes);
   }
+  const std::int64_t now_s = clock_() / 1'000'000;
   std::map<std::int64_t, std::vector<HeldOnNode>> held;
   for (JobSeen& job : observed_.jobs) {
     recall_devices(job);
     if (job.gate) check_reservation(*job.gate);
+    // To the ledger it is one that stays; it hears of the end of the pause by the next report.
+    if (is_spared(job, now_s)) job.may_requeue = false;
     if (holds(job)) held[job.id] = job.held;
   }
   last_held_ = std::move(held);

@@ -111,6 +111,7 @@ struct JobSeen {
   std::string mark;            // the administrator's comment, which users cannot set
   std::string reservation;     // that it runs in; "": in none
   bool may_requeue = false;    // a batch job that its user lets run again from its start
+  std::int64_t restarts = 0;   // how often it has begun again, for whatever reason
   std::string handle;          // what scontrol calls it; "": it waits
   bool wants_devices = false;
   bool devices_known = true;     // false: Slurm no longer says which devices it has

@@ -281,6 +281,7 @@ Result<JobSeen> read_job(const json& object, const NodesByName& nodes) {
   const bool is_part = number_of(object, "het_job_id").value_or(0) != 0;
   job.may_requeue =
       !job.gate && !is_part && is_set(object, "batch_flag") && is_set(object, "requeue");
+  job.restarts = number_of(object, "restart_cnt").value_or(0);
   job.handle = handle_of(object);
   job.wants_devices = asks_for_devices(object);
   const auto resources = object.find("job_resources");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
 #include <tuple>
 
 #include "slurm/recorded_for_test.h"
@@ -41,6 +43,7 @@ TEST(SlurmJson, JobsWithWhatTheyHoldOnEachNode) {
   EXPECT_EQ(train.held, (std::vector<HeldOnNode>{{"n0", {0, 1}, {0}, 1024 * kMebibyte}}));
   EXPECT_TRUE(train.may_requeue);
   EXPECT_EQ(train.handle, "320");
+  EXPECT_EQ(train.restarts, 0);
   const JobSeen& two = jobs[1];
   EXPECT_EQ(two.ends_s, 0) << "it has no time limit";
   ASSERT_EQ(two.held.size(), 2u);
@@ -48,6 +51,13 @@ TEST(SlurmJson, JobsWithWhatTheyHoldOnEachNode) {
   EXPECT_EQ(two.held[0].devices, std::vector<int>{1});
   EXPECT_EQ(two.held[1].node, "n1");
   EXPECT_EQ(two.held[1].devices, std::vector<int>{0});
+}
+
+TEST(SlurmJson, HowOftenAJobHasBegunAgain) {
+  std::string text = kRecordedJobs;
+  constexpr std::string_view kNever = "\"restart_cnt\": 0";
+  text.replace(text.find(kNever), kNever.size(), "\"restart_cnt\": 3");
+  EXPECT_EQ(read_jobs(text, recorded_nodes()).value()[0].restarts, 3);
 }
 
 TEST(SlurmJson, JobsThatAreOverEndOrWait) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# limit_s: 400
+# limit_s: 500
 """Jobs of a real Slurm that no gate holds make room for ours of higher priority: Slurm ends them as it ends jobs, its next
 job does not get what they leave, and they run again.
 
@@ -8,6 +8,7 @@ Skips where Slurm (tools/setup peers, as root) is missing.
 import os
 import re
 import signal
+import time
 
 from shared_nodes import GPUS, OBJECTS, SharedNodes, SlurmLab, main, until
 
@@ -103,6 +104,19 @@ class Preempt(SharedNodes):
         urgent = self.submit(1, node="n0", queue="urgent")
         self.started(urgent, 60)
         self.assertEqual(self.state(equal), "PENDING")
+
+    def test_one_that_has_just_begun_again_gets_on_first(self):
+        theirs = self.theirs("--requeue")
+        self.in_place(theirs)
+        self.lab.run(f"scontrol requeue {theirs}")
+        self.lab.until(f"squeue -h -j {theirs} -O restartcnt,state", lambda out: out.split() == ["1", "RUNNING"])
+        began = time.time()
+        self.known(theirs, "n0")
+        ours = self.submit(1, node="n0", priority=5)
+        until(lambda: str(theirs) in self.cluster.run("why", str(ours)).stdout, 20, "the reason")
+        self.assertEqual([self.state(theirs), self.fences()], ["RUNNING", 0])
+        self.started(ours, 120)
+        self.assertGreater(time.time() - began, 55)
 
     def test_an_adapter_that_is_killed_leaves_nobody_held(self):
         theirs = self.theirs("--requeue")

@@ -8,21 +8,14 @@
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
 #include "core/state/learned/learned.h"
+#include "model/preempt_pause.h"
 
 namespace dove::core {
 namespace {
 
-// One minute, doubled with each preemption up to 64: an hour apart, a long job still gets on.
-constexpr Span kPause = seconds(60);
-constexpr std::int32_t kPause_doublings_max = 6;
-
 // A job needs some time to show what it is worth; before that, two jobs could take over from one
 // another for ever.
 constexpr Span kRun_min = seconds(600);  // of an attempt before another takes over
-
-Span pause_after(std::int32_t preemptions) {
-  return Span{kPause.us << std::min(preemptions - 1, kPause_doublings_max)};
-}
 
 std::int64_t weight_of(const Attempt& attempt) {
   std::int64_t weight = 0;

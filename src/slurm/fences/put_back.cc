@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "model/preempt_pause.h"
+
 namespace dove::slurm {
 namespace {
 
@@ -50,6 +52,10 @@ std::int64_t time_said(const JobSeen& job) {
 std::string put_back_words(std::int64_t job, std::int64_t at_s) {
   const std::string words = fmt::format("{} for its job {} of higher priority", kWords, job);
   return at_s == 0 ? words : fmt::format("{}{}{}", words, kAt, at_s);
+}
+
+bool is_spared(const JobSeen& job, std::int64_t now_s) {
+  return now_s - job.started_s < pause_after(job.restarts).us / 1'000'000;
 }
 
 std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<PutBack>& wanted) {

@@ -26,6 +26,10 @@ struct PutBack {
 // It replaces no other one.
 std::string put_back_words(std::int64_t job, std::int64_t at_s = 0);
 
+// It began again so lately that it is to get on first: a pause as after preemptions of our jobs
+// (model/preempt_pause.h), from its start. Slurm counts restarts, whatever the reason.
+bool is_spared(const JobSeen& job, std::int64_t now_s);
+
 // The Slurm jobs of the list that hold something and may be requeued: what waits for their devices
 // does not wait in vain.
 std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<PutBack>& wanted);

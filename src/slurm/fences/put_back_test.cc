@@ -66,6 +66,34 @@ TEST_F(PutBackTest, NobodyIsPutBackWithoutAFenceOrAWord) {
   EXPECT_TRUE(slurm_.requeued.empty());
 }
 
+TEST_F(PutBackTest, OneThatHasBegunAgainIsLeftAloneForLongerAndLonger) {
+  JobSeen& theirs = slurm_.add("train", {0});
+  theirs.may_requeue = true;
+  const auto makes_room_after = [&](std::int64_t restarts) {
+    slurm_.state.jobs[0].restarts = restarts;
+    slurm_.state.jobs[0].started_s = now_us_ / 1'000'000;
+    for (std::int64_t minute = 0;; ++minute) {
+      adapter_->cycle();
+      if (last().foreign.at(0).may_requeue) return minute;
+      now_us_ += 60'000'000;
+    }
+  };
+  EXPECT_EQ(makes_room_after(0), 0);
+  EXPECT_EQ(makes_room_after(1), 1);
+  EXPECT_EQ(makes_room_after(2), 2);
+  EXPECT_EQ(makes_room_after(3), 4);
+  EXPECT_EQ(makes_room_after(7), 64);
+  EXPECT_EQ(makes_room_after(1000), 64);
+  // It stands where a promise was made before: it is not put back in a circle.
+  answer_.put_backs = {{slurm_.state.jobs[0].id, 17}};
+  answer_.kept = {{"n1", {0}}};
+  ++answer_.version;
+  slurm_.state.jobs[0].started_s = now_us_ / 1'000'000;
+  for (int i = 0; i < 3; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 0);
+  EXPECT_TRUE(slurm_.requeued.empty());
+}
+
 // A job that a fence waits for, once the adapter has looked: the next cycle has it put back.
 class WarnedTest : public AdapterFixture {
  protected:
