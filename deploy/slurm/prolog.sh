@@ -22,7 +22,8 @@ case " $* " in
     *" run="*" restarts=$restarts "*) exit 0 ;;
 esac
 logger -t dovetail "Slurm job $id has no place in the ledger: it is put back" 2>/dev/null
-# With any other exit code Slurm would put it back itself, and not held.
-scontrol requeuehold "$id" && exit 0
+# With any other exit code Slurm would put it back itself, and not held. One that was cancelled meanwhile is not to wait
+# again: `Incomplete`.
+scontrol requeuehold Incomplete "$id" && exit 0
 scancel "$id"
 exit 1

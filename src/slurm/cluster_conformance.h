@@ -354,6 +354,16 @@ TEST_P(GateConformance, PutBackWhileItRunsItWaitsAgainHeld) {
   EXPECT_TRUE(comes_true([&] { return waits_held(job.id, 1); }));
 }
 
+TEST_P(GateConformance, OneThatHasEndedDoesNotWaitAgain) {
+  const JobSeen job = started(1);
+  bed->user_cancels(job.id);
+  EXPECT_TRUE(gate.put_back(job.gate->handle, {job.id, "", false, true}).ok()) << "it is ending";
+  ASSERT_TRUE(comes_true([&] { return is_in(job.id, JobPhase::kEnded); }));
+  EXPECT_TRUE(gate.put_back(job.gate->handle, {job.id, "", false, true}).ok());
+  for (int i = 0; i < 30; ++i) bed->pass_a_moment();
+  EXPECT_TRUE(is_in(job.id, JobPhase::kEnded));
+}
+
 TEST_P(GateConformance, OneThatCannotWaitAgainEnds) {
   const JobSeen job = started(1);
   ASSERT_TRUE(gate.put_back(job.gate->handle, GatePutBack{job.id}).ok());

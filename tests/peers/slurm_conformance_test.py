@@ -14,7 +14,7 @@ from gate_lab import LUA, ROOT, GateLab, available
 
 SKIP = 77
 BUILD = os.environ.get("DOVE_BUILD", os.path.join(ROOT, "build/release"))
-CASES = 17
+CASES = 18
 
 
 def main():

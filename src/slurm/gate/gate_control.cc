@@ -81,7 +81,8 @@ Result<void> CommandGate::put_back(const std::string& handle, const GatePutBack&
   if (one.waits) {
     return run({"scontrol", "update", "JobId=" + handle, "AdminComment=" + one.mark, "Priority=0"});
   }
-  if (one.may_requeue) return run({"scontrol", "requeuehold", handle});
+  // It may have ended since it was last seen, and Slurm would have a finished job wait again.
+  if (one.may_requeue) return run({"scontrol", "requeuehold", "Incomplete", handle});
   return run({"scancel", handle});
 }
 

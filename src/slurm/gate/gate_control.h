@@ -27,7 +27,8 @@ class GateControl {
   virtual Result<void> place(const std::string& handle, const GatePlacing& placing) = 0;
   // Slurm may start it, before jobs that no gate holds.
   virtual Result<void> let_go(const std::string& handle) = 0;
-  // It waits again, held and without a place; one that runs and cannot wait again ends.
+  // It waits again, held and without a place; one that runs and cannot wait again ends. One that
+  // has ended, or is ending, is left as it is.
   virtual Result<void> put_back(const std::string& handle, const GatePutBack& one) = 0;
   // The comment that its user sees.
   virtual Result<void> say(const std::string& handle, const std::string& words) = 0;

@@ -38,5 +38,13 @@ TEST_F(GateControlTest, CpusOfEachNodeGoWithTheNumberOfNodes) {
             (Words{"NumNodes=2-2", "MinCPUsNode=3", "Comment=mine"}));
 }
 
+// Without the word Slurm would have one wait again that has ended since it was seen.
+TEST_F(GateControlTest, OnlyWhatHasNotEndedWaitsAgain) {
+  ASSERT_TRUE(gate.put_back("5_2", {.slurm_job = 7, .may_requeue = true}).ok());
+  EXPECT_EQ(ran.back(), (Words{"scontrol", "requeuehold", "Incomplete", "5_2"}));
+  ASSERT_TRUE(gate.put_back("5_2", {.slurm_job = 7}).ok());
+  EXPECT_EQ(ran.back(), (Words{"scancel", "5_2"}));
+}
+
 }  // namespace
 }  // namespace dove::slurm

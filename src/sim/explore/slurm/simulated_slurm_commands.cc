@@ -283,21 +283,21 @@ Result<void> SimulatedSlurm::let_go(const std::string& handle) {
 Result<void> SimulatedSlurm::put_back(const std::string& handle, const slurm::GatePutBack& one) {
   TRY(reached());
   Record* job = find(handle);
-  if (job == nullptr || job->seen.phase == JobPhase::kEnded) {
+  const bool is_there = job != nullptr && job->seen.phase != JobPhase::kEnded;
+  const bool has_ended = job != nullptr && !is_there && !one.waits && one.may_requeue;
+  if (!is_there && !has_ended) {
     return Error{ErrorKind::kConflict, "slurm_command", "Invalid job id", ""};
   }
-  const bool waits = job->seen.phase == JobPhase::kWaiting;
   if (one.waits) {
     job->seen.mark = one.mark;  // also of one that has begun since
-    if (waits) {
+    if (job->seen.phase == JobPhase::kWaiting) {
       job->seen.gate->is_held = true;
       ++job->turn;
     }
-  } else if (one.may_requeue && waits) {
-    job->seen.gate->is_held = true;
-    ++job->turn;
-  } else {
-    end(job->seen.id, one.may_requeue ? "REQUEUED" : "CANCELLED", SIGTERM, one.may_requeue);
+  } else if (!one.may_requeue) {
+    end(job->seen.id, "CANCELLED", SIGTERM, false);
+  } else if (job->seen.phase == JobPhase::kHolding) {
+    end(job->seen.id, "REQUEUED", SIGTERM, true);
   }
   return answered();
 }
