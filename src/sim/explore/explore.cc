@@ -332,7 +332,7 @@ class Exploration {
       return oracle_.fail(fmt::format("{} is in Slurm still, and its job has ended", left));
     }
     if (const std::int64_t left = slurm_.unfinished(); left != 0) {
-      return oracle_.fail(fmt::format("Slurm job {} waits at the gate for ever", left));
+      return oracle_.fail(fmt::format("Slurm job {} never ends", left));
     }
     verify_log();
   }
@@ -361,6 +361,7 @@ class Exploration {
     made.placeholders = slurm_.placeholders_given();
     made.lost_in_slurm = slurm_.jobs_lost();
     made.slurm_limits_met = slurm_.limits_met();
+    made.put_back_in_slurm = slurm_.jobs_put_back();
     made.calls = clients_.calls();
     if (!oracle_.broken().has_value()) return made;
     made.failure = fmt::format("{}: {}", virtual_time_text(agenda_.now_us()), *oracle_.broken());

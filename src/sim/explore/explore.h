@@ -69,8 +69,9 @@ struct ExploreReport {
   std::uint64_t placeholders = 0;   // that it gave
   std::uint64_t lost_in_slurm = 0;  // jobs and placeholders, with their nodes
   std::uint64_t slurm_limits_met = 0;
-  std::uint64_t outage_tasks = 0;  // that ran when the controller went away
-  std::uint64_t fenced_tasks = 0;  // that ended because their lease was over
+  std::uint64_t put_back_in_slurm = 0;  // jobs that made room for ours
+  std::uint64_t outage_tasks = 0;       // that ran when the controller went away
+  std::uint64_t fenced_tasks = 0;       // that ended because their lease was over
   std::uint64_t lost_jobs = 0;
   std::uint64_t limits_met = 0;     // jobs that were stopped by their time limit
   std::int64_t limits_late_us = 0;  // the latest of them, after limit or controller's return

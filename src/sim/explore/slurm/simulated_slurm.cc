@@ -126,6 +126,10 @@ std::int64_t SimulatedSlurm::begin_open(int devices) {
   Record& job = new_job(devices, !one_in(3));
   const std::int64_t id = job.seen.id;
   job.node = any_node();
+  job.seen.account = kOpen_account;
+  job.seen.partition = kOpen_partition;
+  job.seen.handle = std::to_string(id);
+  job.seen.may_requeue = job.may_requeue;
   if (try_open(id)) return id;
   jobs_.erase(id);
   return 0;
@@ -282,6 +286,10 @@ void SimulatedSlurm::is_lost(std::int64_t id) {
   is_over(job, SIGKILL);
   if (!job.may_requeue) return is_at_end(job, "NODE_FAIL", SIGKILL);
   waits_again(job);
+  starts_again(id);
+}
+
+void SimulatedSlurm::starts_again(std::int64_t id) {
   in(kRequeueDelay_us + some(5 * kSecond_us), id, [this, id] { try_start(id); });
 }
 
@@ -383,6 +391,7 @@ void SimulatedSlurm::end(std::int64_t id, const char* state, int wait_status, bo
     ++it.turn;
     if (!requeues) return is_at_end(it, state, wait_status);
     waits_again(it);
+    if (!it.seen.gate) return starts_again(id);
     it.seen.gate->is_held = true;
   };
   if (job.seen.phase == JobPhase::kWaiting) return over();
@@ -405,6 +414,7 @@ void SimulatedSlurm::waits_again(Record& job) {
   job.seen.state = "PENDING";
   job.seen.held.clear();
   job.seen.ends_s = 0;
+  ++job.seen.restarts;
   if (!job.seen.gate) return;
   ++job.seen.gate->restarts;
   job.seen.gate->submitted_s = now_s();

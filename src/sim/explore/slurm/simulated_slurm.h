@@ -5,8 +5,9 @@
 // the others wait at the gate (docs/decisions/0026-a-gate-in-slurm.md). It chooses devices and
 // cores by itself, those of its users the lowest that are free. It ends jobs at their time limits,
 // and with a node what runs there; of that it runs its users' jobs anew that may be. It does not
-// answer for a while now and then, does what it was told and loses the answer, and its prolog looks
-// before a job begins. What goes wrong besides is SlurmWeather's. One thread at a time.
+// answer for a while now and then, puts back what may run again, does what it was told and loses
+// the answer, and its prolog looks before a job begins. What goes wrong besides is SlurmWeather's.
+// One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,10 @@
 #include "slurm/gate/gate_control.h"
 
 namespace dove::sim {
+
+// What jobs that start by themselves have.
+inline constexpr const char kOpen_account[] = "lab";
+inline constexpr const char kOpen_partition[] = "batch";
 
 struct SimulatedSlurmOptions {
   std::uint64_t seed = 1;
@@ -70,11 +75,12 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   std::uint64_t placeholders_given() const { return given_; }
   std::uint64_t jobs_lost() const { return jobs_lost_; }  // with their nodes, ours and others
   std::uint64_t limits_met() const { return limits_met_; }
+  std::uint64_t jobs_put_back() const { return put_back_; }
   std::uint64_t troubles() const { return troubles_; }  // commands that nobody answered
-  // The name of an allocation that the adapter made and that is there, other than a standing fence;
-  // "": none.
+  // The name of an allocation that the adapter made and that is there, other than a standing fence
+  // that holds something; "": none.
   std::string held_for_us() const;
-  // A job at the gate that has not ended; 0: each has.
+  // A job at the gate, or one that has begun again, that has not ended; 0: each has.
   std::int64_t unfinished() const;
   // Allocations of the adapter, by id.
   std::vector<const slurm::JobSeen*> ours() const;
@@ -98,9 +104,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
       const std::vector<slurm::NodeSeen>& nodes) override;
   Result<std::int64_t> ask(const slurm::Ask& ask) override;
   Result<void> release(std::int64_t job) override;
-  // Its ledger lets it put back no job.
-  Result<std::int64_t> warn(const std::string&) override { return 0; }
-  Result<void> requeue(const std::string&, const std::string&) override { return {}; }
+  Result<std::int64_t> warn(const std::string& handle) override;
+  Result<void> requeue(const std::string& handle, const std::string& why) override;
   Result<void> mark(std::int64_t job, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;
   Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;
@@ -119,7 +124,9 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
     std::int64_t memory_bytes = 0;
     std::int64_t limit_minutes = 0;  // 0: none
     bool may_requeue = false;
-    std::string node;  // it may start there alone; "": anywhere
+    std::string node;                     // it may start there alone; "": anywhere
+    std::vector<int> devices_asked = {};  // of the adapter's: these alone
+    int cores_asked = 0;
     // Counts its starts and ends: what was planned for one is not another's.
     std::uint64_t turn = 0;
     std::uint64_t limits = 0;       // that it was given
@@ -148,6 +155,8 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   static bool is_ours(const Record& job);
   // What its users' job gets there; empty: there is no room.
   std::vector<int> room_for(const Record& job) const;
+  std::optional<slurm::HeldOnNode> room_for_ask(const Record& job) const;
+  void begin_asked(std::int64_t id);
   bool try_open(std::int64_t id);
   void try_start(std::int64_t id);
   void run(std::int64_t id, std::vector<int> devices);
@@ -158,6 +167,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   void is_down(Node& node);
   void is_lost(std::int64_t id);
   void waits_again(Record& job);
+  void starts_again(std::int64_t id);
   void is_at_end(Record& job, const char* state, int wait_status);
   void begin_holding(Record& job, slurm::HeldOnNode held);
   Record& new_job(int devices, bool may_requeue);
@@ -196,6 +206,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   std::uint64_t given_ = 0;
   std::uint64_t jobs_lost_ = 0;
   std::uint64_t limits_met_ = 0;
+  std::uint64_t put_back_ = 0;
   std::uint64_t troubles_ = 0;
 };
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "sim/explore/slurm/simulated_slurm.h"
+#include "slurm/fences/put_back.h"
 #include "slurm/fences/standing_fences.h"
 #include "slurm/gate/mark.h"
 #include "slurm/plan.h"
@@ -84,33 +86,49 @@ Result<std::vector<JobSeen>> SimulatedSlurm::observe_jobs(const std::vector<slur
   return seen;
 }
 
+// What the adapter's job asks for, if that is free.
+std::optional<slurm::HeldOnNode> SimulatedSlurm::room_for_ask(const Record& job) const {
+  const std::vector<int> free = free_on(job.node);
+  std::vector<int> cores = free_cores(job.node);
+  if (!gives_lowest_) std::reverse(cores.begin(), cores.end());
+  const auto is_free = [&](int one) { return std::count(free.begin(), free.end(), one) > 0; };
+  const bool has_room = static_cast<int>(cores.size()) >= job.cores_asked &&
+                        free_memory(job.node) >= job.memory_bytes && is_up(job.node) &&
+                        std::all_of(job.devices_asked.begin(), job.devices_asked.end(), is_free);
+  if (!has_room) return std::nullopt;
+  cores.resize(static_cast<std::size_t>(job.cores_asked));
+  return slurm::HeldOnNode{job.node, std::move(cores), job.devices_asked, job.memory_bytes};
+}
+
+// At once, or when there is room for it.
+void SimulatedSlurm::begin_asked(std::int64_t id) {
+  Record& job = jobs_.at(id);
+  std::optional<slurm::HeldOnNode> held = room_for_ask(job);
+  if (!held) return in(some(5 * kSecond_us), id, [this, id] { begin_asked(id); });
+  begin_holding(job, std::move(*held));
+  ++given_;
+}
+
 Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
   TRY(reached());
-  const std::vector<int> wanted = devices_of(ask.gres);
-  const std::vector<int> free = free_on(ask.node);
-  std::vector<int> cores = free_cores(ask.node);
-  if (!gives_lowest_) std::reverse(cores.begin(), cores.end());
-  const int wanted_cores = (ask.cpus + options_.threads_per_core - 1) /
-                           options_.threads_per_core;  // it gives whole ones
-  const bool has_cores =
-      static_cast<int>(cores.size()) >= wanted_cores && free_memory(ask.node) >= ask.memory_bytes;
-  const bool has_room =
-      has_cores && is_up(ask.node) && std::all_of(wanted.begin(), wanted.end(), [&](int one) {
-        return std::count(free.begin(), free.end(), one) > 0;
-      });
-  if (!has_room) return Error{ErrorKind::kConflict, "no_room", "Slurm has no room", ""};
-  cores.resize(static_cast<std::size_t>(wanted_cores));
+  Record asked;
+  asked.node = ask.node;
+  asked.devices_asked = devices_of(ask.gres);
+  asked.cores_asked = (ask.cpus + options_.threads_per_core - 1) /
+                      options_.threads_per_core;  // it gives whole ones
+  asked.limit_minutes = ask.limit_minutes;
+  asked.memory_bytes = ask.memory_bytes;
+  if (!ask.waits && !room_for_ask(asked)) {
+    return Error{ErrorKind::kConflict, "no_room", "Slurm has no room", ""};
+  }
   const std::int64_t id = ++ids_;
-  Record& job = jobs_[id];
-  job.node = ask.node;
+  Record& job = jobs_[id] = std::move(asked);
   job.seen.id = id;
   job.seen.name = ask.name;
   job.seen.user = kOurs;
+  job.seen.state = "PENDING";
   job.seen.wants_devices = true;
-  job.limit_minutes = ask.limit_minutes;
-  job.memory_bytes = ask.memory_bytes;
-  begin_holding(job, {ask.node, std::move(cores), wanted, ask.memory_bytes});
-  ++given_;
+  begin_asked(id);
   if (ask.is_marked_by_gate) {
     if (lua_marks_) job.seen.mark = slurm::placeholder_mark(ask.name);
     TRY(answered());
@@ -148,7 +166,8 @@ void SimulatedSlurm::take_away(std::int64_t id, const char* why) {
   oracle_.note(fmt::format("Slurm job {} {} on {}: {}", id, job.seen.name, job.node, why));
   const auto key = slurm::read_placeholder_name(job.seen.name, kCluster);
   // What stands on a standing fence is not said by its name.
-  oracle_.hold_lost(number_of(job.node), key ? static_cast<std::uint64_t>(key->first) : 0);
+  const auto theirs = key ? static_cast<std::uint64_t>(key->first) : 0;
+  if (job.seen.phase != JobPhase::kWaiting) oracle_.hold_lost(number_of(job.node), theirs);
   jobs_.erase(id);
 }
 
@@ -167,14 +186,16 @@ const JobSeen* SimulatedSlurm::find_job(std::int64_t id) const {
 
 std::int64_t SimulatedSlurm::unfinished() const {
   for (const auto& [id, job] : jobs_) {
-    if (job.seen.gate && job.seen.phase != JobPhase::kEnded) return id;
+    const bool is_to_end = job.seen.gate || job.seen.restarts > 0;
+    if (is_to_end && job.seen.phase != JobPhase::kEnded) return id;
   }
   return 0;
 }
 
 std::string SimulatedSlurm::held_for_us() const {
   for (const auto& [id, record] : jobs_) {
-    const bool is_to_stay = slurm::is_standing_fence(record.seen, kCluster);
+    const bool is_to_stay =
+        record.seen.phase != JobPhase::kWaiting && slurm::is_standing_fence(record.seen, kCluster);
     if (record.seen.user == kOurs && !is_to_stay) return record.seen.name;
   }
   return "";
@@ -211,6 +232,40 @@ Oracle::Unheld SimulatedSlurm::not_held_for(const TaskFacts& task) const {
 Result<void> SimulatedSlurm::release(std::int64_t job) {
   TRY(reached());
   jobs_.erase(job);
+  return answered();
+}
+
+// Every third of its users wants a signal before the end.
+Result<std::int64_t> SimulatedSlurm::warn(const std::string& handle) {
+  TRY(reached());
+  const Record* job = find(handle);
+  if (job == nullptr) {
+    return Error{ErrorKind::kConflict, "slurm_command", "Invalid job id", ""};
+  }
+  TRY(answered());
+  return job->seen.id % 3 == 0 ? 90 : 0;
+}
+
+// Two commands, and a job that has ended meanwhile is not run again.
+Result<void> SimulatedSlurm::requeue(const std::string& handle, const std::string& why) {
+  if (!why.empty()) TRY(mark(handle, why));
+  TRY(reached());
+  Record* job = find(handle);
+  if (job == nullptr) {
+    return Error{ErrorKind::kConflict, "slurm_command", "Invalid job id", ""};
+  }
+  if (is_ours(*job) || !job->may_requeue) {
+    oracle_.fail(fmt::format("Slurm job {} is put back, and may not run again", handle));
+    return Error{ErrorKind::kConflict, "slurm_command", "Operation is disabled", ""};
+  }
+  if (job->seen.phase == JobPhase::kHolding) {
+    if (slurm::is_spared(job->seen, now_s())) {
+      oracle_.fail(fmt::format("Slurm job {} is put back {} s after its restart {}", handle,
+                               now_s() - job->seen.started_s, job->seen.restarts));
+    }
+    ++put_back_;
+    end(job->seen.id, "REQUEUED", SIGTERM, true);
+  }
   return answered();
 }
 

@@ -65,6 +65,19 @@ class SimulatedSlurmTest : public testing::Test {
     agenda_.in(seconds * 1'000'000, [&passed] { passed = true; });
     while (!passed) agenda_.step();
   }
+  // A job of one device that runs, and may run again or not.
+  const JobSeen& open(bool may_requeue) {
+    for (;;) {
+      const JobSeen& job = *slurm_.find_job(slurm_.begin_open(1));
+      if (job.may_requeue == may_requeue) return job;
+      slurm_.user_cancels(job.id);
+      pass(60);
+    }
+  }
+  bool comes_to(const JobSeen& job, JobPhase phase) {
+    for (int i = 0; i < 100 && job.phase != phase; ++i) pass(5);
+    return job.phase == phase;
+  }
   bool is_there(std::int64_t id) { return slurm_.find_job(id) != nullptr; }
 
   sim::Trace trace_;
@@ -163,6 +176,44 @@ TEST_F(SimulatedSlurmTest, ADrainOfAnAdministratorIsNotForTheAdapterToTakeBack) 
   pass(1);
   ASSERT_TRUE(slurm_.observe().ok());
   ASSERT_TRUE(slurm_.set_drain("n1", "").ok());
+  EXPECT_TRUE(oracle_.broken());
+}
+
+TEST_F(SimulatedSlurmTest, AJobThatIsPutBackLeavesItsDeviceToTheFenceThatWaitsAndRunsAgain) {
+  const JobSeen& theirs = open(/*may_requeue=*/true);
+  const int device = theirs.held.at(0).devices.at(0);
+  Ask ask;
+  ask.name = fmt::format("dove-keep-n1.{}@dove", device);
+  ask.node = "n1";
+  ask.gres = fmt::format("gpu:g_{}:1", device);
+  ask.waits = true;
+  const Result<std::int64_t> waiting = slurm_.ask(ask);
+  ASSERT_TRUE(waiting.ok());
+  const JobSeen& fence = *slurm_.find_job(*waiting);
+  pass(10);
+  EXPECT_EQ(fence.phase, JobPhase::kWaiting);
+  EXPECT_EQ(slurm_.held_for_us(), ask.name) << "it holds nothing, and stands in the queue";
+  ASSERT_TRUE(slurm_.requeue(theirs.handle, "put back").ok());
+  ASSERT_TRUE(slurm_.requeue(theirs.handle, "put back").ok()) << "its answer was lost";
+  ASSERT_TRUE(comes_to(theirs, JobPhase::kWaiting));
+  EXPECT_EQ(theirs.restarts, 1);
+  EXPECT_EQ(theirs.mark, "put back");
+  EXPECT_EQ(slurm_.unfinished(), theirs.id);
+  ASSERT_TRUE(comes_to(fence, JobPhase::kHolding));
+  EXPECT_EQ(fence.held.at(0).devices, std::vector<int>{device});
+  EXPECT_EQ(slurm_.held_for_us(), "");
+  ASSERT_TRUE(comes_to(theirs, JobPhase::kHolding));
+  EXPECT_NE(theirs.held.at(0).devices, fence.held.at(0).devices);
+  EXPECT_EQ(slurm_.jobs_put_back(), 1u);
+  EXPECT_FALSE(oracle_.broken());
+  ASSERT_TRUE(slurm_.requeue(theirs.handle, "").ok());
+  EXPECT_TRUE(oracle_.broken()) << "it has just begun again";
+}
+
+TEST_F(SimulatedSlurmTest, OneThatMayNotRunAgainIsNotPutBack) {
+  const JobSeen& theirs = open(/*may_requeue=*/false);
+  EXPECT_FALSE(slurm_.requeue(theirs.handle, "").ok());
+  EXPECT_EQ(theirs.phase, JobPhase::kHolding);
   EXPECT_TRUE(oracle_.broken());
 }
 
