@@ -166,6 +166,16 @@ std::optional<PlaceholderKey> read_step_name(const std::string& name) {
   return key;
 }
 
+bool has_first_step(std::string_view lines, std::int64_t slurm_job) {
+  const std::string first = fmt::format("{}.0", slurm_job);
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    if (line == first) return true;
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+  }
+  return false;
+}
+
 std::vector<std::string> inner_steps(std::string_view lines, std::int64_t slurm_job) {
   const std::string begin = fmt::format("{}.", slurm_job);
   std::vector<std::string> inner;
@@ -263,7 +273,6 @@ Result<void> StepDirectory::cancel(int signal, std::vector<std::string> targets)
 Result<std::vector<std::string>> StepDirectory::warned_of(const StepSeen& step,
                                                           bool steps_first) const {
   const std::string job = std::to_string(step.slurm_job);
-  if (!steps_first) return std::vector{job};
   TRY_ASSIGN(const CommandEnd end,
              run_({.words = {"squeue", "--steps", "--noheader", "--format=%i", "--jobs=" + job},
                    .output_max = kStepsBytesMax}));
@@ -271,6 +280,11 @@ Result<std::vector<std::string>> StepDirectory::warned_of(const StepSeen& step,
     return Error{ErrorKind::kUnavailable, "slurm_command",
                  fmt::format("squeue exits with {}: {}", end.code, end.said), ""};
   }
+  // Slurm would take the signal, and nobody would get it.
+  if (!has_first_step(end.output, step.slurm_job)) {
+    return Error{ErrorKind::kConflict, "not_begun", "its first step has not begun", ""};
+  }
+  if (!steps_first) return std::vector{job};
   std::vector<std::string> inner = inner_steps(end.output, step.slurm_job);
   return inner.empty() ? std::vector{job} : std::move(inner);
 }

@@ -40,7 +40,8 @@ class Steps {
   virtual Result<void> begin(const StepWanted& step) = 0;
   // Sends it a signal, and keeps that it was the `number`th, from `at_s` on.
   virtual Result<void> signal(const StepSeen& step, int signal, int number, std::int64_t at_s) = 0;
-  // Sends it the signal, and keeps that it got it.
+  // Sends it the signal, and keeps that it got it. Errors: kConflict not_begun: its first step has
+  // not begun, and it is to be sent later.
   virtual Result<void> warn(const StepSeen& step, const Warning& warning) = 0;
   // Its allocation has ended, and srun may not have noticed: it is killed unless it ends within
   // kGiveUp_s.
@@ -74,6 +75,8 @@ class StepDirectory : public Steps {
 // "17.2.gpu-001", and back.
 std::string step_name(const PlaceholderKey& key);
 std::optional<PlaceholderKey> read_step_name(const std::string& name);
+// Whether Slurm has started what we began, "12.0": of the same lines.
+bool has_first_step(std::string_view lines, std::int64_t slurm_job);
 // The steps that were started from inside the first one, "12.1": of the lines of
 // `squeue --steps --format=%i`.
 std::vector<std::string> inner_steps(std::string_view lines, std::int64_t slurm_job);

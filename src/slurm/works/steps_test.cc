@@ -187,18 +187,22 @@ TEST_F(StepsTest, AWarningIsKeptAndGoesToTheStepsOfAScript) {
   srun("while [ ! -e " + gate + " ]; do sleep 0.02; done\n");
   ASSERT_TRUE(steps.begin(step()).ok());
   EXPECT_FALSE(seen().is_warned);
+  steps_there = "12.extern\n120.0\n";
+  EXPECT_EQ(steps.warn(seen(), {10, 0, false}).error().code, "not_begun");
+  EXPECT_FALSE(seen().is_warned) << "nobody would have got it";
+  commands.clear();
+  steps_there = "12.extern\n12.0\n";
   ASSERT_TRUE(steps.warn(seen(), {10, 0, false}).ok());
   EXPECT_TRUE(seen().is_warned);
   EXPECT_EQ(seen().signals, 0) << "nothing stops it";
-  steps_there = "12.0\n";
   ASSERT_TRUE(steps.warn(seen(), {10, 0, true}).ok());
   steps_there = "12.extern\n12.0\n12.1\n12.12\n120.1\n";
   ASSERT_TRUE(steps.warn(seen(), {10, 0, true}).ok());
   const std::vector<std::string> whole{"scancel", "--signal=10", "12"};
-  ASSERT_EQ(commands.size(), 5u);
-  EXPECT_EQ(commands[0], whole);
-  EXPECT_EQ(commands[2], whole) << "it has started none";
-  EXPECT_EQ(commands[4], (std::vector<std::string>{"scancel", "--signal=10", "12.1", "12.12"}));
+  ASSERT_EQ(commands.size(), 6u);
+  EXPECT_EQ(commands[1], whole);
+  EXPECT_EQ(commands[3], whole) << "it has started none";
+  EXPECT_EQ(commands[5], (std::vector<std::string>{"scancel", "--signal=10", "12.1", "12.12"}));
   std::ofstream(gate) << "open";
   EXPECT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
 }
