@@ -81,7 +81,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Domain>(), 3u);
   EXPECT_EQ(field_count<Group>(), 4u);
   EXPECT_EQ(field_count<Binding>(), 6u);
-  EXPECT_EQ(field_count<Executor>(), 9u);
+  EXPECT_EQ(field_count<Executor>(), 10u);
   EXPECT_EQ(field_count<IdleRule>(), 15u);
   EXPECT_EQ(field_count<NoticeTarget>(), 3u);
   EXPECT_EQ(field_count<JobLimits>(), 5u);

@@ -109,7 +109,7 @@ Json write(const Executor& v) {
           {"nodes", v.nodes},         {"placeholders", v.placeholders},
           {"queues", v.queues},       {"gate", v.gate},
           {"runs_jobs", v.runs_jobs}, {"lendable", std::move(lendable)},
-          {"preempts", v.preempts}};
+          {"preempts", v.preempts},   {"yields_to", v.yields_to}};
 }
 
 void read(JsonFields& fields, Executor& v) {
@@ -122,9 +122,13 @@ void read(JsonFields& fields, Executor& v) {
   if (fields.has("lendable")) v.lendable.clear();
   fields.objects("lendable", kLendableMax,
                  [&](JsonFields& inner, std::size_t) { read(inner, v.lendable.emplace_back()); });
-  fields.texts("preempts", v.preempts, kNameRule, kPartitionsMax);
-  std::sort(v.preempts.begin(), v.preempts.end());
-  v.preempts.erase(std::unique(v.preempts.begin(), v.preempts.end()), v.preempts.end());
+  const auto read_partitions = [&fields](const char* name, std::vector<std::string>& list) {
+    fields.texts(name, list, kNameRule, kPartitionsMax);
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  };
+  read_partitions("preempts", v.preempts);
+  read_partitions("yields_to", v.yields_to);
   if (v.nodes.empty()) fields.fail("nodes", "missing_field", "name the nodes that it runs work on");
 }
 

@@ -306,12 +306,13 @@ void fields(Ar& ar, typename Ar::template Of<Lendable>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Executor>& v) {
-  auto layout = ar.layout(3, "Executor");
+  auto layout = ar.layout(4, "Executor");
   ar(v.name, v.service_account, v.nodes, v.placeholders, v.queues);
   ar.since(2, v.gate);
   ar.since(2, v.runs_jobs);
   ar.since(2, v.lendable);
   ar.since(3, v.preempts);
+  ar.since(4, v.yields_to);
 }
 
 template <class Ar>

@@ -40,6 +40,8 @@ struct Executor {
       {};  // the first that names a node counts; empty: all of its nodes
   // Partitions whose jobs make room for ours of higher priority: they are put back there.
   std::vector<std::string> preempts = {};
+  // Partitions whose waiting jobs ours make room for, where those are of higher priority.
+  std::vector<std::string> yields_to = {};
   bool operator==(const Executor&) const = default;
 };
 

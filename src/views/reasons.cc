@@ -76,10 +76,11 @@ struct Sight {
 
 std::string job_text(const Sight& sight, JobId id) {
   const auto found = sight.state.jobs.find(id);
-  if (found != sight.state.jobs.end() && sight.may_name(found->second)) {
-    return fmt::format("job {} ({})", id.value, found->second.spec->name);
-  }
-  return fmt::format("job {}", id.value);
+  if (found == sight.state.jobs.end()) return fmt::format("job {}", id.value);
+  const JobSpec& spec = *found->second.spec;
+  std::string name = sight.may_name(found->second) ? spec.name : "";
+  if (!spec.foreign_job.empty()) name = spec.executor + " job " + spec.foreign_job;
+  return fmt::format("job {}{}", id.value, name.empty() ? "" : " (" + name + ")");
 }
 
 // rfc3339 without the fraction.
@@ -351,8 +352,7 @@ std::string held_text(const Reason& r) {
   if (r.count > 0) {
     return fmt::format(
         "held after nodes or launches failed it {} in a row; `dove show` names them, `dove "
-        "release` "
-        "lets it go",
+        "release` lets it go",
         counted(r.count, "time", "times"));
   }
   if (r.resource == "stopped") {

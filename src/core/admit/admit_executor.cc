@@ -88,6 +88,24 @@ Result<void> check_nodes_stay(const State& state, const Executor& executor) {
   return {};
 }
 
+Result<void> check_yields(const Executor& executor) {
+  if (executor.yields_to.empty()) return {};
+  if (executor.gate) {
+    return wrong("executor_yields_at_gate",
+                 fmt::format("executor {} has a gate, where its jobs preempt ours already: put the "
+                             "partitions behind the gate, and leave `yields_to` out",
+                             executor.name),
+                 "yields_to");
+  }
+  if (executor.placeholders) return {};
+  return wrong(
+      "executor_yields_nothing",
+      fmt::format("executor {} holds nothing for our jobs (`placeholders: false`), so none "
+                  "of them keeps room from its own: leave `yields_to` out",
+                  executor.name),
+      "yields_to");
+}
+
 }  // namespace
 
 Result<void> admit_executor(const State& state, const JobSpec& spec) {
@@ -112,10 +130,10 @@ Result<void> admit_executor(const State& state, const JobSpec& spec) {
   const Executor& executor = found->second;
   // The executor runs it by its own script, so what follows for jobs of ours does not concern it.
   if (!spec.foreign_job.empty()) {
-    if (executor.gate) return {};
+    if (executor.gate || !executor.yields_to.empty()) return {};
     return conflict("executor_no_gate",
                     fmt::format("jobs of executor {} do not wait for the ledger: an administrator "
-                                "declares it with `gate: true`",
+                                "declares it with `gate: true`, or with partitions in `yields_to`",
                                 executor.name));
   }
   if (!executor.runs_jobs) {
@@ -156,16 +174,19 @@ Result<void> check_executor(const State& state, const Executor& executor) {
                              executor.name),
                  "preempts");
   }
+  TRY(check_yields(executor));
   TRY(check_nodes_stay(state, executor));
   // Only taking an ability away can strand jobs. Where both stay, or the executor is new, no job
   // has to be looked at.
   const bool able = executor.runs_jobs && executor.gate;
-  if (able || !state.executors.contains(executor.name)) return {};
+  const auto known = state.executors.find(executor.name);
+  if (able || known == state.executors.end()) return {};
   // Waiting jobs count as well: they could never start without it.
   for (const auto& [id, job] : state.jobs) {
     if (!is_live(job, executor.name)) continue;
     const bool is_foreign = !job.spec->foreign_job.empty();
-    if (is_foreign ? executor.gate : executor.runs_jobs) continue;
+    // What only gets room runs there whatever becomes of it here.
+    if (is_foreign ? executor.gate || !known->second.gate : executor.runs_jobs) continue;
     return conflict("executor_in_use",
                     fmt::format("job {} is still to be run by executor {}: keep `{}: true` until "
                                 "such jobs have ended, or cancel them",

@@ -55,6 +55,28 @@ TEST_F(AdmitExecutor, AForeignJobNeedsAGate) {
   EXPECT_EQ(refused(spec), "foreign_job_of_nobody");
 }
 
+TEST_F(AdmitExecutor, OneThatOursYieldToTakesForeignJobsWithoutAGate) {
+  JobSpec spec = job();
+  spec.foreign_job = "77";
+  slurm.yields_to = {"inference"};
+  cluster.declare(slurm);
+  EXPECT_EQ(refused(spec), "");
+  const Policies policies = plain_policies();
+  const auto code = [&](const Executor& declared) {
+    const auto admitted = admit(cluster.state, policies, ObjectApplied{declared});
+    return admitted.ok() ? "" : admitted.error().code;
+  };
+  Executor other = slurm;
+  other.gate = true;
+  EXPECT_EQ(code(other), "executor_yields_at_gate");
+  other.gate = other.placeholders = false;
+  EXPECT_EQ(code(other), "executor_yields_nothing");
+  cluster.submit(spec);
+  other.placeholders = true;
+  other.yields_to.clear();
+  EXPECT_EQ(code(other), "") << "what it was to make room for runs there all the same";
+}
+
 TEST_F(AdmitExecutor, WhatItCannotGiveIsRefused) {
   JobSpec share = job();
   share.groups[0].per_task.gpus = 0;

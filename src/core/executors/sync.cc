@@ -425,6 +425,7 @@ std::uint64_t version_of(const State& state, const Wanted& wanted, const Executo
     for (const std::int32_t device : lent.devices) digest.add(static_cast<std::uint64_t>(device));
     digest.add(std::uint64_t{lent.devices.size()});
   }
+  for (const std::string& partition : executor.yields_to) digest.add(std::string_view(partition));
   // Never 0, which stands for "no version yet".
   const std::uint64_t list = std::max<std::uint64_t>(digest.value() >> kListBits, 1);
   // The epoch above the digest: a version of another controller's term is never mistaken for this

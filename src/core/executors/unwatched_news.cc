@@ -24,9 +24,11 @@ std::set<std::string> charged_otherwise(const State& state, const std::string& e
     if (key.executor == executor && !placeholder.id.empty()) ids.insert(placeholder.id);
   }
   for (const auto& [id, job] : state.jobs) {
-    if (job.spec->executor == executor && !job.spec->foreign_job.empty()) {
-      ids.insert(job.spec->foreign_job);
-    }
+    if (job.spec->executor != executor || job.spec->foreign_job.empty()) continue;
+    // What only got room here is charged as what it was there.
+    const bool has_run = std::any_of(job.attempts.begin(), job.attempts.end(),
+                                     [](const Attempt& each) { return each.started_at.us != 0; });
+    if (has_run || !only_gets_room(state, *job.spec)) ids.insert(job.spec->foreign_job);
   }
   return ids;
 }

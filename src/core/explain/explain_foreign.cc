@@ -55,6 +55,29 @@ std::string held_of(const ForeignAllocation& one, const JobSpec& spec,
   return "";
 }
 
+// Jobs of the executor's users to which the ledger gave devices of the node, as if they had begun
+// there.
+std::vector<ForeignAllocation> rooms_on(const State& state, const Node& node,
+                                        const NodeExecutor& executor) {
+  std::vector<ForeignAllocation> rooms;
+  for (const JobId id : node.jobs) {
+    const Job& job = *state.find_job(id);
+    if (job.spec->executor != executor.name || !only_gets_room(state, *job.spec)) continue;
+    for (const PlacementRecord& record : job.attempts.back().placements) {
+      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
+      ForeignAllocation& one = rooms.emplace_back();
+      one.id = job.spec->foreign_job;
+      one.user = job.spec->user;
+      one.cores = record.placement->cores;
+      one.memory_bytes = record.placement->memory_bytes;
+      for (const DeviceGrant& grant : record.placement->devices) {
+        one.devices.push_back(grant.device);
+      }
+    }
+  }
+  return rooms;
+}
+
 }  // namespace
 
 void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
@@ -63,26 +86,31 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
   const std::vector<ForeignJobPtr> leaving = put_back_for(state, job.id);
   Reason first;
   std::int64_t found = 0;
+  const auto offer = [&](const Node& node, const NodeExecutor& executor,
+                         const ForeignAllocation& one, const char* what_of_it) {
+    std::string held = held_of(one, *job.spec, out);
+    // The one that ends first is named. Without a time limit an allocation has kNever, and comes
+    // last.
+    if (held.empty() || (found++ > 0 && one.ends_by >= first.until)) return;
+    first.subject = foreign_text(executor, one) + what_of_it;
+    first.resource = std::move(held);
+    first.level = node.name;
+    first.until = one.ends_by;
+  };
   // Over all nodes, as explanations may be; only those with executors cost more than a comparison.
   for (const Node& node : state.nodes) {
     if (node.executors.empty() || !is_available(node) || !allows(*job.spec, node)) continue;
     if (!text::any_hostlist_holds(pool->nodes, node.name)) continue;
     for (const NodeExecutor& executor : node.executors) {
       for (const ForeignAllocation& one : executor.foreign) {
-        std::string held = held_of(one, *job.spec, out);
-        if (held.empty()) continue;
-        // The one that ends first is named. Without a time limit an allocation has kNever, and
-        // comes last.
-        if (found++ > 0 && one.ends_by >= first.until) continue;
-        first.subject = foreign_text(executor, one);
         const bool leaves =
             std::any_of(leaving.begin(), leaving.end(), [&](const ForeignJobPtr& each) {
               return each->executor == executor.name && each->id == one.id;
             });
-        if (leaves) first.subject += ", which is being put back for this job,";
-        first.resource = std::move(held);
-        first.level = node.name;
-        first.until = one.ends_by;
+        offer(node, executor, one, leaves ? ", which is being put back for this job," : "");
+      }
+      for (const ForeignAllocation& one : rooms_on(state, node, executor)) {
+        offer(node, executor, one, ", for which room was made,");
       }
     }
   }

@@ -5,6 +5,7 @@
 #include "core/state/apply.h"
 #include "core/state/books.h"
 #include "core/state/dependency.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/executors/placeholders.h"
 #include "core/state/findings.h"
 #include "core/state/fold.h"
@@ -139,7 +140,9 @@ class DecisionFold {
     if (decision.pause.us > 0) job->not_before = state_.now + decision.pause;
     if (decision.reason == StopReason::kPlaceholder) {
       // An executor that does not confirm is asked less and less often.
-      job->not_before = state_.now + placeholder_backoff(*job);
+      job->not_before =
+          state_.now +
+          (only_gets_room(state_, *job->spec) ? room_backoff(*job) : placeholder_backoff(*job));
     }
     job->requeue_requested = false;
     job->phase = JobPhase::kWaiting;

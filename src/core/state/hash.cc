@@ -185,6 +185,7 @@ class Hash {
     all(e.name, e.service_account, e.nodes, e.placeholders, e.queues);
     since(10, e.gate, e.runs_jobs, e.lendable);
     if (!e.preempts.empty()) since(12, e.preempts);
+    if (!e.yields_to.empty()) since(12, e.preempts, e.yields_to);
   }
   void add(const ForeignUse& u) {
     all(u.id, u.account, u.from, u.to, u.cores, u.gpus_milli, u.memory_bytes);

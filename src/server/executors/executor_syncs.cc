@@ -87,6 +87,14 @@ Json machines_json(const core::State& state, const std::string& executor) {
   return machines;
 }
 
+// The partitions whose waiting jobs it is to tell, so that ours make room for them; null: its
+// users' jobs wait at a gate.
+Json yields_json(const core::State& state, const std::string& executor) {
+  const auto found = state.executors.find(executor);
+  if (found == state.executors.end()) return Json::array();
+  return found->second.gate ? Json() : Json(found->second.yields_to);
+}
+
 // The next time of which its accounting is to say what ended in it.
 Json unwatched_json(const core::State& state, const std::string& executor) {
   const core::Unwatched* gap = core::first_unwatched(state, executor);
@@ -250,6 +258,7 @@ void ExecutorSyncs::write(const listener::Call& call, const std::string& executo
                        {"drains", std::move(drains)},
                        {"put_backs", std::move(put_backs)},
                        {"kept", std::move(kept)},
+                       {"yields_to", yields_json(desk_.state(), executor)},
                        {"lent", lent_json(desk_.state(), executor)},
                        {"machines", machines_json(desk_.state(), executor)},
                        {"unwatched", unwatched_json(desk_.state(), executor)}});

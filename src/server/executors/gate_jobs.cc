@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/state/executors/foreign.h"
 #include "server/context.h"
 #include "server/executors/waiting_job.h"
 #include "server/handlers.h"
@@ -41,6 +42,7 @@ struct Present {
 struct Said {
   std::string incarnation;
   std::uint64_t number = 0;
+  bool room = false;  // they start there by themselves, and ask for room
   std::vector<Present> present;
   std::vector<WaitingJob> jobs;
   std::map<std::string, std::string> not_understood;  // why, by the job's name
@@ -87,6 +89,7 @@ void read_jobs(JsonFields& fields, Said& said) {
 void read_said(JsonFields& fields, Said& said) {
   fields.text("incarnation", said.incarnation, kIdRule);
   fields.integer("number", said.number);
+  fields.boolean("room", said.room);
   fields.objects("present", kPresentMax, [&](JsonFields& inner, std::size_t) {
     read_present(inner, said.present.emplace_back());
   });
@@ -200,7 +203,8 @@ bool has_ended(const core::State& state, JobId id) {
 void submit(const RoundPtr& round, const WaitingJob& job, JobId after = {}) {
   Context& context = round->context;
   Result<codec::Submission> made =
-      submission_of(context.state(), round->executor, job, round->threads);
+      round->said.room ? room_of(context.state(), round->executor, job, round->threads)
+                       : submission_of(context.state(), round->executor, job, round->threads);
   if (!made.ok()) {
     round->refused[job.id] = made.error().message;
     return;
@@ -249,14 +253,18 @@ controller::Input changes(const Round& round, const std::map<std::string, const 
   for (const Present& one : round.said.present) present[one.id] = &one;
   const core::State& state = round.context.state();
   for (const auto& [id, job] : state.jobs) {
-    if (job.phase != JobPhase::kWaiting || job.spec->executor != round.executor.name) continue;
+    if (job.phase == JobPhase::kEnded || job.spec->executor != round.executor.name) continue;
     if (job.spec->foreign_job.empty() || job.cancel_requested) continue;
+    // What was given a place is the executor's to end; room is over with the wait there.
+    const bool waits = job.phase == JobPhase::kWaiting;
+    if (!waits && !core::only_gets_room(state, *job.spec)) continue;
     const auto there = present.find(job.spec->foreign_job);
     const bool is_other = live.at(job.spec->foreign_job) != &job;
     if (there == present.end() || is_other) {
       add(JobCancelRequested{job.id});
       continue;
     }
+    if (!waits) continue;
     if (there->second->word == Word::kHold && !job.held) add(JobHeld{job.id});
     if (there->second->word == Word::kRelease && job.held) add(JobReleased{job.id});
   }
@@ -292,6 +300,27 @@ void take(const RoundPtr& round) {
   one_done(round);
 }
 
+// Whether such jobs may be told. What was told before may always be taken back.
+Result<void> check_told(const Executor& executor, const Said& said) {
+  const auto conflict = [&](const char* code, const char* what, const char* remedy) {
+    return Error{ErrorKind::kConflict, code,
+                 fmt::format("{} executor {}: {}", what, executor.name, remedy), ""};
+  };
+  if (!said.room && !executor.gate) {
+    return conflict("executor_no_gate", "no job waits for the ledger in",
+                    "an administrator declares it with `gate: true`");
+  }
+  if (said.room && executor.gate) {
+    return conflict("executor_has_gate", "no job asks for room beside the gate of",
+                    "start the adapter with `gate`, or have an administrator declare it without");
+  }
+  if (said.room && executor.yields_to.empty() && !said.jobs.empty()) {
+    return conflict("executor_yields_to_nobody", "nothing makes room for jobs of",
+                    "an administrator names their partitions in `yields_to`");
+  }
+  return {};
+}
+
 }  // namespace
 
 void sync_waiting_jobs(Context& context, CallPtr call) {
@@ -300,13 +329,8 @@ void sync_waiting_jobs(Context& context, CallPtr call) {
   Said said;
   const Result<void> read = call->read_body([&](JsonFields& fields) { read_said(fields, said); });
   if (!read.ok()) return call->fail(read.error());
-  if (!(*executor)->gate) {
-    return call->fail(Error{ErrorKind::kConflict, "executor_no_gate",
-                            fmt::format("jobs of executor {} do not wait for the ledger: an "
-                                        "administrator declares it with `gate: true`",
-                                        (*executor)->name),
-                            ""});
-  }
+  const Result<void> may = check_told(**executor, said);
+  if (!may.ok()) return call->fail(may.error());
   const Result<void> begun =
       context.syncs.begin_waiting((*executor)->name, said.incarnation, said.number);
   if (!begun.ok()) return call->fail(begun.error());

@@ -230,8 +230,88 @@ TEST_F(GateJobsTest, AJobThatIsNotUnderstoodIsRefusedAlone) {
 }
 
 TEST_F(GateJobsTest, WithoutAGateNothingWaits) {
+  EXPECT_EQ(tell({{"room", true}}).code(), "executor_has_gate");
   declare(false);
   EXPECT_EQ(take("77").code(), "executor_no_gate");
+}
+
+// Ours make room for jobs of the partition "inference".
+class RoomJobsTest : public GateJobsTest {
+ protected:
+  void SetUp() override {
+    ExecutorsTest::SetUp();
+    yield_to({"inference"});
+  }
+  void yield_to(const Json& partitions) {
+    ASSERT_LT(live.call("PUT", "/v1/objects/executor/slurm",
+                        {{"queues", {{"serving", "default"}}}, {"yields_to", partitions}})
+                  .status,
+              300);
+  }
+  Answer ask(const char* id, Json more = Json::object()) {
+    Json one = job(id, {{"account", "serving"}, {"partition", "inference"}, {"gpus", 2}});
+    one.update(more);
+    return tell({{"room", true}, {"present", {{{"id", id}}}}, {"jobs", {one}}});
+  }
+};
+
+TEST_F(RoomJobsTest, ItGetsRoomUntilItHasBegun) {
+  EXPECT_EQ(sync(said()).body.at("yields_to"), Json::array({"inference"}));
+  const Json room = first(ask("77"));
+  ASSERT_EQ(room.at("state"), "active") << room.dump();
+  const std::uint64_t known = room.at("job");
+  Answer answer = sync(said());
+  ASSERT_EQ(answer.body.at("wanted").size(), 1u);
+  EXPECT_EQ(answer.body["wanted"][0].at("foreign_job"), "77");
+  EXPECT_EQ(answer.body["wanted"][0].at("devices"), Json::array({0, 1}));
+  Json begun = running("77");
+  begun.update(Json{{"devices", {0, 1}}, {"account", "serving"}});
+  Json report = holding(known, "refused");
+  report["placeholders"][0].update(Json{{"id", ""}, {"why", "Slurm has started its job 77"}});
+  report["allocations"] = Json::array({begun});
+  answer = sync(said(report));
+  EXPECT_TRUE(answer.body.at("wanted").empty());
+  ASSERT_EQ(answer.body.at("works").size(), 1u);
+  EXPECT_EQ(answer.body["works"][0].at("stop"), true);
+  EXPECT_EQ(node().dump().find("hold it at once"), std::string::npos) << "both are one job's";
+  EXPECT_EQ(tell({{"room", true}, {"present", Json::array()}}).status, 200);
+  sync(said({{"allocations", {begun}},
+             {"works", {{{"job", known}, {"attempt", 1}, {"node", "n1"}, {"state", "ended"}}}}}));
+  EXPECT_EQ(attempt_of(known).at("stop_reason"), "placeholder");
+  EXPECT_TRUE(live.until([&] { return state_of(known) == "cancelled"; }));
+  EXPECT_EQ(node().at("executors").at(0).at("foreign").at(0).at("id"), "77");
+}
+
+TEST_F(RoomJobsTest, ItsLevelIsThatOfItsAccountsQueueAlone) {
+  ASSERT_LT(live.call("PUT", "/v1/objects/queue/night", Json::object()).status, 300);
+  ASSERT_LT(live.call("PUT", "/v1/objects/executor/slurm",
+                      {{"queues", {{"serving", "default"}, {"qos:long", "night"}}}})
+                .status,
+            300);
+  const Json taken = first(ask("77", {{"nice", -500}, {"qos", "long"}, {"hold", true}}));
+  const Json shown = live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body;
+  EXPECT_EQ(shown.value("priority", 0), 0) << shown.dump();
+  EXPECT_EQ(shown.value("queue", ""), "default");
+  EXPECT_EQ(shown.value("held", true), false);
+}
+
+TEST_F(RoomJobsTest, WhoGetsNoneIsToldWhy) {
+  const auto why = [&](const Json& more) {
+    const Json answer = first(ask("77", more));
+    return answer.value("state", "") == "refused" ? answer.value("why", "") : "";
+  };
+  EXPECT_NE(why({{"account", "guests"}}).find("stands for no queue"), std::string::npos);
+  EXPECT_NE(why({{"partition", "main"}}).find("`yields_to`"), std::string::npos);
+  yield_to(Json::array());
+  EXPECT_EQ(ask("77").code(), "executor_yields_to_nobody");
+}
+
+TEST_F(RoomJobsTest, WhatWasToldIsTakenBackWhenNobodyYieldsAnyMore) {
+  const Json room = first(ask("77", {{"gpus", 1000}}));
+  ASSERT_EQ(room.at("state"), "waiting") << room.dump();
+  yield_to(Json::array());
+  EXPECT_EQ(tell({{"room", true}, {"present", Json::array()}}).status, 200);
+  EXPECT_TRUE(live.until([&] { return state_of(room.at("job")) == "cancelled"; }));
 }
 
 }  // namespace

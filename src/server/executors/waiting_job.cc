@@ -10,6 +10,7 @@
 
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
+#include "core/state/executors/foreign_use.h"
 #include "core/state/executors/kept_reservations.h"
 #include "core/state/executors/linux_user.h"
 #include "model/job_fields.h"
@@ -125,6 +126,35 @@ Result<codec::Submission> submission_of(const core::State& state, const Executor
   if (job.requeue && job.batch) spec.preempt = Preempt::kRestart;
   spec.hold = job.hold;
   made.exec.command = {executor.name, job.id};
+  return made;
+}
+
+Result<codec::Submission> room_of(const core::State& state, const Executor& executor,
+                                  const WaitingJob& job, const CoreThreads& threads) {
+  const auto& names = executor.yields_to;
+  if (std::find(names.begin(), names.end(), job.partition) == names.end()) {
+    return Error{ErrorKind::kDenied, "no_room_for_partition",
+                 fmt::format("nothing makes room for jobs of partition \"{}\": an administrator "
+                             "names it in `yields_to` of executor {}",
+                             job.partition, executor.name),
+                 "partition"};
+  }
+  const std::string* queue = core::queue_of(state, executor.name, job.account);
+  if (queue == nullptr || !state.queues.contains(*queue)) {
+    return Error{ErrorKind::kDenied, "no_queue",
+                 fmt::format("account \"{}\" stands for no queue: an administrator names one in "
+                             "`queues` of executor {}",
+                             job.account, executor.name),
+                 "account"};
+  }
+  TRY_ASSIGN(codec::Submission made, submission_of(state, executor, job, threads));
+  JobSpec& spec = made.spec;
+  spec.queue = *queue;
+  spec.priority = 0;
+  spec.hold = false;
+  // Nothing of it runs here: it waits on whatever befalls a node, and nobody stops it.
+  spec.requeue = true;
+  spec.preempt = Preempt::kNone;
   return made;
 }
 

@@ -64,4 +64,10 @@ void read_waiting_job(codec::JsonFields& fields, WaitingJob& job);
 Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
                                         const WaitingJob& job, const CoreThreads& threads);
 
+// The same for one that starts there by itself: it is of the level at which it could be put back
+// again, which is that of its account's queue alone. kDenied: its account stands for none, or
+// nothing makes room for its partition.
+Result<codec::Submission> room_of(const core::State& state, const Executor& executor,
+                                  const WaitingJob& job, const CoreThreads& threads);
+
 }  // namespace dove::server

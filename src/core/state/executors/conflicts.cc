@@ -32,6 +32,8 @@ void add_our_holders(const State& state, const Node& node,
   for (const JobId id : node.jobs) {
     const Job* job = state.find_job(id);
     if (job == nullptr || job->attempts.empty()) continue;
+    // Its executor took up the room, or gave it away: the next report ends it.
+    if (only_gets_room(state, *job->spec)) continue;
     for (const PlacementRecord& record : job->attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
       std::int32_t last = -1;

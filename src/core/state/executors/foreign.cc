@@ -81,6 +81,13 @@ std::vector<std::string> features_of(const Node& node) {
   return all;
 }
 
+bool only_gets_room(const State& state, const JobSpec& spec) {
+  if (spec.foreign_job.empty()) return false;
+  const auto declared = state.executors.find(spec.executor);
+  // At a gate it waits for the place that it is given.
+  return declared != state.executors.end() && !declared->second.gate;
+}
+
 bool has_foreign(const Node& node) {
   return std::any_of(node.executors.begin(), node.executors.end(),
                      [](const NodeExecutor& executor) { return !executor.foreign.empty(); });

@@ -51,6 +51,10 @@ bool meets(const Node& node, std::string_view wish);
 // All such: those declared in their order, then the others ascending.
 std::vector<std::string> features_of(const Node& node);
 
+// Whether the job is one of an executor's users that starts there by itself: what it is given here
+// is room for it, and it never runs here (docs/decisions/0047-room-for-jobs-of-slurm.md).
+bool only_gets_room(const State& state, const JobSpec& spec);
+
 // What executors run on the node for others.
 bool has_foreign(const Node& node);
 CoreSet foreign_cores(const Node& node);

@@ -3,6 +3,21 @@
 #include <algorithm>
 
 namespace dove::core {
+namespace {
+
+// Doubled with each refusal after the first.
+Span backoff(const Job& job, Span first, Span most) {
+  Span wait = first;
+  std::size_t refused = 0;
+  for (auto at = job.attempts.rbegin(); at != job.attempts.rend(); ++at) {
+    // In a row: an attempt that got its placeholders begins a new one.
+    if (at->stop_reason != StopReason::kPlaceholder || wait >= most) break;
+    if (refused++ > 0) wait = wait + wait;
+  }
+  return std::min(wait, most);
+}
+
+}  // namespace
 
 bool placeholders_confirmed(const State& state, JobId job, const Attempt& attempt) {
   // Clusters without executors ask this for each start.
@@ -26,16 +41,9 @@ bool placeholders_confirmed(const State& state, JobId job, const Attempt& attemp
   return all;
 }
 
-Span placeholder_backoff(const Job& job) {
-  Span wait = seconds(1);
-  std::size_t refused = 0;
-  for (auto at = job.attempts.rbegin(); at != job.attempts.rend(); ++at) {
-    // In a row: an attempt that got its placeholders begins a new one.
-    if (at->stop_reason != StopReason::kPlaceholder || wait >= kBackoff_max) break;
-    if (refused++ > 0) wait = wait + wait;
-  }
-  return std::min(wait, kBackoff_max);
-}
+Span placeholder_backoff(const Job& job) { return backoff(job, seconds(1), kBackoff_max); }
+
+Span room_backoff(const Job& job) { return backoff(job, kRoomBackoff_min, kRoomBackoff_max); }
 
 bool holds_for(const NodeExecutor& executor, const JobSpec& spec) {
   return executor.placeholders || executor.name == spec.executor;

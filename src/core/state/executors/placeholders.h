@@ -29,6 +29,10 @@ bool placeholders_confirmed(const State& state, JobId job, const Attempt& attemp
 // How long a job waits after its refusals in a row: a second, then twice as long each time.
 Span placeholder_backoff(const Job& job);
 constexpr Span kBackoff_max = seconds(256);
+// Likewise after room was made for it in vain (only_gets_room): others were stopped for that.
+Span room_backoff(const Job& job);
+constexpr Span kRoomBackoff_min = seconds(600);
+constexpr Span kRoomBackoff_max = seconds(7200);
 
 // -- folds ---------------------------------------------------------------------------------------
 
