@@ -26,6 +26,7 @@
 #include "slurm/gate/rest_gate.h"
 #include "slurm/gate/scheduler_wake.h"
 #include "slurm/rest/rest_cluster.h"
+#include "slurm/rooms/room_keeper.h"
 #include "slurm/slurm_json.h"
 #include "slurm/works/steps.h"
 #include "telemetry/clock.h"
@@ -328,17 +329,18 @@ int run(const cli::Invocation& invocation) {
       settings->rest_changes ? static_cast<slurm::GateControl&>(by_rest) : by_command;
   slurm::SchedulerWake wake(cluster, settings->adapter.cluster);
   slurm::PastEnds past_ends(run_by(service));
-  slurm::GateKeeper gate(
-      cluster, control,
-      [&](const slurm::GateRequest& request, const std::vector<slurm::NodeSeen>& nodes) {
-        service.alive();
-        return tell_waiting(client, path + "/waiting", request, nodes);
-      },
-      folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation, &wake,
-      &past_ends);
+  const auto tell = [&](const slurm::GateRequest& request,
+                        const std::vector<slurm::NodeSeen>& nodes) {
+    service.alive();
+    return tell_waiting(client, path + "/waiting", request, nodes);
+  };
+  slurm::GateKeeper gate(cluster, control, tell, folder ? &*folder : nullptr,
+                         settings->adapter.cluster, settings->adapter.incarnation, &wake,
+                         &past_ends);
+  slurm::RoomKeeper rooms(tell, settings->adapter.incarnation);
   slurm::PastUses past_uses(settings->adapter.cluster, run_by(service));
   slurm::Adapter adapter(cluster, sync_by(service, client, path, past_uses), telemetry::now_us,
-                         settings->adapter, &steps, folder ? &gate : nullptr);
+                         settings->adapter, &steps, folder ? &gate : nullptr, &rooms);
   telemetry::log(telemetry::Level::kInfo, "watches_slurm",
                  {{"url", settings->url},
                   {"executor", settings->executor},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codec/quantity.h"
+#include "slurm/rooms/room_plan.h"
 #include "telemetry/log.h"
 
 namespace dove::slurm {
@@ -42,10 +43,11 @@ Result<std::int64_t> read_signal_wait(const std::string& text) {
 }
 
 Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options, Steps* steps,
-                 GateKeeper* gate)
+                 GateKeeper* gate, RoomKeeper* rooms)
     : slurm_(slurm),
       steps_(steps),
       gate_(gate),
+      rooms_(rooms),
       sync_(std::move(sync)),
       clock_(std::move(clock)),
       options_(std::move(options)),
@@ -383,11 +385,25 @@ void Adapter::take(SyncAnswer& answer, Look look) {
   works_ = std::move(answer.works);
   put_backs_ = std::move(answer.put_backs);
   kept_for_ours_ = std::move(answer.kept);
+  yields_to_ = std::move(answer.yields_to);
   if (look == Look::kAll || lent_ != answer.lent) {
     lent_ = std::move(answer.lent);
     not_lent_ = kept_devices(lent_, observed_.nodes);
   }
   if (look == Look::kAll) machines_.look(observed_.nodes, std::move(answer.machines));
+}
+
+std::vector<WorkReport> Adapter::look_at_gate(std::int64_t now_s) {
+  if (gate_ == nullptr) {
+    if (!yields_to_) return {};  // they wait at a gate that another process has to see to
+    RoomPlan now = plan_rooms(observed_, *wanted_, works_, options_.cluster);
+    reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
+    return std::move(now.works);
+  }
+  GatePlan now = gate_->plan(observed_, *wanted_, works_, now_s);
+  reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
+  gate_confirmed_ = std::move(now.confirmed);
+  return std::move(now.works);
 }
 
 CycleEnd Adapter::cycle(Look look) {
@@ -401,12 +417,7 @@ CycleEnd Adapter::cycle(Look look) {
     reports_ = std::move(now.reports);
   }
   std::vector<WorkReport> gate_works;
-  if (gate_ != nullptr && end.slurm_answers && wanted_) {
-    GatePlan now = gate_->plan(observed_, *wanted_, works_, now_s);
-    reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
-    gate_confirmed_ = std::move(now.confirmed);
-    gate_works = std::move(now.works);
-  }
+  if (end.slurm_answers && wanted_) gate_works = look_at_gate(now_s);
   SyncRequest request = this->request();
   request.complete = end.slurm_answers;
   request.works = look_at_works().reports;
@@ -443,6 +454,10 @@ CycleEnd Adapter::cycle(Look look) {
   end.changed = keep_fences(now_s) || !taken;
   end.changed = carry_out(plan_placeholders(now_s)) || end.changed;
   end.changed = carry_out(look_at_works()) || end.changed;
+  // As with the gate below: after the report.
+  if (rooms_ != nullptr && gate_ == nullptr && yields_to_ && look != Look::kNone && taken) {
+    rooms_->tell(observed_, *yields_to_, now_s);
+  }
   if (gate_ != nullptr) {
     // After the report: the ledger is to place jobs by what is free now, and hears of the gate from
     // an adapter that it knows.

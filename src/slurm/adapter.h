@@ -23,6 +23,7 @@
 #include "slurm/gate/gate_keeper.h"
 #include "slurm/machine_check.h"
 #include "slurm/plan.h"
+#include "slurm/rooms/room_keeper.h"
 #include "slurm/sync.h"
 #include "slurm/works/works.h"
 
@@ -65,8 +66,9 @@ class Adapter {
   using Clock = std::function<std::int64_t()>;  // microseconds since 1970 UTC
 
   // `steps`: where jobs of ours are run; null: none are. `gate`: null: there is none.
+  // `rooms`: tells what waits in Slurm without a gate; null: nothing does.
   Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options,
-          Steps* steps = nullptr, GateKeeper* gate = nullptr);
+          Steps* steps = nullptr, GateKeeper* gate = nullptr, RoomKeeper* rooms = nullptr);
 
   CycleEnd cycle(Look look = Look::kAll);
   void log_exposure() { exposure_.log_summary(); }
@@ -93,6 +95,9 @@ class Adapter {
   DevicesOfNodes kept() const;
   bool keep_fences(std::int64_t now_s);
   void take(SyncAnswer& answer, Look look);
+  // Adds reports on jobs of Slurm's users that have a place or room here, by the last look and
+  // answer, and returns those on their works.
+  std::vector<WorkReport> look_at_gate(std::int64_t now_s);
   void end_old_fences(std::int64_t now_s);
   Plan plan_placeholders(std::int64_t now_s) const;
   void log_trouble(std::string& last, const char* event, const std::string& now) const;
@@ -100,6 +105,7 @@ class Adapter {
   SlurmCluster& slurm_;
   Steps* const steps_;
   GateKeeper* const gate_;
+  RoomKeeper* const rooms_;
   const Sync sync_;
   const Clock clock_;
   const AdapterOptions options_;
@@ -117,6 +123,7 @@ class Adapter {
   Lent lent_;                       // of the last answer
   std::vector<PutBack> put_backs_;  // likewise
   DevicesOfNodes kept_for_ours_;    // likewise
+  std::optional<std::vector<std::string>> yields_to_;  // likewise
   std::map<std::int64_t, std::vector<HeldOnNode>>
       last_held_;  // by job, when its devices were known
   MachineCheck machines_;

@@ -94,6 +94,9 @@ struct GateSeen {
   std::string cannot;                            // what of it the ledger cannot place; "": it can
 };
 
+// The reason of a job that starts next in its partition, once there is room.
+inline constexpr const char kLacksRoom[] = "Resources";
+
 // As many as the node with the most tasks needs, were the job on that many nodes.
 int cpus_on_each(const GateSeen& gate, int nodes);
 
@@ -117,6 +120,8 @@ struct JobSeen {
   bool devices_known = true;     // false: Slurm no longer says which devices it has
   std::vector<HeldOnNode> held;  // one that has ended: where it was, a hostlist
   std::optional<GateSeen> gate;  // it bears the mark of the gate
+  std::string reason;  // why Slurm keeps it waiting, in its word; of one that no gate holds
+  std::optional<GateSeen> asks;  // what for, where nothing but room is lacking (kLacksRoom)
 
   // Then it has the devices and the memory of `held`, and others may have the cores.
   bool is_suspended() const { return state == "SUSPENDED"; }

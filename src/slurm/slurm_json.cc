@@ -262,7 +262,14 @@ Result<JobSeen> read_job(const json& object, const NodesByName& nodes) {
   job.name = text_of(object, "name");
   job.mark = text_of(object, "admin_comment");
   if (is_of_gate(job.mark)) job.gate = read_gate(object);
-  if (job.phase == JobPhase::kWaiting && !job.gate) return job;
+  if (job.phase == JobPhase::kWaiting && !job.gate) {
+    job.reason = text_of(object, "state_reason");
+    job.partition = text_of(object, "partition");
+    job.priority = number_of(object, "priority").value_or(0);
+    // Thousands may wait behind the few of this reason.
+    if (job.reason != kLacksRoom) return job;
+    job.asks = read_gate(object);
+  }
   job.user = text_of(object, "user_name");
   if (job.user.empty()) job.user = std::to_string(number_of(object, "user_id").value_or(0));
   job.account = text_of(object, "account");

@@ -72,6 +72,25 @@ TEST(SlurmJson, JobsThatAreOverEndOrWait) {
   EXPECT_TRUE(jobs[5].held.empty());
 }
 
+TEST(SlurmJson, AJobThatLacksRoomWithWhatItAsksFor) {
+  const JobSeen waits = recorded_jobs()[5];
+  EXPECT_EQ(waits.reason, kLacksRoom);
+  EXPECT_EQ(waits.partition, "main");
+  EXPECT_EQ(waits.user, "root");
+  EXPECT_EQ(waits.priority, 4294901743);
+  ASSERT_TRUE(waits.asks);
+  EXPECT_FALSE(waits.gate);
+  EXPECT_EQ(waits.asks->nodes, 2);
+  EXPECT_EQ(waits.asks->gpus_per_node, 4);
+  EXPECT_EQ(waits.asks->memory_per_node, 1024 * kMebibyte);
+  const auto behind = read_jobs(R"({"jobs": [{"job_id": 1, "job_state": "PENDING",
+      "partition": "main", "state_reason": "Priority"}]})",
+                                {});
+  ASSERT_TRUE(behind.ok());
+  EXPECT_EQ(behind->at(0).reason, "Priority");
+  EXPECT_FALSE(behind->at(0).asks) << "thousands may be behind it";
+}
+
 TEST(SlurmJson, APlaceholderWithItsMark) {
   const JobSeen placeholder = recorded_jobs()[4];
   EXPECT_EQ(placeholder.name, "dove-17.2@dove");

@@ -23,6 +23,7 @@ constexpr std::size_t kWantedMax = 1'000'000;
 constexpr std::size_t kDrainsMax = 200'000;
 constexpr std::size_t kMachinesMax = 100'000;
 constexpr std::size_t kPartsMax = 1'000;
+constexpr std::size_t kPartitionsMax = 1'000;
 constexpr std::size_t kHostlistsMax = 100'000;
 constexpr TextRule kHostlistRule{4096, TextRule::Kind::kLine};
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
@@ -277,6 +278,9 @@ Result<SyncAnswer> read_answer(std::string_view body) {
   });
   fields.objects("kept", kWantedMax,
                  [&](codec::JsonFields& inner, std::size_t) { read_kept(inner, answer.kept); });
+  if (fields.has("yields_to")) {
+    fields.texts("yields_to", answer.yields_to.emplace(), kNameRule, kPartitionsMax);
+  }
   if (failure.any()) return failure.error();
   return answer;
 }

@@ -74,6 +74,9 @@ struct SyncAnswer {
   std::optional<Unwatched> unwatched = {};
   std::vector<PutBack> put_backs = {};
   DevicesOfNodes kept = {};  // for the jobs of ours that those make room for
+  // Partitions whose waiting jobs ours make room for; none: Slurm's jobs wait at a gate, or the
+  // controller is of a former version.
+  std::optional<std::vector<std::string>> yields_to = {};
 };
 
 inline constexpr std::size_t kAnswerBytesMax = 16 << 20;

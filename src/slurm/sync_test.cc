@@ -161,6 +161,19 @@ TEST(Sync, AnAnswerWithJobsThatMakeRoom) {
   EXPECT_EQ(answer->kept, (DevicesOfNodes{{"n1", {0, 2}}}));
 }
 
+TEST(Sync, AnAnswerWithPartitionsThatOursMakeRoomFor) {
+  const auto yields_to = [](const std::string& field) {
+    const auto answer = read_answer(R"({"version": 1, "wanted": [])" + field + "}");
+    EXPECT_TRUE(answer.ok());
+    return answer.ok() ? answer->yields_to : std::nullopt;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(yields_to(R"(, "yields_to": ["inference"])"), Names{"inference"});
+  EXPECT_EQ(yields_to(R"(, "yields_to": [])"), Names{});
+  EXPECT_FALSE(yields_to(R"(, "yields_to": null)")) << "they wait at a gate";
+  EXPECT_FALSE(yields_to("")) << "a controller of a former version";
+}
+
 TEST(Sync, AJobThatMayBeRequeuedIsToldAsThat) {
   SyncRequest request;
   JobSeen job;

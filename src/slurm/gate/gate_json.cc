@@ -179,10 +179,13 @@ std::string write_gate_request(const GateRequest& request, const std::vector<Nod
     jobs.push_back(job_json(*job, nodes));
     jobs.back()["hold"] = request.user_holds.contains(job->id);
   }
-  return codec::dump_json({{"incarnation", request.incarnation},
-                           {"number", request.number},
-                           {"present", std::move(present)},
-                           {"jobs", std::move(jobs)}});
+  json object{{"incarnation", request.incarnation},
+              {"number", request.number},
+              {"present", std::move(present)},
+              {"jobs", std::move(jobs)}};
+  // Asked for alone: a controller of a former version would refuse it.
+  if (request.room) object["room"] = true;
+  return codec::dump_json(object);
 }
 
 Result<std::vector<GateJob>> read_gate_answer(std::string_view body) {

@@ -26,6 +26,7 @@ struct GatePresent {
 struct GateRequest {
   std::string incarnation;
   std::int64_t number = 0;  // increasing within it
+  bool room = false;        // not of the gate: they start by themselves (slurm/rooms)
   std::vector<GatePresent> present;
   std::set<std::int64_t> user_holds;  // of these, those that their users hold
   std::vector<const JobSeen*> jobs;   // those that the ledger is to take, with what they ask for

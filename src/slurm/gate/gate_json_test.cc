@@ -31,6 +31,13 @@ TEST(GateJson, FeaturesAreWishes) {
   EXPECT_EQ(told(gate).at("features"), json({"[rack1|rack2]", "ib"}));
 }
 
+TEST(GateJson, ThatTheyAskForRoomAloneIsSaidWhereTheyDo) {
+  GateRequest request;
+  EXPECT_FALSE(json::parse(write_gate_request(request, {})).contains("room"));
+  request.room = true;
+  EXPECT_EQ(json::parse(write_gate_request(request, {})).at("room"), true);
+}
+
 TEST(GateJson, LicencesAreCountablesOfTheCluster) {
   GateSeen gate;
   EXPECT_FALSE(told(gate).contains("cluster_requests")) << "older controllers know no such field";

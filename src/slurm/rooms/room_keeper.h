@@ -1,0 +1,59 @@
+// RoomKeeper: tells the controller which jobs of Slurm's users lack nothing but room, of the
+// partitions for which ours make room (docs/decisions/0047-room-for-jobs-of-slurm.md).
+//
+// It changes nothing in Slurm. What it remembers may be lost: after a restart it tells everything
+// again. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "slurm/gate/gate_json.h"
+#include "slurm/observed.h"
+
+namespace dove::slurm {
+
+// Those to which Slurm gives the highest priority are told.
+inline constexpr std::size_t kRoomsMax = 32;
+// So long after Slurm last said that a job lacks room it is held in the ledger.
+inline constexpr std::int64_t kPassedOver_s = 60;
+
+class RoomKeeper {
+ public:
+  using Tell = std::function<Result<std::vector<GateJob>>(const GateRequest& request,
+                                                          const std::vector<NodeSeen>& nodes)>;
+
+  // `incarnation`: of this process, as in its reports.
+  RoomKeeper(Tell tell, std::string incarnation);
+
+  // `observed`: a look that Slurm has answered. `partitions`: that ours make room for; none of
+  // those that were told before is kept where they are not named.
+  void tell(const Observed& observed, const std::vector<std::string>& partitions,
+            std::int64_t now_s);
+
+ private:
+  struct Known {
+    std::int64_t job = 0;  // of the ledger
+    std::string refused;
+    std::int64_t told_s = 0;         // when it was handed in last
+    std::int64_t lacked_room_s = 0;  // when Slurm said so last
+  };
+
+  std::vector<const JobSeen*> to_tell(const Observed& observed,
+                                      const std::vector<std::string>& partitions) const;
+  GatePresent present(const JobSeen& job, Known& known, std::int64_t now_s) const;
+  void hear(const GateJob& said);
+
+  const Tell tell_;
+  const std::string incarnation_;
+  std::map<std::int64_t, Known> known_;
+  std::int64_t number_ = 0;
+  bool has_told_ = true;  // the ledger may know some: of a former process, to begin with
+  std::string trouble_;
+};
+
+}  // namespace dove::slurm
