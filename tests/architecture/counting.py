@@ -129,6 +129,25 @@ class Counting(unittest.TestCase):
                         f"until [ $(ls -d {self.root}/*.there | wc -l) = 3 ]; do sleep 0.05; done")
         self.counts("e2e", "3 passed, 0 failed, 0 skipped")
 
+    def test_scripts_that_wait_run_besides(self):
+        """With two jobs, four of them and three others: each waits until all are there."""
+        for at in range(7):
+            self.script(f"script{at}", "# limit_s: 20", "# waits" if at < 4 else "", f"mkdir {self.root}/{at}.there",
+                        f"until [ $(ls -d {self.root}/*.there | wc -l) = 7 ]; do sleep 0.05; done")
+        self.counts("e2e", "7 passed, 0 failed, 0 skipped")
+
+    def test_the_slowest_of_the_last_time_begins_first(self):
+        """With two jobs, three scripts that wait for a fourth."""
+        for name in ("a", "b", "c"):
+            self.script(name, "# limit_s: 20", f"until [ -e {self.root}/begun ]; do sleep 0.05; done")
+        self.script("slowest", "# limit_s: 20", f"touch {self.root}/begun")
+        self.write("build/script_times", json.dumps({"tests/e2e/slowest.sh": 30}))
+        self.counts("e2e", "4 passed, 0 failed, 0 skipped")
+        with open(self.root + "/build/script_times") as file:
+            times = json.load(file)
+        self.assertEqual(sorted(times), [f"tests/e2e/{name}.sh" for name in ("a", "b", "c", "slowest")])
+        self.assertLess(times["tests/e2e/slowest.sh"], 20)
+
     def test_a_script_that_leaves_a_process(self):
         # Its environment cannot be read while it is becoming another program.
         self.script("leaves", "setsid sleep 60 >/dev/null 2>&1 &", "until grep -q sleep /proc/$!/comm; do :; done", "exit 0")
