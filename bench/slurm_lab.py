@@ -230,14 +230,15 @@ class SlurmLab:
             file.write("\n".join(lines) + "\n")
 
     def start_accounting(self):
-        """A database that goes with the folder, slurmdbd, and the account that jobs run under."""
+        """A database that goes with the folder and never waits for a disk, slurmdbd, and the account that jobs run under."""
         data, sock = f"{self.folder}/database", f"{self.folder}/db.sock"
         self.run(["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db",
-                  "--auth-root-authentication-method=normal"])
+                  "--auth-root-authentication-method=normal", "--debug-no-sync"])
         with open(f"{self.folder}/log/mariadbd.out", "ab") as out:
             self.processes.append(subprocess.Popen(
                 ["mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", f"--socket={sock}",
-                 "--skip-networking", "--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0"],
+                 "--skip-networking", "--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0",
+                 "--innodb-flush-method=nosync", "--debug-no-sync"],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out))
         self.until(f"mariadb --no-defaults -S {sock} -e 'select 7'", lambda out: "7" in out)
         os.symlink(shutil.which("slurmdbd"), f"{self.folder}/slurmdbd")
