@@ -2,6 +2,7 @@
 """`dove proxy`, `dove ssh-gateway` and `dove slurm` know two controllers, the one that stands by first: they serve as ever, and go
 on when the one that leads is killed."""
 # limit_s: 240
+# waits
 import http.client
 import json
 import os

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The site's sign-in hook, a program and an HTTP server: whom it lets in and refuses, what becomes of each way to fail, and
 what it never does: hold others up, leave something behind, or bring a password into a log. And the one for Keystone."""
-# limit_s: 120
+# limit_s: 240
+# waits
 import fcntl
 import glob
 import itertools

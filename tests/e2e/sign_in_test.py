@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Signing in at a sign-in service (OpenID Connect), as a browser does it, and what becomes of a service that lies, hangs
 or is away; and `dove login`, which a person who is signed in lets in."""
-# limit_s: 120
+# limit_s: 240
+# waits
 import http.client
 import json
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """TLS as sites run it: the first start makes an authority, nodes join by its digest, agents have a port of their
 own that strangers do not get past, certificates are renewed, and each mistake is named with its remedy."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """One name, two machines: a copy of an agent's directory is refused and harms nothing, until somebody says that the first
 machine is off. And a controller that is away for longer than the grace ends no task."""
 import os

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# limit_s: 600
+# waits
 """dove slurm beside a real Slurm: what Slurm runs is reported device by device, placeholders hold exactly what is
 wanted, and nothing is left behind or taken to have ended when one of the sides is killed. The controller is a fake that
 speaks POST /v1/executors/slurm/sync.

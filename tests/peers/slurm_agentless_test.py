@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """Nodes of a real Slurm on which no agent of ours runs: what they have comes from Slurm, and what Slurm runs for us runs
 there, beside Slurm's own jobs.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """Jobs of ours that a real Slurm runs: on the devices that the ledger chose, as their submitters, with their exit
 codes, through kills of the adapter and of the controller.
 

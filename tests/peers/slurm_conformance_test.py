@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 400
+# waits
 """A real Slurm does what the adapter expects of one: the suite (src/slurm/cluster_conformance.h) that the simulated Slurm
 of `dove sim explore` and the one of the adapter's unit tests pass, too.
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 900
+# waits
 """OPERATIONS random ones (150 by default) against a real Slurm behind the gate and a real cluster of ours on the same
 nodes: submissions of four kinds, cancel, hold, requeue and drain on both sides; slurmctld, slurmd, dove server, the agent
 and the adapter killed or standing still. No device, core or byte has two holders in any sample of the kernel's cgroups, of

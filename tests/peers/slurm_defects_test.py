@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 900
+# waits
 """What others who put two schedulers on the same GPUs got wrong, each as a test beside a real Slurm: the nine defects of
 TACC's shadow placeholders, what users of Slurm's bridges to Kubernetes complain about, and the race for the last GPU
 (ROUNDS of it, 20 by default).

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """The gate alone, in a real Slurm without an adapter: every job of a gated partition waits, no user gets past it, and
 what slipped past is put back by the prolog.
 

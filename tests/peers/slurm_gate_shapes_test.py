@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 600
+# waits
 """What users of a real Slurm ask for behind the gate, form by form: each job gets in Slurm what the ledger gave it, and is
 not put back.
 

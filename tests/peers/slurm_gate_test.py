@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 900
+# waits
 """The gate in a real Slurm with a real cluster of ours: no foreign job starts before the ledger has given it devices,
 and each holds exactly those that it was given.
 

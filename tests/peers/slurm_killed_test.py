@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 900
+# waits
 """slurmd, slurmctld, dove server, the agent and the adapter, each killed in each phase of a job at the gate and of a job of
 ours: within RECONCILED_S of its return both sides say the same of every job, and nothing is lost.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """dove migrate slurm on what a real Slurm with accounting says of itself: every option that it has is known, and its
 own dumps make objects that dove apply takes.
 

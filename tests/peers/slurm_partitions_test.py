@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 300
+# waits
 """Nodes of a real Slurm that are in several partitions, with limits, tiers and rights, as at most sites: what holds our work
 and what is not lent starts all the same, and does not end by the partition's limit.
 

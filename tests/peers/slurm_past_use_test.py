@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """What a real Slurm ran while nobody heard of it counts in the shares of a queue: its accounting says what ended, once,
 through kills of the adapter and of the controller.
 

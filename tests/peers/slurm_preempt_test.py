@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 500
+# waits
 """Jobs of a real Slurm that no gate holds make room for ours of higher priority: Slurm ends them as it ends jobs, its next
 job does not get what they leave, and they run again.
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 900
+# waits
 """The suite of dove slurm beside a real Slurm (slurm_adapter_test.py), with looks through a real slurmrestd: by its Unix
 socket, and by TCP with a token; and with changes through it, also at the gate.
 

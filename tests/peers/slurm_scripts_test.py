@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 900
+# waits
 """Scripts as people write them give the same end, exit code and files in three places: real Slurm, our
 `sbatch` on our own agents, and our `sbatch` where Slurm runs the project's jobs.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """A real Slurm and a real cluster of ours on the same nodes, joined by dove slurm: no GPU is ever given by both.
 
 Skips where Slurm (tools/setup peers, as root) is missing.

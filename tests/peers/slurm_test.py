@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# waits
 """The same script files under real Slurm and under Dovetail, called by the same names: the same outputs.
 
 Skips where Slurm (tools/setup peers, as root) is missing.

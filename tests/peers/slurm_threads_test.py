@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # limit_s: 600
+# waits
 """Nodes whose cores have two hardware threads, in a real Slurm and in a cluster of ours: side by side, in a crowd behind the
 gate, with cores that are set aside for the system, and where slurm.conf says that a CPU is a core.
 
