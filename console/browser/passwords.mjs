@@ -1,4 +1,4 @@
-// The sign-in page where the site has a hook and the server passwords of its own (tests/e2e/console_test.py
+// The sign-in page where the site has a hook and the server passwords of its own (tests/e2e/console_passwords_test.py
 // starts both). Prints a line for each test and ends with a line of counts.
 import assert from 'node:assert/strict';
 import { call, until } from './api.mjs';

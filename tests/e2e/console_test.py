@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The web console: its logic by vitest, and its pages in a real browser against a real `dove up`.
+"""The web console: its pages in a real browser against a real `dove up`.
 
 Skips where the console was left out, or no chromium is. With DOVE_SCREENSHOTS=1 it also takes the pictures
 in docs/images.
@@ -16,29 +16,12 @@ import urllib.error
 import urllib.request
 
 from cluster import DOVE, ROOT, SKIP, Api, Cluster, until
-from hooks import PASSWORD, make_program
 from ports import free_ports
 
 CONSOLE = os.path.join(ROOT, "console")
 CHROMIUM = os.environ.get("DOVE_CHROMIUM", "/usr/bin/chromium")
 TOOLS = os.path.join(ROOT, ".tools/node_modules/.bin")
 ENVIRONMENT = {**os.environ, "PATH": (TOOLS + ":" if os.path.exists(TOOLS + "/node") else "") + os.environ["PATH"]}
-
-
-def counts_of(text):
-    """(passed, failed) of vitest's line `Tests  1 failed | 31 passed (32)`."""
-    line = next((one for one in reversed(text.splitlines()) if one.strip().startswith("Tests ")), "")
-    found = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed)", line)}
-    return found.get("passed", 0), found.get("failed", 0)
-
-
-def check_logic():
-    done = subprocess.run(["npx", "--no-install", "vitest", "run", "--no-color"], cwd=CONSOLE, env=ENVIRONMENT, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    passed, failed = counts_of(done.stdout)
-    if done.returncode != 0:
-        print(done.stdout)
-    return passed, max(failed, int(done.returncode != 0))
 
 
 def check_headers(url):
@@ -83,13 +66,6 @@ def notice_settings(cluster):
     return path
 
 
-def site_with_passwords(cluster):
-    """Options of a server with a hook and with passwords of its own."""
-    folder = os.path.join(cluster.folder, "hook")
-    os.mkdir(folder, 0o700)
-    return ["--sign-in-hook", make_program(folder), "--local-passwords"]
-
-
 def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=390, options=()):
     """Runs a script of console/browser against `dove up` and a sign-in service; its output. `prepare` gives what else the
     script finds in its environment."""
@@ -130,29 +106,35 @@ def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit
         issuer.stdout.close()
 
 
-def main():
-    if not os.path.exists(os.path.join(ROOT, "build/console/stamp")) or not os.path.exists(CHROMIUM):
-        print(f"skipped: the console was left out of the build, or there is no {CHROMIUM} (tools/setup test)")
+def missing():
+    """Why no page can be looked at here; "": one can."""
+    if os.path.exists(os.path.join(ROOT, "build/console/stamp")) and os.path.exists(CHROMIUM):
+        return ""
+    return f"the console was left out of the build, or there is no {CHROMIUM} (tools/setup test)"
+
+
+def check_pages(script, options_of=lambda cluster: [], **more):
+    """The exit status of a test that is a script of console/browser, whose last line are its counts."""
+    if why := missing():
+        print(f"skipped: {why}")
         return SKIP
-    passed, failed = check_logic()
     # Only for its way to end processes: it starts nothing itself.
     cluster = Cluster(folder=tempfile.mkdtemp(prefix="dove-e2e."))
     try:
-        texts = [run_browser(cluster, "suite.mjs", nodes=2, gpus=4),
-                 run_browser(cluster, "passwords.mjs", nodes=1, gpus=1, options=site_with_passwords(cluster),
-                             prepare=lambda url, ann: {"DOVE_HOOK_PASSWORD": PASSWORD}, limit_s=60)]
-        if os.environ.get("DOVE_SCREENSHOTS") == "1":
-            print(run_browser(cluster, "screenshots.mjs", nodes=12, gpus=8))
+        text = run_browser(cluster, script, options=options_of(cluster), **more)
     finally:
         cluster.stop()
         cluster.log.close()
         shutil.rmtree(cluster.folder, ignore_errors=True)
-    for text in texts:
-        print(text)
-        counts = re.search(r"^(\d+) passed, (\d+) failed, 0 skipped$", text, re.M)
-        passed, failed = passed + int(counts.group(1)) if counts else passed, failed + (int(counts.group(2)) if counts else 1)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    print(text)
+    return 0 if re.search(r"^\d+ passed, 0 failed, 0 skipped$", text, re.M) else 1
+
+
+def main():
+    status = check_pages("suite.mjs", nodes=2, gpus=4)
+    if status != SKIP and os.environ.get("DOVE_SCREENSHOTS") == "1":
+        check_pages("screenshots.mjs", nodes=12, gpus=8)
+    return status
 
 
 if __name__ == "__main__":
