@@ -5,6 +5,7 @@ removal keeps data and a purge leaves nothing. Two builds have the same bytes, a
 Environment: BUILD, the folder of the programs (build/release). Skips without root or mmdebstrap. The life of a cluster, from its
 installation to its purge, is tried twice: by systemd, and in a bare root without it, where the test does what the units say.
 """
+import concurrent.futures
 import glob
 import gzip
 import json
@@ -390,9 +391,10 @@ def main():
         return SKIP
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dove-packages.") as folder:
-        archive = make_archive(CACHE)
-        systemd_archive = make_archive(CACHE, systemd=True) if cgroups() else None
-        releases = Releases(folder)
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # they wait for a mirror, and this for the processors
+            bare, with_systemd = pool.submit(make_archive, CACHE), pool.submit(make_archive, CACHE, True) if cgroups() else None
+            releases = Releases(folder)
+            archive, systemd_archive = bare.result(), with_systemd and with_systemd.result()
         try:
             result = unittest.main(verbosity=2, exit=False, argv=sys.argv).result
         finally:
