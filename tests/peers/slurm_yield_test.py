@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# limit_s: 400
+# limit_s: 500
+# waits
 """Jobs of ours make room for jobs of higher priority that wait in a real Slurm without a gate: Slurm starts those on what is
 left free, and what it does not take up is ours again.
 
