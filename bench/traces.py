@@ -11,8 +11,9 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# name: repository and commit, the folder in it, licence, {file: SHA-256}, and files that are made from published
-# results, which no repository has in this form.
+# name: repository and commit, the folder in it, licence, {file: SHA-256}; tables that a function of bench/trace_tables.py
+# makes from a published file (its own repository and commit, path, SHA-256; the table's SHA-256); and what no file that
+# is published gives.
 SETS = {
     "openb": {
         "repository": "alibaba/clusterdata", "commit": "7a6c496e4f4b6ce6150be8f881cb051bf2abff42",
@@ -24,10 +25,17 @@ SETS = {
             "openb_pod_list_gpushare40.csv": "d83ce79a4eb6987524bedbb0c65e41aed3a36bf6c1b78b86234c3687a07e1d40",
             "openb_pod_list_gpuspec10.csv": "2dc7e4cb9480484f08539720b433a9ec9ab5d76b396f3f7557c53a2ff78a7611",
             "openb_pod_list_multigpu20.csv": "d9ec6f6c74fb980cc0b81239470c6353fceea077ea9abd610003b604c7cc2b01"},
+        "tables": {
+            "published_per_seed.csv": {
+                "repository": "hkust-adsl/kubernetes-scheduler-simulator",
+                "commit": "8f3d6417353c5083c6d56617f255fadd8dc306bc",
+                "path": "experiments/analysis/expected_results/analysis_allo_discrete.csv",
+                "source": "e00aff5923a52d53e47c16ec9d19190de4e788c15334865a77bd46e1bd006ea1",
+                "by": "openb_per_seed",
+                "sha256": "7ed3d22f6edb6595644de1eab987758cd09f15cf89737c3423ea3a4ff90e581d"}},
         "made": {
-            "arrivals": "the arrival orders of the seeds 42, 43 and 44 of hkust-adsl/kubernetes-scheduler-simulator",
-            "published_per_seed.csv": "experiments/analysis/expected_results of hkust-adsl/kubernetes-scheduler-simulator, "
-                                      "by seed"}},
+            "arrivals": "the order of nodes and tasks that https://github.com/hkust-adsl/kubernetes-scheduler-simulator, "
+                        "commit 8f3d6417353c, draws for the seeds 42, 43 and 44 (a run of that program writes it)"}},
     "muri": {
         "repository": "Rivendile/Muri", "commit": "4e69a78ce75f629a5a00abd48150a1860b341ce6",
         "folder": "simulator/trace-data", "licence": "Apache-2.0",
@@ -35,20 +43,40 @@ SETS = {
             "trace3.csv": "fc8d59783486122d9f522b430c1d5a59fbee119b41feb67a3f67e0751340ce93",
             "trace3_pr.csv": "af45628e89017a4faf20e75c586320643c08a5dd4f2f952502c6fcb25aba5e6c",
             "trace4.csv": "69754a0fc95b75de47923eb755d81b4cd7f8df37d82f007f870881e12470f0d1"},
-        "made": {
-            "switch_overhead_s.csv": "the table of overheads in simulator/ of the same repository",
-            "published.csv": "the results of its simulator: average, makespan and 99th percentile of each policy"}},
+        "tables": {
+            "switch_overhead_s.csv": {
+                "repository": "Rivendile/Muri", "commit": "4e69a78ce75f629a5a00abd48150a1860b341ce6",
+                "path": "simulator/run_sim.py",
+                "source": "42d63755f5dd00739d39f97e4c20e20ec66e2d14e46ba582471cb47982a1161c",
+                "by": "muri_overheads",
+                "sha256": "1838a21a645342cd6bf97924d15ac15ce75b06894acef74cc35abbeea31d9733"},
+            "published.csv": {
+                "repository": "Rivendile/Muri", "commit": "4e69a78ce75f629a5a00abd48150a1860b341ce6",
+                "path": "simulator/draw_fig9-10.py",
+                "source": "8354f4f93c0b147f4fe11a6d20076a549d608b0e31099d4ac1052cb80ea9f139",
+                "by": "muri_published",
+                "sha256": "1daa3bf06cd0f07591f376b5c068ee11687cf7712b25bc35d7e6dfa14aaf8c08"}},
+        "made": {}},
     "philly": {
         "repository": "siasosp23/artifacts", "commit": "aaf7a0de7b6cb5eab06ea020467ede5d2fd18e70",
         "folder": "sia-simulator/traces", "licence": "CC-BY-4.0",
         "files": {"philly.csv": "ebffb3dd1589bdf4e7bcd74496201c5ded1d557d498ee14f560463f37ec353da"},
-        "made": {}},
+        "tables": {}, "made": {}},
 }
 
 
 def source(name):
     it = SETS[name]
     return f"https://github.com/{it['repository']}, commit {it['commit'][:12]}, {it['folder']} ({it['licence']})"
+
+
+def origin(name, file):
+    """Where tools/traces takes the file from, and the SHA-256 of what it finds there."""
+    it = SETS[name]
+    table = it["tables"].get(file)
+    if table is None:
+        return f"{it['repository']}/{it['commit']}/{it['folder']}/{file}", it["files"][file]
+    return f"{table['repository']}/{table['commit']}/{table['path']}", table["source"]
 
 
 def fetched(name):
@@ -89,11 +117,14 @@ def folder(name, *needed):
             return at
         if os.path.isdir(at):
             found += [f"{os.path.join(at, file)} is missing" for file in lost]
-            found += [f"{os.path.join(at, file)} is not that version" for file in other]
+            found += [f"{os.path.join(at, file)} is not that version: its SHA-256 is not {it['files'][file]}"
+                      for file in other]
+    versions = "".join(f"\n  {origin(name, file)[0]}: SHA-256 {origin(name, file)[1]}" for file in needed
+                       if file in it["files"] or file in it["tables"])
     made = "".join(f"\n  {file} is not fetched: it is made from {how}" for file, how in it["made"].items()
                    if file in {one.split("/")[0] for one in needed})
     raise Missing(f"needs {', '.join(needed)} of {source(name)}: `tools/traces {name}` fetches it, or "
-                  f"{name.upper()}=FOLDER names where it lies" + made + "".join(f"\n  {one}" for one in found))
+                  f"{name.upper()}=FOLDER names where it lies" + versions + made + "".join(f"\n  {one}" for one in found))
 
 
 def folder_or_end(bench, name, *needed):

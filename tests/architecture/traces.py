@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tools/traces keeps only what has the digest it expects, and a benchmark without its data says what it needs."""
 import functools
+import hashlib
 import http.server
 import os
 import shutil
@@ -11,6 +12,9 @@ import threading
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+import trace_tables  # noqa: E402  (bench/trace_tables.py)
+
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
@@ -25,8 +29,9 @@ class Traces(unittest.TestCase):
         self.checkout = os.path.join(self.folder, "checkout")
         for part in ("bench", "tools", "tests/e2e"):
             os.makedirs(os.path.join(self.checkout, part))
-        for file in ("bench/traces.py", "bench/figure.py", "bench/openb", "bench/openb_runs.py", "bench/muri",
-                     "bench/muri_runs.py", "bench/philly", "tools/traces", "tests/e2e/cluster.py", "tests/e2e/contract.py"):
+        for file in ("bench/traces.py", "bench/trace_tables.py", "bench/figure.py", "bench/openb", "bench/openb_runs.py",
+                     "bench/muri", "bench/muri_runs.py", "bench/philly", "tools/traces", "tests/e2e/cluster.py",
+                     "tests/e2e/contract.py"):
             shutil.copy(os.path.join(ROOT, file), os.path.join(self.checkout, file))
         self.environment = {name: value for name, value in os.environ.items() if name not in ("OPENB", "MURI", "PHILLY")}
         self.environment.update(XDG_CACHE_HOME=os.path.join(self.folder, "cache"), DOVE="/nowhere/dove")
@@ -42,7 +47,8 @@ class Traces(unittest.TestCase):
     def publish(self, text, sha256):
         """One file of one set, of this digest, that the server gives as this text."""
         with open(os.path.join(self.checkout, "bench/traces.py"), "a") as file:
-            file.write(f'SETS = {{"openb": {{**SETS["openb"], "files": {{"a.csv": "{sha256}"}}, "made": {{}}}}}}\n')
+            file.write(f'SETS = {{"openb": {{**SETS["openb"], "files": {{"a.csv": "{sha256}"}}, "tables": {{}}, '
+                       '"made": {}}}\n')
         at = os.path.join(self.folder, "web/alibaba/clusterdata/7a6c496e4f4b6ce6150be8f881cb051bf2abff42",
                           "cluster-trace-gpu-v2023/csv")
         os.makedirs(at)
@@ -81,6 +87,51 @@ class Traces(unittest.TestCase):
         self.assertEqual(self.run_tool("tools/traces").returncode, 0)
         self.assertTrue(os.path.exists(self.cached()))
 
+    def test_a_table_is_made_from_what_is_published(self):
+        program = "".join(f"overhead_dict[{gpus}] = {dict.fromkeys(trace_tables.MURI_MODELS, gpus + 3)}\n" for gpus in (1, 2))
+        wanted = ("# seconds that every running job loses at every event (arrival or first completion), by GPU count and "
+                  "model\nnum_gpu,vgg16,vgg19,resnet18,shufflenet_v2_x1_0,bert,gpt2,a2c,dqn\n"
+                  "1,4,4,4,4,4,4,4,4\n2,5,5,5,5,5,5,5,5\n")
+        source, sha256 = (hashlib.sha256(text.encode()).hexdigest() for text in (program, wanted))
+        with open(os.path.join(self.checkout, "bench/traces.py"), "a") as file:
+            file.write(f'TABLE = {{**SETS["muri"]["tables"]["switch_overhead_s.csv"], "source": "{source}", '
+                       f'"sha256": "{sha256}"}}\n'
+                       'SETS = {"muri": {**SETS["muri"], "files": {}, "tables": {"switch_overhead_s.csv": TABLE}}}\n')
+        at = os.path.join(self.folder, "web/Rivendile/Muri/4e69a78ce75f629a5a00abd48150a1860b341ce6/simulator")
+        os.makedirs(at)
+        with open(os.path.join(at, "run_sim.py"), "w") as file:
+            file.write(program)
+        self.serve()
+        done = self.run_tool("tools/traces", "muri")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        made = os.path.join(self.folder, "cache/dove/traces/muri/switch_overhead_s.csv")
+        with open(made) as file:
+            self.assertEqual(file.read(), wanted)
+        self.assertIn(f"SHA-256 {source}", self.run_tool("tools/traces", "--list").stdout)
+        os.remove(made)
+        with open(os.path.join(at, "run_sim.py"), "a") as file:
+            file.write("import os\n")
+        done = self.run_tool("tools/traces", "muri")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"not {source}", done.stderr)
+        self.assertFalse(os.path.exists(made))
+
+    def test_published_figures_of_policies_become_a_table(self):
+        lists = "".join(f"{policy}_{figure}_raw = {[number + at / 8 for at in range(8)]}\n"
+                        for policy in trace_tables.MURI_POLICIES.values()
+                        for number, figure in enumerate(("JCT", "Makespan", "99JCT"), 1))
+        made = trace_tables.muri_published("import numpy\n" + lists + "ratio = [a for a in SRTF_JCT_raw]\n").splitlines()
+        self.assertEqual(len(made), 1 + 7 * 3)
+        self.assertEqual(made[1], "trace3,SRTF,1.5,2.5,3.5")
+        loads = {str(load): f"{load / 2}" for load in range(60, 131)}
+        head = ["workload", "sc_policy", "seed", *loads]
+        rows = [["openb_pod_list_cpu100", "06-FGD", "42", *loads.values()],
+                ["openb_pod_list_cpu100", "06-FGD", "45", *loads.values()],
+                ["openb_pod_list_cpu050", "06-FGD", "42", *loads.values()]]
+        made = trace_tables.openb_per_seed("".join(",".join(row) + "\n" for row in [head, *rows])).splitlines()
+        self.assertEqual(len(made), 2)
+        self.assertTrue(made[1].startswith("cpu100,FGD,42,70.00,67.50,"), made[1])
+
     def test_a_server_that_is_not_there_is_one_line(self):
         self.environment["DOVE_TRACES_SERVER"] = "http://127.0.0.1:9"
         done = self.run_tool("tools/traces", "philly")
@@ -97,6 +148,7 @@ class Traces(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(words, done.stderr)
                 self.assertIn(f"tools/traces {bench}", done.stderr)
+                self.assertIn(": SHA-256 ", done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
                 self.assertEqual(done.stdout, f"{bench}: no figure, its data is not here: short\n")
 
