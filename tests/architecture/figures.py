@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""figures.py: docs/figures.md, and each figure of README.md, is what docs/figures.json gives, and tools/figures records
+"""figures.py: docs/figures.md, and each figure of README.md and of other pages, is what docs/figures.json gives, and tools/figures records
 what benchmarks print."""
 import json
 import os
@@ -100,6 +100,21 @@ class Recording(unittest.TestCase):
         self.write("README.md", "In a day, <!--figure pies-->5 pies are eaten, <!--figure pies-->4 pies<!----> today.\n")
         code, out = self.run_tool("--check")
         self.assertEqual((code, "needs a `<!---->`" in out), (1, True), out)
+
+    def test_a_figure_of_a_page_of_docs_is_as_recorded(self):
+        self.bench(4)
+        os.mkdir(self.root + "/docs/decisions")
+        page = "docs/decisions/0001-pies.md"
+        self.write(page, "Today <!--figure pies 1-->3 pies<!----> are eaten.\n")
+        self.assertEqual(self.run_tool("--run", "pies"), (0, ""))
+        self.assertEqual(self.read(page), "Today <!--figure pies 1-->4 pies<!----> are eaten.\n")
+        self.assertEqual(self.run_tool("--check"), (0, ""))
+        self.write(page, "Today <!--figure pies 1-->5 pies<!----> are eaten.\n")
+        code, out = self.run_tool("--check")
+        self.assertEqual((code, f"{page} is not what" in out), (1, True), out)
+        self.write(page, "Today <!--figure pies 2-->5 pies<!----> are eaten.\n")
+        code, out = self.run_tool("--check")
+        self.assertEqual((code, f"{page}: `pies` has figures 1 to 1, not 2" in out), (1, True), out)
 
     def test_a_typed_figure_says_from_what_until_it_is_recorded(self):
         self.bench(4)
