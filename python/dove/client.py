@@ -160,7 +160,7 @@ class Job:
                             return _known(json.loads(line))
                         if deadline is not None and time.monotonic() >= deadline:
                             break
-                error: DoveError = Unreachable("no_answer", "the server ends the wait again and again",
+                error: DoveError = Unreachable("no_answer", "the server keeps ending the wait early",
                                                remedy="see its log")
             except DoveError as caught:
                 error = caught

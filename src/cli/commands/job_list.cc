@@ -109,7 +109,7 @@ Result<Waited> wait_for_jobs(Api& api, const std::string& id, const std::string&
     if (!streamed.ok() && streamed.error().kind != ErrorKind::kUnavailable) return streamed.error();
     if (++failures > kFailuresMax) {
       return streamed.ok() ? Error{ErrorKind::kUnavailable, "no_answer",
-                                   "the server ends the wait again and again; see its log", ""}
+                                   "the server keeps ending the wait early; see its log", ""}
                            : streamed.error();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(std::min(100 * failures, 2000)));

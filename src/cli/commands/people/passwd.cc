@@ -50,7 +50,7 @@ Result<std::string> new_password(const std::string& user) {
   TRY_ASSIGN(const std::string once, ask_hidden(fmt::format("new password of {}: ", user)));
   TRY_ASSIGN(const std::string again, ask_hidden("the same again: "));
   if (once == again) return once;
-  return usage_error("these are two different passwords, and nothing is changed");
+  return usage_error("the two passwords differ, and nothing is changed");
 }
 
 Result<json> send_password(Api& api, const std::string& target, json body) {
@@ -100,7 +100,7 @@ Result<int> set_anothers(Api& api, const Invocation& invocation, const std::stri
 
 Result<int> run_passwd(const Invocation& invocation) {
   if (invocation.has("remove") && invocation.has("generate")) {
-    return usage_error("a password is removed or made: leave out --remove or --generate");
+    return usage_error("--remove and --generate exclude each other: leave out one of them");
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json me, api.get("/v1/me"));

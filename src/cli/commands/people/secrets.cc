@@ -65,7 +65,7 @@ Result<int> run_set(const Invocation& invocation) {
   print(fmt::format("secret {} of {} is set\n", invocation.operands[0],
                     project.empty() ? "user " + text_of(*answer, "user") : "project " + project));
   if (has_line_end) {
-    say("the value ends with a line end, which is a part of it; `printf %s` writes none");
+    say("the value ends with a newline, which is kept as part of it; `printf %s` writes none");
   }
   return kExitOk;
 }
