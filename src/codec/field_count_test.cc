@@ -31,7 +31,10 @@ struct Counting {
 TEST(FieldCount, OfWhatIsListed) {
   Counting job;
   job_fields(job, JobSpec());
-  EXPECT_EQ(job.lines, field_count<JobSpec>());
+  EXPECT_EQ(job.lines, field_count<JobSpec>() - 1 + field_count<JobBrief>());
+  Counting brief;
+  brief_fields(brief, JobBrief());
+  EXPECT_EQ(brief.lines, field_count<JobBrief>());
   Counting exec;
   exec_fields(exec, ExecSpec());
   EXPECT_EQ(exec.lines, field_count<ExecSpec>() - 1 + field_count<OutputSpec>());  // is flat

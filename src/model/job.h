@@ -73,18 +73,27 @@ struct SecretUse {
   bool operator==(const SecretUse&) const = default;
 };
 
-struct JobSpec {
+// The part of a job that its agents and tasks know. In a launch order, `pool` and `time_limit` are
+// those that hold where the job names none.
+struct JobBrief {
   std::string name = "job";
   std::string user;     // the principal who submitted it
   std::string project;  // "" is the user's own
   std::string queue = "default";
-  std::string pool;           // "" is the default pool
-  std::int32_t priority = 0;  // higher first
+  std::string pool;  // "" is the default pool
   LaunchMode launch = LaunchMode::kEachTask;
+  Span time_limit;                     // 0: the pool's default, or none
+  Span kill_grace = seconds(30);       // SIGTERM to SIGKILL
+  std::int32_t checkpoint_signal = 0;  // sent when it is preempted; 0: SIGTERM at once
+  Span checkpoint_grace;               // from that signal to SIGTERM
+  std::vector<SecretUse> secrets;      // their values are not here: agents ask for them
+  bool operator==(const JobBrief&) const = default;
+};
+
+struct JobSpec : JobBrief {
+  std::int32_t priority = 0;                // higher first
   std::vector<TaskGroup> groups;            // at least one
   std::vector<Countable> cluster_requests;  // cluster-wide countables (licences, watts), by name
-  Span time_limit;                          // 0: the pool's default, or none
-  Span kill_grace = seconds(30);            // SIGTERM to SIGKILL
   Instant begin_at;                         // not started before; 0: at once
   std::vector<Dependency> dependencies;
   bool any_dependency = false;  // true: one of them is enough ("?" of sbatch)
@@ -98,11 +107,9 @@ struct JobSpec {
   std::vector<std::string> nodes_excluded;
   std::string exec_digest;  // SHA-256 (hex) of the ExecSpec blob
   Preempt preempt = Preempt::kNone;
-  std::int32_t checkpoint_signal = 0;  // sent when it is preempted; 0: SIGTERM at once
-  Span checkpoint_grace;               // from that signal to SIGTERM
-  Span slice_min;                      // the shortest time an attempt runs before it is preempted
-  Instant deadline;                    // over by then, or not started at all; 0: none
-  std::string reservation;             // runs inside it only; "": in none
+  Span slice_min;           // the shortest time an attempt runs before it is preempted
+  Instant deadline;         // over by then, or not started at all; 0: none
+  std::string reservation;  // runs inside it only; "": in none
   Spread spread = Spread::kAny;
   std::string domain;            // level of the topology that all its nodes share, "" is any
   bool domain_required = false;  // false: it may span units when no single one has room
@@ -115,7 +122,6 @@ struct JobSpec {
   // What is written to `mail_to` besides what its user has chosen; ascending.
   std::vector<NoticeAbout> mail_about;
   std::string mail_to;  // "": to the user's own addresses
-  std::vector<SecretUse> secrets;
   bool operator==(const JobSpec&) const = default;
 };
 

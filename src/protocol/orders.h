@@ -48,31 +48,20 @@ struct PeerNode {
   std::int32_t preflight_port = 0;  // of its agent's RingHub; 0: it has none
 };
 
-// What a launch says beside the Order: the same on all nodes, but for the placement.
-struct Launch {
+// What a launch says beside the Order: the same on all nodes, but for the placement. It names the
+// secrets; their values are asked for (giveSecrets), and stand in no order.
+struct Launch : JobBrief {
   std::int32_t restart_count = 0;
   bool barrier = false;         // wait for Start once prepared
   bool preflight = false;       // try the node and the network first
   Placement placement;          // of the node that the line goes to
   std::vector<PeerNode> nodes;  // of the whole attempt, ascending by node_rank
-  // What tasks are told about their job.
-  std::string job_name = "job";
-  std::string user;
-  std::string project;
-  std::string queue;
-  std::string pool;
-  LaunchMode launch = LaunchMode::kEachTask;
-  std::int64_t time_limit_us = 0;
-  std::int64_t kill_grace_us = 30'000'000;
-  std::int32_t checkpoint_signal = 0;  // sent first when it is preempted; 0: none
-  std::int64_t checkpoint_grace_us = 0;
+  // What agents know of the job besides.
   JobId array;
   std::int32_t array_index = 0;
   std::int32_t tasks = 1;  // of the whole attempt
   std::int32_t cpus_per_task = 1;
   std::vector<std::string> group_names;
-  // Which secrets the tasks get. Their values are asked for (giveSecrets), and stand in no order.
-  std::vector<SecretUse> secrets;
   ExecSpec exec;                                           // as it is read
   std::shared_ptr<const std::string> exec_blob = nullptr;  // as it is written: ExecSpec's JSON
   RunAs run_as = RunAs::kNode;                             // of its pool

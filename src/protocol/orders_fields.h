@@ -2,7 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
 
+#include "model/job_fields.h"
 #include "protocol/archive.h"
 #include "protocol/orders.h"
 
@@ -45,6 +50,40 @@ void fields(Ar& ar, typename Ar::template Of<SecretUse>& v) {
   ar.may("file", v.file);
 }
 
+// A job's brief by the list of its fields (model/job_fields.h), those of some layouts: spans in
+// microseconds, and no empty list of secrets.
+template <class Ar>
+class BriefFields {
+ public:
+  template <class T>
+  using Of = typename Ar::template Of<T>;
+
+  BriefFields(Ar& ar, std::uint64_t first, std::uint64_t last)
+      : ar_(ar), first_(first), last_(last) {}
+  void all(Of<JobBrief>& brief) { brief_fields(*this, brief); }
+
+  template <class T, class Rule>
+  void operator()(std::uint64_t layout, const char* name, T& value, const Rule& /*rule*/) {
+    if (layout < first_ || layout > last_) return;
+    if constexpr (std::is_same_v<std::remove_const_t<T>, Span>) {
+      ar_.may((std::string(name) + "_us").c_str(), value.us);
+    } else if constexpr (std::is_same_v<std::remove_const_t<T>, std::vector<SecretUse>>) {
+      if (Ar::kReads || !value.empty()) ar_.may(name, value);
+    } else {
+      ar_.may(name, value);
+    }
+  }
+  template <class T, class Rule>
+  void optional(std::uint64_t layout, const char* name, T& value, const Rule& rule) {
+    (*this)(layout, name, value, rule);
+  }
+
+ private:
+  Ar& ar_;
+  std::uint64_t first_;
+  std::uint64_t last_;
+};
+
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Launch>& v) {
   ar.may("restart_count", v.restart_count);
@@ -53,22 +92,13 @@ void fields(Ar& ar, typename Ar::template Of<Launch>& v) {
   if constexpr (Ar::kReads) ar.must("placement", v.placement);
   ar.must("placements", v.nodes);
   ar.nested("spec", [&v](Ar& spec) {
-    spec.may("name", v.job_name);
-    spec.may("user", v.user);
-    spec.may("project", v.project);
-    spec.may("queue", v.queue);
-    spec.may("pool", v.pool);
-    spec.may("launch", v.launch);
-    spec.may("time_limit_us", v.time_limit_us);
-    spec.may("kill_grace_us", v.kill_grace_us);
-    spec.may("checkpoint_signal", v.checkpoint_signal);
-    spec.may("checkpoint_grace_us", v.checkpoint_grace_us);
+    BriefFields(spec, 1, 4).all(v);
     spec.may("array", v.array);
     spec.may("array_index", v.array_index);
     spec.may("tasks", v.tasks);
     spec.may("cpus_per_task", v.cpus_per_task);
     spec.may("group_names", v.group_names);
-    if (Ar::kReads || !v.secrets.empty()) spec.may("secrets", v.secrets);
+    BriefFields(spec, 5, kJobLayout).all(v);
   });
   if constexpr (Ar::kReads) {
     ar.must("exec", v.exec);

@@ -26,9 +26,9 @@ TEST(Protocol, ALaunchIsReadAsItIsWritten) {
   launch.barrier = true;
   launch.nodes = {{"n1", "10.0.0.1", 0, {0, 1}, 4, {0, 3}, "", 7001},
                   {"n2", "10.0.0.2", 1, {2}, 4, {}, "", 0}};
-  launch.job_name = "a \"name\"\n";
+  launch.name = "a \"name\"\n";
   launch.launch = LaunchMode::kBatch;
-  launch.time_limit_us = 90'000'000;
+  launch.time_limit = Span{90'000'000};
   launch.array = JobId(70);
   launch.group_names = {"main", "side"};
   launch.exec_blob = std::make_shared<const std::string>(R"({"command":["true"]})");
@@ -45,12 +45,44 @@ TEST(Protocol, ALaunchIsReadAsItIsWritten) {
   EXPECT_EQ(read.placement, here);
   EXPECT_EQ(read.nodes.at(0).underlay, "10.0.0.1");
   EXPECT_EQ(read.nodes.at(0).devices, (std::vector<std::int32_t>{0, 3}));
-  EXPECT_EQ(read.job_name, launch.job_name);
+  EXPECT_EQ(read.name, launch.name);
   EXPECT_EQ(read.launch, LaunchMode::kBatch);
   EXPECT_EQ(read.array, JobId(70));
   EXPECT_EQ(read.exec.command, std::vector<std::string>{"true"});
   EXPECT_EQ(read.run_as, RunAs::kSubmitter);
   EXPECT_EQ(launch_text(read).substr(0, 30), launch_text(launch).substr(0, 30));
+}
+
+// As agents of earlier releases read it, and wrote it beside the attempts that they still run.
+TEST(Protocol, WhatALaunchSaysOfAJobIsSpeltAsEver) {
+  Launch launch;
+  launch.name = "train";
+  launch.user = "ann";
+  launch.project = "p1";
+  launch.queue = "night";
+  launch.pool = "gpu";
+  launch.launch = LaunchMode::kBatch;
+  launch.time_limit = Span{90'000'000};
+  launch.checkpoint_signal = 10;
+  launch.checkpoint_grace = Span{5'000'000};
+  launch.array = JobId(70);
+  launch.array_index = 3;
+  launch.group_names = {"main"};
+  const std::string before =
+      R"("spec":{"name":"train","user":"ann","project":"p1","queue":"night","pool":"gpu",)"
+      R"("launch":"batch","time_limit_us":90000000,"kill_grace_us":30000000,)"
+      R"("checkpoint_signal":10,"checkpoint_grace_us":5000000,"array":70,"array_index":3,)"
+      R"("tasks":1,"cpus_per_task":1,"group_names":["main"])";
+  EXPECT_NE(launch_text(launch).find(before + "},"), std::string::npos) << launch_text(launch);
+  launch.secrets = {{"token", "TOKEN", ""}};
+  EXPECT_NE(launch_text(launch).find(
+                before + R"(,"secrets":[{"secret":"token","variable":"TOKEN","file":""}]},)"),
+            std::string::npos)
+      << launch_text(launch);
+  launch.exec_blob = std::make_shared<const std::string>(R"({"command":["true"]})");
+  const std::string line = launch_line(Order{}, Placement{}, launch_text(launch));
+  const Launch read = value_of(read_launch(Json::parse(line)));
+  EXPECT_TRUE(static_cast<const JobBrief&>(read) == static_cast<const JobBrief&>(launch));
 }
 
 TEST(Protocol, AnOrderSaysWhatBelongsToItsKind) {

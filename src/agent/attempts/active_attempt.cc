@@ -386,7 +386,7 @@ void ActiveAttempt::preempt() {
   if (order_.checkpoint_signal == 0 || stage_ != Stage::kStarted) return stop();
   saving_ = true;
   warn(order_.checkpoint_signal);
-  save_timer_ = context_.after(std::chrono::milliseconds(order_.checkpoint_grace_us / 1000),
+  save_timer_ = context_.after(std::chrono::milliseconds(order_.checkpoint_grace.us / 1000),
                                [this] { stop(); });
 }
 
@@ -402,9 +402,9 @@ void ActiveAttempt::warn(int signal_number) {
 }
 
 void ActiveAttempt::warn_before_limit(std::int64_t ran_us) {
-  if (order_.exec.warn_signal == 0 || order_.time_limit_us == 0) return;
+  if (order_.exec.warn_signal == 0 || order_.time_limit.us == 0) return;
   const std::int64_t before_us = std::int64_t{order_.exec.warn_before_s} * 1'000'000;
-  const std::int64_t at_us = std::max<std::int64_t>(order_.time_limit_us - before_us, 0);
+  const std::int64_t at_us = std::max<std::int64_t>(order_.time_limit.us - before_us, 0);
   if (ran_us > at_us) return;  // it was warned
   warn_timer_ = context_.after(std::chrono::milliseconds((at_us - ran_us) / 1000), [this] {
     if (stage_ == Stage::kStarted && !stopping_) warn(order_.exec.warn_signal);

@@ -92,7 +92,7 @@ class ActiveAttemptTest : public ::testing::Test {
       return wire::Timer();
     };
     order.checkpoint_signal = checkpoint_signal_;
-    order.checkpoint_grace_us = 5'000'000;
+    order.checkpoint_grace = Span{5'000'000};
     context.step_output = [](const StepAttach&, const StepTaskOutput&) {};
     return ActiveAttempt(std::move(context), folder_ + "/3.1", std::move(order));
   }
@@ -262,7 +262,7 @@ TEST_F(ActiveAttemptTest, AMissingWorkdirIsALaunchFailure) {
 TEST_F(ActiveAttemptTest, ItIsWarnedBeforeItsTimeIsOver) {
   ActiveAttempt held = make(1, false);
   auto& order = const_cast<LaunchOrder&>(held.order());
-  order.time_limit_us = 300'000'000;
+  order.time_limit = Span{300'000'000};
   order.exec.warn_signal = 12;
   order.exec.warn_before_s = 60;
   held.launch("{}");

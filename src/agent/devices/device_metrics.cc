@@ -66,7 +66,7 @@ std::vector<DeviceHolder> device_holders(const LaunchOrder& order, const Slices&
     holder.queue = order.queue;
     holder.project = order.project;
     holder.user = order.user;
-    holder.job_name = order.job_name;
+    holder.job_name = order.name;
     holder.share_milli = grant.share_milli;
     if (grant.is_slice()) {
       holder.slice =

@@ -37,7 +37,7 @@ LaunchOrder holding(std::uint64_t job, std::vector<DeviceGrant> grants, int task
   order.queue = "research.vision";
   order.project = "p1";
   order.user = "ada";
-  order.job_name = "train";
+  order.name = "train";
   order.placement.devices = std::move(grants);
   for (int i = 0; i < tasks; ++i) {
     order.placement.tasks.emplace_back().rank = static_cast<Rank>(i);

@@ -143,7 +143,7 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
               const std::string& attempt_directory, Environment& e) {
   const std::string job = std::to_string(order.key.job.value);
   e["DOVE_JOB_ID"] = job;
-  e["DOVE_JOB_NAME"] = order.job_name;
+  e["DOVE_JOB_NAME"] = order.name;
   e["DOVE_JOB_USER"] = order.user;
   e["DOVE_ATTEMPT"] = std::to_string(order.key.attempt);
   e["DOVE_RESTART_COUNT"] = std::to_string(order.restart_count);
@@ -200,7 +200,7 @@ void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e
   const std::string nodes = text::fold_hostlist(names_of(order));
   const std::string job = std::to_string(order.key.job.value);
   e["SLURM_JOB_ID"] = e["SLURM_JOBID"] = job;
-  e["SLURM_JOB_NAME"] = order.job_name;
+  e["SLURM_JOB_NAME"] = order.name;
   e["SLURM_JOB_USER"] = order.user;
   e["SLURM_JOB_NODELIST"] = e["SLURM_NODELIST"] = nodes;
   e["SLURM_JOB_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(order.nodes.size());

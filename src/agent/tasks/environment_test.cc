@@ -12,7 +12,7 @@ LaunchOrder gang() {
   LaunchOrder order;
   order.key = {JobId(7), 2};
   order.restart_count = 1;
-  order.job_name = "train/llm";
+  order.name = "train/llm";
   order.user = "ann";
   order.tasks = 3;
   order.nodes = {{"gpu-001", "10.0.0.1", 0, {0, 1}, 4, {0, 1}},

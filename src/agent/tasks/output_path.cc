@@ -31,7 +31,7 @@ std::string fill(char letter, const LaunchOrder& order, const std::string& node,
     case 'u':
       return text::as_file_name(order.user);
     case 'x':
-      return text::as_file_name(order.job_name);
+      return text::as_file_name(order.name);
     default:
       return "";
   }

@@ -99,7 +99,7 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
   plan.mark = task_mark(context, name);
   plan.attempt = attempt_mark(context);
   plan.rank = rank;
-  plan.kill_grace_us = order.kill_grace_us;
+  plan.kill_grace_us = order.kill_grace.us;
   plan.append = order.exec.output.append;
   plan.umask = static_cast<std::int32_t>(std::strtol(order.exec.umask.c_str(), nullptr, 8));
   plan.container = container;
@@ -470,7 +470,7 @@ std::vector<TaskOnDisk> read_tasks(const PlanContext& context) {
     task.plan.mark = task_mark(context, name);
     task.plan.attempt = attempt_mark(context);
     if (task.step >= 0) task.plan.step = step_group(task.step);
-    task.plan.kill_grace_us = context.order.kill_grace_us;
+    task.plan.kill_grace_us = context.order.kill_grace.us;
     found.push_back(std::move(task));
   }
   std::sort(found.begin(), found.end(),

@@ -70,23 +70,15 @@ std::vector<protocol::PeerNode> peers_of(const core::State& state, const Launch&
 // What tasks are told about their job.
 void describe(const core::State& state, const core::Job* job, const JobSpec& spec, const Pool* pool,
               protocol::Launch& out) {
-  out.job_name = spec.name;
-  out.user = spec.user;
-  out.project = spec.project;
-  out.queue = spec.queue;
-  out.pool = pool == nullptr ? spec.pool : pool->name;
-  out.launch = spec.launch;
-  out.time_limit_us = time_limit(state, spec).us;
-  out.kill_grace_us = spec.kill_grace.us;
-  out.checkpoint_signal = spec.checkpoint_signal;
-  out.checkpoint_grace_us = spec.checkpoint_grace.us;
+  static_cast<JobBrief&>(out) = static_cast<const JobBrief&>(spec);
+  if (pool != nullptr) out.pool = pool->name;
+  out.time_limit = time_limit(state, spec);
   if (job != nullptr) {
     out.array = job->array;
     out.array_index = job->array_index;
   }
   out.cpus_per_task = std::max(1, spec.groups.front().per_task.cores);
   for (const TaskGroup& group : spec.groups) out.group_names.push_back(group.name);
-  out.secrets = spec.secrets;
 }
 
 // The placement as the ledger has it now, if an executor holds it: its cores may be others than at
