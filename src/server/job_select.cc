@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "codec/words.h"
+#include "text/words.h"
 #include "views/state_words.h"
 
 namespace dove::server {
@@ -143,15 +144,6 @@ bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& q
          query.states.count(std::string(views::state_word(job))) != 0;
 }
 
-std::vector<std::string> split_list(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = text.find(',');
-    if (end != 0) parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return parts;
-}
+std::vector<std::string> split_list(std::string_view text) { return text::split(text, ","); }
 
 }  // namespace dove::server

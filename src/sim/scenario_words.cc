@@ -7,21 +7,12 @@
 #include <span>
 
 #include "codec/words.h"
+#include "text/words.h"
 
 namespace dove::sim {
 
 std::vector<std::string> split(std::string_view text, char at) {
-  std::vector<std::string> words;
-  std::string word;
-  for (char c : text) {
-    if (c != at) {
-      word.push_back(c);
-    } else if (!word.empty()) {
-      words.push_back(std::exchange(word, {}));
-    }
-  }
-  if (!word.empty()) words.push_back(word);
-  return words;
+  return text::split(text, {&at, 1});
 }
 
 namespace {

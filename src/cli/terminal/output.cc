@@ -9,6 +9,7 @@
 #include "cli/terminal/times.h"
 #include "cli/terminal/yaml_text.h"
 #include "text/spelling.h"
+#include "text/words.h"
 
 namespace dove::cli {
 
@@ -122,18 +123,6 @@ Error usage_error(std::string message) {
   return Error{ErrorKind::kInvalid, "usage", std::move(message), ""};
 }
 
-std::vector<std::string> comma_list(const std::string& text) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : text + ",") {
-    if (c != ',' && c != ' ') {
-      word += c;
-    } else if (!word.empty()) {
-      words.push_back(word);
-      word.clear();
-    }
-  }
-  return words;
-}
+std::vector<std::string> comma_list(const std::string& text) { return text::split(text, ", "); }
 
 }  // namespace dove::cli

@@ -19,6 +19,7 @@
 #include "text/feature_expression.h"
 #include "text/hostlist.h"
 #include "text/utf8.h"
+#include "text/words.h"
 
 namespace dove::slurm {
 namespace {
@@ -38,16 +39,6 @@ std::string line_of(std::string_view text) {
   return line;
 }
 
-std::vector<std::string> split(std::string_view text, std::string_view at) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(at), text.size());
-    if (end > 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
 // The nodes that its user named.
 std::string nodes_named(const JobSeen& job) {
   return read_mark(job.mark).nodes.value_or(job.gate->nodes_wanted);
@@ -63,7 +54,7 @@ struct ByPartition {
 };
 
 ByPartition nodes_by_partition(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
-  const std::vector<std::string> partitions = split(job.partition, ",");
+  const std::vector<std::string> partitions = text::split(job.partition, ",");
   ByPartition found;
   for (const NodeSeen& node : nodes) {
     const bool is_in = std::any_of(
@@ -111,31 +102,31 @@ json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
     // These are among its nodes; the others are of its partitions, too.
     excluded.insert(excluded.end(), of_nodes.outside.begin(), of_nodes.outside.end());
   }
+  const std::vector<std::string> partitions = text::split(job.partition, ",");
   const int each = cpus_per_core(nodes, wanted, excluded, gate.nodes);
   const int cpus = (gate.cpus + gate.nodes - 1) / gate.nodes;
-  json made{
-      {"id", std::to_string(job.id)},
-      {"submitted_at", codec::rfc3339(Instant{gate.submitted_s * 1'000'000})},
-      {"restarts", gate.restarts},
-      {"user", line_of(job.user)},
-      {"account", line_of(job.account)},
-      {"qos", line_of(gate.qos)},
-      {"nice", gate.nice},
-      {"name", line_of(job.name)},
-      {"partition", line_of(split(job.partition, ",").empty() ? "" : split(job.partition, ",")[0])},
-      {"nodes", gate.nodes},
-      {"cores", (cpus + each - 1) / each},
-      {"gpus", gate.gpus_per_node},
-      {"gpu_model", line_of(read_mark(job.mark).model)},
-      {"memory_bytes", gate.memory_per_node},
-      {"exclusive", gate.is_exclusive},
-      {"time_limit_s", gate.limit_minutes * 60},
-      {"features", features_of(gate)},
-      {"reservation", line_of(gate.reservation)},
-      {"nodes_wanted", wanted},
-      {"nodes_excluded", excluded},
-      {"requeue", gate.may_requeue},
-      {"batch", gate.is_batch}};
+  json made{{"id", std::to_string(job.id)},
+            {"submitted_at", codec::rfc3339(Instant{gate.submitted_s * 1'000'000})},
+            {"restarts", gate.restarts},
+            {"user", line_of(job.user)},
+            {"account", line_of(job.account)},
+            {"qos", line_of(gate.qos)},
+            {"nice", gate.nice},
+            {"name", line_of(job.name)},
+            {"partition", line_of(partitions.empty() ? "" : partitions.front())},
+            {"nodes", gate.nodes},
+            {"cores", (cpus + each - 1) / each},
+            {"gpus", gate.gpus_per_node},
+            {"gpu_model", line_of(read_mark(job.mark).model)},
+            {"memory_bytes", gate.memory_per_node},
+            {"exclusive", gate.is_exclusive},
+            {"time_limit_s", gate.limit_minutes * 60},
+            {"features", features_of(gate)},
+            {"reservation", line_of(gate.reservation)},
+            {"nodes_wanted", wanted},
+            {"nodes_excluded", excluded},
+            {"requeue", gate.may_requeue},
+            {"batch", gate.is_batch}};
   // Older controllers know no such field.
   if (!gate.licences.empty()) {
     std::map<std::string, std::int64_t> amounts;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "slurm/migrate/conf_file.h"
+#include "text/words.h"
 
 namespace dove::slurm {
 namespace {
@@ -154,7 +155,7 @@ class Accounts {
   void set_user(const std::string& user, const std::string& name, const std::string& value) {
     if (same_word(name, "AdminLevel")) return set_admin(user, value);
     if (same_word(name, "Coordinator")) {
-      for (const std::string& account : split(value)) {
+      for (const std::string& account : text::split(value, ",")) {
         Object& managers = objects_.of("Binding", account + ".managers");
         managers.text("role", "manager");
         managers.text("project", account);
@@ -179,16 +180,6 @@ class Accounts {
     Object& binding = objects_.of("Binding", all ? "slurm.administrators" : "slurm.operators");
     binding.text("role", all ? "admin" : "manager");
     binding.add("users", user);
-  }
-
-  static std::vector<std::string> split(std::string_view text) {
-    std::vector<std::string> parts;
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find(','), text.size());
-      if (end > 0) parts.emplace_back(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return parts;
   }
 
   Objects& objects_;

@@ -12,6 +12,7 @@
 #include "slurm/migrate/priority_weights.h"
 #include "slurm/migrate/reporter.h"
 #include "text/hostlist.h"
+#include "text/words.h"
 
 namespace dove::slurm {
 namespace {
@@ -26,15 +27,7 @@ std::int64_t number_in(std::string_view text, std::int64_t least, std::int64_t m
   return value < least ? -1 : std::min(value, most);
 }
 
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    if (end > 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
+std::vector<std::string> list(std::string_view text) { return text::split(text, ","); }
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
@@ -77,8 +70,7 @@ class Conf {
         default_features_ = features == nullptr ? "" : *features;
         return;
       }
-      for (const std::string& feature :
-           split(features == nullptr ? default_features_ : *features)) {
+      for (const std::string& feature : list(features == nullptr ? default_features_ : *features)) {
         features_[feature].push_back(*name);
       }
     } else if (same_word(line.pairs[0].name, "NodeSet")) {
@@ -147,7 +139,7 @@ class Conf {
     } else if (name == "preempttype") {
       cluster.flag("preemption", !same_word(pair.value, "preempt/none"));
     } else if (name == "privatedata") {
-      for (const std::string& word : split(pair.value)) {
+      for (const std::string& word : list(pair.value)) {
         if (same_word(word, "jobs") || same_word(word, "all")) {
           cluster.text("job_visibility", "members");
         }
@@ -157,7 +149,7 @@ class Conf {
 
   // "matlab:10,fluent@server:30,single".
   void set_licenses(std::string_view text, Object& cluster) {
-    for (const std::string& one : split(text)) {
+    for (const std::string& one : list(text)) {
       std::size_t at = one.rfind(':');
       if (at == std::string::npos) at = one.rfind('*');
       const std::int64_t count =
@@ -203,7 +195,7 @@ class Conf {
   static std::int64_t gpus_of(const ConfPair& pair) {
     if (!same_word(pair.name, "Gres")) return 0;
     std::int64_t gpus = 0;
-    for (const std::string& one : split(pair.value)) {
+    for (const std::string& one : list(pair.value)) {
       if (one.substr(0, one.find_first_of(":(")) != "gpu") continue;
       const std::string counted = one.substr(0, one.find('('));
       const std::int64_t count = number_in(counted.substr(counted.rfind(':') + 1), 0, 1024);
@@ -215,7 +207,7 @@ class Conf {
   void set_node(const ConfPair& pair, const ConfLine& line, Object& node) {
     const std::string name = lower(pair.name);
     if (name == "features" || name == "feature") {
-      node.add("features", split(pair.value));
+      node.add("features", list(pair.value));
     } else if (name == "corespeccount") {
       const std::int64_t cores = number_in(pair.value, 1, 65'536);
       if (cores > 0) node.number("cores_reserved", cores);
@@ -232,7 +224,7 @@ class Conf {
   }
 
   void set_gres(std::string_view text, Object& node) {
-    for (const std::string& one : split(text)) {
+    for (const std::string& one : list(text)) {
       const std::string kind = one.substr(0, one.find(':'));
       if (kind == "gpu" || kind == "mps" || kind == "shard") continue;
       const std::size_t at = one.rfind(':');
@@ -273,7 +265,7 @@ class Conf {
     if (name == "defaulttime") return set_time("time_limit_default", pair.value, pool);
     if (name == "allowgroups") return set_groups(pair.value, pool);
     if (name == "allowaccounts" && !same_word(pair.value, "ALL")) {
-      pool.add("projects", split(pair.value));
+      pool.add("projects", list(pair.value));
     } else if (name == "rootonly" && same_word(pair.value, "YES")) {
       pool.add("users", "root");
     } else if (name == "state" && !same_word(pair.value, "UP")) {
@@ -310,7 +302,7 @@ class Conf {
   void set_groups(const std::string& value, Object& pool) {
     if (same_word(value, "ALL")) return;
     std::vector<std::string> users;
-    for (const std::string& group : split(value)) {
+    for (const std::string& group : list(value)) {
       const auto members =
           input_.members ? input_.members(group) : std::optional<std::vector<std::string>>();
       if (members) users.insert(users.end(), members->begin(), members->end());
