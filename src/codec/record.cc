@@ -23,13 +23,8 @@ enum CauseBit : std::uint64_t {
 
 std::uint64_t bit_if(bool present, std::uint64_t bit) { return present ? bit : 0; }
 
-void write_cause(ByteWriter& ar, const Cause& v) {
-  const std::uint64_t mask =
-      bit_if(!v.principal.empty(), kPrincipal) | bit_if(!v.project.empty(), kProject) |
-      bit_if(!v.queue.empty(), kQueue) | bit_if(!v.request_id.empty(), kRequestId) |
-      bit_if(v.cause.value != 0, kCauseSeq) | bit_if(!v.idempotency_key.empty(), kIdempotencyKey) |
-      bit_if(!v.body_sha256.empty(), kBodySha256) | bit_if(!v.domain.empty(), kDomain);
-  ar.varint(mask);
+template <class Ar>
+void masked_fields(Ar& ar, typename Ar::template Of<Cause>& v, std::uint64_t mask) {
   if (mask & kPrincipal) ar(v.principal);
   if (mask & kProject) ar(v.project);
   if (mask & kQueue) ar(v.queue);
@@ -40,17 +35,20 @@ void write_cause(ByteWriter& ar, const Cause& v) {
   if (mask & kDomain) ar(v.domain);
 }
 
+void write_cause(ByteWriter& ar, const Cause& v) {
+  const std::uint64_t mask =
+      bit_if(!v.principal.empty(), kPrincipal) | bit_if(!v.project.empty(), kProject) |
+      bit_if(!v.queue.empty(), kQueue) | bit_if(!v.request_id.empty(), kRequestId) |
+      bit_if(v.cause.value != 0, kCauseSeq) | bit_if(!v.idempotency_key.empty(), kIdempotencyKey) |
+      bit_if(!v.body_sha256.empty(), kBodySha256) | bit_if(!v.domain.empty(), kDomain);
+  ar.varint(mask);
+  masked_fields(ar, v, mask);
+}
+
 void read_cause(ByteReader& ar, Cause& v) {
   const std::uint64_t mask = ar.varint();
   if (mask > kAllBits) return ar.fail_layout(mask, kAllBits, "the envelope");
-  if (mask & kPrincipal) ar(v.principal);
-  if (mask & kProject) ar(v.project);
-  if (mask & kQueue) ar(v.queue);
-  if (mask & kRequestId) ar(v.request_id);
-  if (mask & kCauseSeq) ar(v.cause);
-  if (mask & kIdempotencyKey) ar(v.idempotency_key);
-  if (mask & kBodySha256) ar(v.body_sha256);
-  if (mask & kDomain) ar(v.domain);
+  masked_fields(ar, v, mask);
 }
 
 template <class Variant>

@@ -60,10 +60,9 @@ void read_allocation(JsonFields& fields, core::SaidAllocation& said) {
     fields.fail("id", "missing_field", "name the allocation as its executor does");
 }
 
-void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
-  constexpr std::array<std::string_view, 4> kStates{"asked", "confirmed", "refused", "ended"};
-  constexpr std::array kStages{PlaceholderStage::kAsked, PlaceholderStage::kConfirmed,
-                               PlaceholderStage::kRefused, PlaceholderStage::kGone};
+// Which attempt, and on which node: of a placeholder or of a work.
+template <class Said>
+void read_attempt(JsonFields& fields, Said& said) {
   std::uint64_t job = 0;
   std::int64_t attempt = 0;
   fields.integer("job", job);
@@ -71,6 +70,13 @@ void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
   said.job = JobId(job);
   said.attempt = static_cast<AttemptNumber>(attempt);
   fields.text("node", said.node, kNameRule);
+}
+
+void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
+  constexpr std::array<std::string_view, 4> kStates{"asked", "confirmed", "refused", "ended"};
+  constexpr std::array kStages{PlaceholderStage::kAsked, PlaceholderStage::kConfirmed,
+                               PlaceholderStage::kRefused, PlaceholderStage::kGone};
+  read_attempt(fields, said);
   fields.text("id", said.id, {128, TextRule::Kind::kLine});
   fields.text("why", said.why);
   std::vector<std::int32_t> cores;
@@ -114,13 +120,7 @@ void read_exit(JsonFields& fields, TaskExit& exit) {
 
 void read_work(JsonFields& fields, core::SaidWork& said) {
   constexpr std::array<std::string_view, 2> kStates{"running", "ended"};
-  std::uint64_t job = 0;
-  std::int64_t attempt = 0;
-  fields.integer("job", job);
-  fields.integer("attempt", attempt, 0, std::numeric_limits<AttemptNumber>::max());
-  said.job = JobId(job);
-  said.attempt = static_cast<AttemptNumber>(attempt);
-  fields.text("node", said.node, kNameRule);
+  read_attempt(fields, said);
   fields.text("why", said.why);
   fields.integer("cpu_us", said.cpu_us, 0, INT64_MAX);
   fields.integer("memory_peak_bytes", said.memory_peak_bytes, 0, INT64_MAX);
