@@ -29,6 +29,17 @@ TEST_F(AgentProtocol, AJobGoesFromSubmissionToItsEnd) {
   EXPECT_EQ(agent.wait_line("forget").at("forget").at(0).at("job"), job);
 }
 
+TEST_F(AgentProtocol, ALaunchNamesThePoolsLongestTime) {
+  const Json pool{{"kind", "Pool"}, {"name", "short"}, {"time_limit_max_s", 60}, {"nodes", {"n1"}}};
+  ASSERT_EQ(live.call("POST", "/v1/objects", Json{{"objects", {pool}}}).status, 200);
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  Json body = small_job_body();
+  body["pool"] = "short";
+  live.submit(body);
+  EXPECT_EQ(agent.wait_line("launch").at("spec").at("time_limit_us"), 60'000'000);
+}
+
 TEST_F(AgentProtocol, ADeviceThatIsLostIsGivenToNobody) {
   FakeAgent agent(live, "n1");
   agent.connect();

@@ -29,14 +29,6 @@ protocol::OrderKind kind_of(OrderKind kind) {
   return protocol::OrderKind::kStop;
 }
 
-Span time_limit(const core::State& state, const JobSpec& spec) {
-  if (spec.time_limit.us != 0) return spec.time_limit;
-  for (const auto& [name, pool] : state.pools) {
-    if (spec.pool.empty() ? pool.is_default : name == spec.pool) return pool.time_limit_default;
-  }
-  return Span{};
-}
-
 bool wants_preflight(const core::State& state, const Pool* pool) {
   switch (pool == nullptr ? PoolSwitch::kCluster : pool->preflight) {
     case PoolSwitch::kCluster:
@@ -72,7 +64,7 @@ void describe(const core::State& state, const core::Job* job, const JobSpec& spe
               protocol::Launch& out) {
   static_cast<JobBrief&>(out) = static_cast<const JobBrief&>(spec);
   if (pool != nullptr) out.pool = pool->name;
-  out.time_limit = time_limit(state, spec);
+  out.time_limit = core::time_limit_of(state, spec);
   if (job != nullptr) {
     out.array = job->array;
     out.array_index = job->array_index;
