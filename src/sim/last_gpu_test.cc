@@ -29,7 +29,7 @@ core::Observation observed(const slurm::SyncRequest& request) {
   core::Observation said;
   said.complete = request.complete;
   for (const slurm::JobSeen& job : request.foreign) {
-    for (const slurm::HeldOnNode& held : job.held) {
+    for (const slurm::NodeAllocation& held : job.allocations) {
       core::SaidAllocation& one = said.allocations.emplace_back();
       one.node = held.node;
       one.allocation.id = std::to_string(job.id);

@@ -68,15 +68,15 @@ void Adapter::log_trouble(std::string& last, const char* event, const std::strin
 void Adapter::recall_devices(JobSeen& job) const {
   if (job.devices_known || !holds(job)) return;
   if (const auto last = last_held_.find(job.id); last != last_held_.end()) {
-    job.held = last->second;
+    job.allocations = last->second;
     return;
   }
-  for (HeldOnNode& held : job.held) {
+  for (NodeAllocation& held : job.allocations) {
     const NodeSeen* node = observed_.find_node(held.node);
     std::set<int> taken;
     for (const JobSeen& other : observed_.jobs) {
       if (other.phase != JobPhase::kHolding || !other.devices_known) continue;
-      for (const HeldOnNode& theirs : other.held) {
+      for (const NodeAllocation& theirs : other.allocations) {
         if (theirs.node == held.node) taken.insert(theirs.devices.begin(), theirs.devices.end());
       }
     }
@@ -102,13 +102,13 @@ bool Adapter::observe(Look look) {
     machines_.look(observed_.nodes);
   }
   const std::int64_t now_s = clock_() / 1'000'000;
-  std::map<std::int64_t, std::vector<HeldOnNode>> held;
+  std::map<std::int64_t, std::vector<NodeAllocation>> held;
   for (JobSeen& job : observed_.jobs) {
     recall_devices(job);
     if (job.gate) check_reservation(*job.gate);
     // To the ledger it is one that stays; it hears of the end of the pause by the next report.
     if (is_spared(job, now_s)) job.may_requeue = false;
-    if (holds(job)) held[job.id] = job.held;
+    if (holds(job)) held[job.id] = job.allocations;
   }
   last_held_ = std::move(held);
   return true;

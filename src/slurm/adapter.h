@@ -124,7 +124,7 @@ class Adapter {
   std::vector<PutBack> put_backs_;  // likewise
   DevicesOfNodes kept_for_ours_;    // likewise
   std::optional<std::vector<std::string>> yields_to_;  // likewise
-  std::map<std::int64_t, std::vector<HeldOnNode>>
+  std::map<std::int64_t, std::vector<NodeAllocation>>
       last_held_;  // by job, when its devices were known
   MachineCheck machines_;
   DrainPace drain_pace_;

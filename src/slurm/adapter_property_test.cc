@@ -161,7 +161,7 @@ class World {
     if (job.phase == JobPhase::kHolding) {
       job.phase = JobPhase::kEnded;
       job.state = "CANCELLED";
-      job.held[0].devices.clear();
+      job.allocations[0].devices.clear();
     } else {
       const std::int64_t id = job.id;
       (void)slurm_.release(id);  // Slurm forgets its record

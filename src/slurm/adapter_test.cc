@@ -13,7 +13,7 @@ TEST_F(AdapterTest, ReportsForeignJobsAndWaitsWhenNothingHasChanged) {
   slurm_.add("train", {1});
   adapter_->cycle();
   ASSERT_EQ(last().foreign.size(), 1u);
-  EXPECT_EQ(last().foreign[0].held[0].devices, std::vector<int>{1});
+  EXPECT_EQ(last().foreign[0].allocations[0].devices, std::vector<int>{1});
   EXPECT_TRUE(last().complete);
   EXPECT_EQ(last().wait_s, 0);
   adapter_->cycle();
@@ -354,15 +354,15 @@ TEST_F(AdapterTest, AJobThatIsEndingKeepsItsDevices) {
   adapter_->cycle();
   job.phase = JobPhase::kEnding;
   job.devices_known = false;
-  job.held[0].devices.clear();
+  job.allocations[0].devices.clear();
   adapter_->cycle();
-  EXPECT_EQ(last().foreign[0].held[0].devices, std::vector<int>{1});
+  EXPECT_EQ(last().foreign[0].allocations[0].devices, std::vector<int>{1});
   adapter_->cycle();
-  EXPECT_EQ(last().foreign[0].held[0].devices, std::vector<int>{1});
+  EXPECT_EQ(last().foreign[0].allocations[0].devices, std::vector<int>{1});
   slurm_.add("other", {3});
   restart();
   adapter_->cycle();
-  EXPECT_EQ(last().foreign[0].held[0].devices, (std::vector<int>{0, 1, 2}))
+  EXPECT_EQ(last().foreign[0].allocations[0].devices, (std::vector<int>{0, 1, 2}))
       << "all that no other job has, where nobody knows";
 }
 

@@ -84,9 +84,10 @@ class SlurmConformance : public testing::TestWithParam<NamedBed> {
   }
   std::vector<int> devices_of(std::int64_t id) {
     const std::optional<JobSeen> job = find(id);
-    if (!job || job->held.size() != 1 || job->held[0].node != bed->node()) return {-1};
+    if (!job || job->allocations.size() != 1 || job->allocations[0].node != bed->node())
+      return {-1};
     EXPECT_TRUE(job->devices_known);
-    return job->held[0].devices;
+    return job->allocations[0].devices;
   }
   NodeSeen node() {
     const Result<Observed> seen = slurm.observe();
@@ -200,7 +201,7 @@ TEST_P(SlurmConformance, ALookAtTheJobsAloneSeesTheSame) {
   ASSERT_EQ(jobs->size(), all->jobs.size());
   for (std::size_t i = 0; i < jobs->size(); ++i) {
     EXPECT_EQ((*jobs)[i].id, all->jobs[i].id);
-    EXPECT_EQ((*jobs)[i].held, all->jobs[i].held);
+    EXPECT_EQ((*jobs)[i].allocations, all->jobs[i].allocations);
     EXPECT_EQ((*jobs)[i].mark, all->jobs[i].mark);
   }
 }
@@ -304,16 +305,16 @@ TEST_P(GateConformance, AJobWaitsHeldAndSaysWhatItWants) {
 
 TEST_P(GateConformance, ItRunsInThePlaceThatItWasGiven) {
   const JobSeen job = started(2);
-  ASSERT_EQ(job.held.size(), 1u);
-  EXPECT_EQ(job.held[0].node, bed->node());
-  EXPECT_EQ(job.held[0].devices.size(), 2u);
+  ASSERT_EQ(job.allocations.size(), 1u);
+  EXPECT_EQ(job.allocations[0].node, bed->node());
+  EXPECT_EQ(job.allocations[0].devices.size(), 2u);
   EXPECT_EQ(read_mark(job.mark).job, 17);
   EXPECT_EQ(read_mark(job.mark).attempt, 2);
 }
 
 TEST_P(GateConformance, ItIsGivenNothingThatAFenceHolds) {
   held("dove-fence-17.2@c", {0, 2});
-  EXPECT_EQ(started(2).held.at(0).devices, (std::vector<int>{1, 3}));
+  EXPECT_EQ(started(2).allocations.at(0).devices, (std::vector<int>{1, 3}));
 }
 
 // The second line: whoever let it go.

@@ -24,7 +24,7 @@ void Exposure::count(const JobSeen& job, std::int64_t now_us) {
   telemetry::log(telemetry::Level::kInfo, "foreign_job_reported",
                  {{"slurm_job", job.id},
                   {"user", job.user},
-                  {"node", job.held.empty() ? std::string() : job.held[0].node},
+                  {"node", job.allocations.empty() ? std::string() : job.allocations[0].node},
                   {"exposure_ms", exposure_us / 1000}});
 }
 
@@ -34,7 +34,7 @@ void Exposure::reported(const std::vector<JobSeen>& jobs, std::int64_t now_us) {
   std::set<std::int64_t> now;
   for (const JobSeen& job : jobs) {
     // One that was cancelled in the queue has been on no node.
-    if (job.phase == JobPhase::kWaiting || job.held.empty()) continue;
+    if (job.phase == JobPhase::kWaiting || job.allocations.empty()) continue;
     now.insert(job.id);
     if (!first && !known_.contains(job.id) && job.started_s >= since_s_) count(job, now_us);
   }

@@ -10,7 +10,7 @@ JobSeen job(std::int64_t id, JobPhase phase, std::int64_t started_s) {
   job.id = id;
   job.phase = phase;
   job.started_s = started_s;
-  job.held = {{"n1", {}, {}, 0}};
+  job.allocations = {{"n1", {}, {}, 0}};
   return job;
 }
 
@@ -19,7 +19,7 @@ TEST(Exposure, CountsJobsThatNobodyHeardOf) {
   exposure.reported({job(1, JobPhase::kEnded, 50), job(2, JobPhase::kHolding, 60)}, 100'000'000);
   EXPECT_EQ(exposure.unseen(), 0u) << "nobody watched then";
   JobSeen cancelled = job(5, JobPhase::kEnded, 101);
-  cancelled.held.clear();
+  cancelled.allocations.clear();
   const std::vector<JobSeen> later = {job(1, JobPhase::kEnded, 50), job(2, JobPhase::kEnded, 60),
                                       job(3, JobPhase::kEnded, 101),
                                       job(4, JobPhase::kHolding, 101), cancelled};

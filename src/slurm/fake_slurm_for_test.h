@@ -69,14 +69,14 @@ class FakeSlurm : public SlurmCluster {
       if (!why.empty()) job.mark = why;
       job.phase = JobPhase::kWaiting;
       job.state = "PENDING";
-      job.held.clear();
+      job.allocations.clear();
     }
     for (JobSeen& job : state.jobs) {
       const std::size_t dot = job.name.rfind('.');
       if (job.phase != JobPhase::kWaiting || !job.name.starts_with("dove-keep-")) continue;
       job.phase = JobPhase::kHolding;
       job.state = "RUNNING";
-      job.held = {{"n1", {0}, {job.name.at(dot + 1) - '0'}, 0}};
+      job.allocations = {{"n1", {0}, {job.name.at(dot + 1) - '0'}, 0}};
     }
     return {};
   }
@@ -119,7 +119,7 @@ class FakeSlurm : public SlurmCluster {
     job.mark = mark;
     job.wants_devices = true;
     job.started_s = kStart_us / 1'000'000;
-    job.held = {{"n1", {0}, std::move(devices), 0}};
+    job.allocations = {{"n1", {0}, std::move(devices), 0}};
     job.handle = std::to_string(job.id);
     state.jobs.push_back(job);
     return state.jobs.back();
@@ -129,7 +129,7 @@ class FakeSlurm : public SlurmCluster {
     JobSeen& job = add(ask.name, {}, placeholder_mark(ask.name));
     job.phase = JobPhase::kWaiting;
     job.state = "PENDING";
-    job.held.clear();
+    job.allocations.clear();
     return job;
   }
 
@@ -137,7 +137,7 @@ class FakeSlurm : public SlurmCluster {
   const JobSeen* holder(int device) const {
     for (const JobSeen& job : state.jobs) {
       if (job.phase == JobPhase::kEnded) continue;
-      for (const HeldOnNode& held : job.held) {
+      for (const NodeAllocation& held : job.allocations) {
         if (std::count(held.devices.begin(), held.devices.end(), device) > 0) return &job;
       }
     }

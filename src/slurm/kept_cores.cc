@@ -23,7 +23,7 @@ std::map<std::string, Taken> taken_on(const Observed& seen) {
   for (const JobSeen& job : seen.jobs) {
     const bool holds = job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
     if (!holds || job.is_suspended()) continue;
-    for (const HeldOnNode& held : job.held) {
+    for (const NodeAllocation& held : job.allocations) {
       const auto node = taken.find(held.node);
       if (node == taken.end()) continue;
       node->second.cores.insert(held.cores.begin(), held.cores.end());

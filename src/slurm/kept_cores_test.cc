@@ -28,7 +28,7 @@ class KeptCoresTest : public testing::Test {
     one.phase = JobPhase::kHolding;
     one.state = "RUNNING";
     one.reservation = reservation;
-    one.held = {{node, std::move(cores), {}, 0}};
+    one.allocations = {{node, std::move(cores), {}, 0}};
     return one;
   }
   std::vector<KeptCores> kept() const { return kept_cores(seen_); }

@@ -49,12 +49,12 @@ enum class JobPhase {
 };
 
 // What a job holds on one node.
-struct HeldOnNode {
+struct NodeAllocation {
   std::string node;
   std::vector<int> cores;
   std::vector<int> devices;
   std::int64_t memory_bytes = 0;
-  bool operator==(const HeldOnNode&) const = default;
+  bool operator==(const NodeAllocation&) const = default;
 };
 
 // What is known besides of a job that the gate holds, or has let go (docs/decisions/0026).
@@ -117,13 +117,13 @@ struct JobSeen {
   std::int64_t restarts = 0;   // how often it has begun again, for whatever reason
   std::string handle;          // what scontrol calls it; "": it waits
   bool wants_devices = false;
-  bool devices_known = true;     // false: Slurm no longer says which devices it has
-  std::vector<HeldOnNode> held;  // one that has ended: where it was, a hostlist
-  std::optional<GateSeen> gate;  // it bears the mark of the gate
+  bool devices_known = true;                // false: Slurm no longer says which devices it has
+  std::vector<NodeAllocation> allocations;  // one that has ended: where it was, a hostlist
+  std::optional<GateSeen> gate;             // it bears the mark of the gate
   std::string reason;  // why Slurm keeps it waiting, in its word; of one that no gate holds
   std::optional<GateSeen> asks;  // what for, where nothing but room is lacking (kLacksRoom)
 
-  // Then it has the devices and the memory of `held`, and others may have the cores.
+  // Then it has the devices and the memory of `allocations`, and others may have the cores.
   bool is_suspended() const { return state == "SUSPENDED"; }
 };
 
@@ -165,7 +165,7 @@ struct Observed {
     if (awaited.empty()) return leave;
     for (const JobSeen& job : jobs) {
       if (job.phase != JobPhase::kHolding) continue;
-      for (const HeldOnNode& held : job.held) {
+      for (const NodeAllocation& held : job.allocations) {
         if (awaited.contains(held.node) && !held.devices.empty()) leave.insert(job.id);
       }
     }

@@ -47,7 +47,9 @@ bool ends_before(const JobSeen& job, const LimitChange& change) {
 }
 
 // Where it is or was; "" for one that holds nothing.
-std::string node_of(const JobSeen& job) { return job.held.empty() ? "" : job.held[0].node; }
+std::string node_of(const JobSeen& job) {
+  return job.allocations.empty() ? "" : job.allocations[0].node;
+}
 
 using JobAttempt = std::pair<std::int64_t, std::int64_t>;
 
@@ -101,11 +103,12 @@ FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
 const JobSeen* holder_of(const Observed& observed, const std::string& node,
                          const std::vector<int>& devices, const std::string& cluster) {
   for (const JobSeen& job : observed.jobs) {
-    const bool holds = std::any_of(job.held.begin(), job.held.end(), [&](const HeldOnNode& held) {
-      return held.node == node &&
-             std::find_first_of(held.devices.begin(), held.devices.end(), devices.begin(),
-                                devices.end()) != held.devices.end();
-    });
+    const bool holds = std::any_of(
+        job.allocations.begin(), job.allocations.end(), [&](const NodeAllocation& held) {
+          return held.node == node &&
+                 std::find_first_of(held.devices.begin(), held.devices.end(), devices.begin(),
+                                    devices.end()) != held.devices.end();
+        });
     if (holds && !is_placeholder(job, cluster) && !is_standing_fence(job, cluster)) return &job;
   }
   return nullptr;
@@ -116,7 +119,7 @@ const JobSeen* fence_on(const Observed& observed, const Wanted& wanted,
                         const std::string& cluster) {
   for (const JobSeen& job : observed.jobs) {
     if (!is_fence(job, cluster)) continue;
-    for (const HeldOnNode& held : job.held) {
+    for (const NodeAllocation& held : job.allocations) {
       if (held.node != wanted.key.node) continue;
       for (const int device : wanted.devices) {
         if (std::count(held.devices.begin(), held.devices.end(), device) > 0) return &job;
@@ -228,7 +231,7 @@ class Planner {
     for (std::size_t i = 1; i < found.living.size(); ++i) {
       plan_.cancel.push_back(found.living[i]->id);
     }
-    const HeldOnNode& held = job.held[0];
+    const NodeAllocation& held = job.allocations[0];
     std::vector<int> devices = wanted.devices;
     std::sort(devices.begin(), devices.end());
     std::vector<int> missing;
@@ -348,7 +351,7 @@ DevicesOfPlaceholders devices_of_placeholders(const Observed& observed,
   for (const JobSeen& job : observed.jobs) {
     if (job.phase != JobPhase::kHolding || !is_placeholder(job, cluster)) continue;
     const auto [id, attempt] = *identity_of(job, cluster);
-    for (const HeldOnNode& held : job.held) {
+    for (const NodeAllocation& held : job.allocations) {
       all[{id, attempt, held.node}].insert(held.devices.begin(), held.devices.end());
     }
   }
@@ -362,7 +365,8 @@ std::set<std::int64_t> fences_that_lend_cores(const Observed& observed,
   for (const JobSeen& job : observed.jobs) {
     if (job.phase != JobPhase::kHolding || !is_placeholder(job, cluster)) continue;
     const auto [id, attempt] = *identity_of(job, cluster);
-    for (const HeldOnNode& held : job.held) cores[{id, attempt, held.node}] += held.cores.size();
+    for (const NodeAllocation& held : job.allocations)
+      cores[{id, attempt, held.node}] += held.cores.size();
   }
   std::set<std::string> nodes;
   for (const Wanted& one : wanted) {

@@ -38,7 +38,7 @@ class PlanTest : public testing::Test {
     job.phase = JobPhase::kHolding;
     job.state = "RUNNING";
     job.started_s = kNow_s;
-    job.held = {{node, {0}, std::move(devices), 0}};
+    job.allocations = {{node, {0}, std::move(devices), 0}};
     seen_.jobs.push_back(job);
     return seen_.jobs.back();
   }
@@ -184,7 +184,7 @@ TEST_F(PlanTest, AUsersJobByOurNameIsNoPlaceholderAndGoes) {
 TEST_F(PlanTest, NothingOfOursWaitsInSlurmsQueue) {
   JobSeen& waits = placeholder(1300, 17, "n1", {});
   waits.phase = JobPhase::kWaiting;
-  waits.held.clear();
+  waits.allocations.clear();
   EXPECT_EQ(make({wanted(17, "n1", {2})}).cancel, Ids{1300});
 }
 
@@ -248,7 +248,7 @@ TEST_F(PlanTest, NothingStartsOrEndsOnANodeThatHasYetToRegister) {
 TEST_F(PlanTest, TheRecordOfARefusalIsNoEnd) {
   JobSeen& failed = job(1300, "dove-17.1@dove", "n1", {});
   failed.phase = JobPhase::kEnded;
-  failed.held.clear();
+  failed.allocations.clear();
   EXPECT_EQ(make({wanted(17, "n1", {2})}).submit.size(), 1u);
 }
 
@@ -377,7 +377,7 @@ TEST_F(PlanTest, OfKeptDevicesThePlaceholderHoldsNone) {
 
 TEST_F(PlanTest, FencesOfANodeWherePlaceholdersAreShortLendTheirCores) {
   job(1200, "dove-keep-n1.2@dove", "n1", {2}).mark = placeholder_mark("dove-keep-n1.2@dove");
-  placeholder(1300, 17, "n1", {}).held[0].cores = {6};
+  placeholder(1300, 17, "n1", {}).allocations[0].cores = {6};
   Wanted one = wanted(17, "n1", {});
   one.cores = {6};
   EXPECT_TRUE(fences_that_lend_cores(seen_, {one}, "dove").empty());

@@ -221,7 +221,7 @@ Result<void> read_held(const json& resources, const json& details, const NodesBy
   job.devices_known = !job.wants_devices || details.size() == list->size();
   for (std::size_t i = 0; i < list->size(); ++i) {
     const json& one = (*list)[i];
-    HeldOnNode held;
+    NodeAllocation held;
     held.node = text_of(one, "nodename");
     const auto node = nodes.find(held.node);
     if (node == nodes.end()) {
@@ -237,7 +237,7 @@ Result<void> read_held(const json& resources, const json& details, const NodesBy
       if (!devices) job.devices_known = false;
       if (devices) held.devices = *devices;
     }
-    job.held.push_back(std::move(held));
+    job.allocations.push_back(std::move(held));
   }
   return {};
 }
@@ -281,7 +281,7 @@ Result<JobSeen> read_job(const json& object, const NodesByName& nodes) {
   if (job.phase == JobPhase::kEnded) {
     // It holds nothing; these are the nodes where it was, as a hostlist.
     const std::string nodes_then = text_of(object, "nodes");
-    if (!nodes_then.empty()) job.held.push_back({nodes_then, {}, {}, 0});
+    if (!nodes_then.empty()) job.allocations.push_back({nodes_then, {}, {}, 0});
     return job;
   }
   job.reservation = text_of(object, "resv_name");

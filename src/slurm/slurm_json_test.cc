@@ -40,17 +40,18 @@ TEST(SlurmJson, JobsWithWhatTheyHoldOnEachNode) {
   EXPECT_EQ(train.phase, JobPhase::kHolding);
   EXPECT_EQ(train.started_s, 1795453177);
   EXPECT_EQ(train.ends_s, 1795456777);
-  EXPECT_EQ(train.held, (std::vector<HeldOnNode>{{"n0", {0, 1}, {0}, 1024 * kMebibyte}}));
+  EXPECT_EQ(train.allocations,
+            (std::vector<NodeAllocation>{{"n0", {0, 1}, {0}, 1024 * kMebibyte}}));
   EXPECT_TRUE(train.may_requeue);
   EXPECT_EQ(train.handle, "320");
   EXPECT_EQ(train.restarts, 0);
   const JobSeen& two = jobs[1];
   EXPECT_EQ(two.ends_s, 0) << "it has no time limit";
-  ASSERT_EQ(two.held.size(), 2u);
-  EXPECT_EQ(two.held[0].node, "n0");
-  EXPECT_EQ(two.held[0].devices, std::vector<int>{1});
-  EXPECT_EQ(two.held[1].node, "n1");
-  EXPECT_EQ(two.held[1].devices, std::vector<int>{0});
+  ASSERT_EQ(two.allocations.size(), 2u);
+  EXPECT_EQ(two.allocations[0].node, "n0");
+  EXPECT_EQ(two.allocations[0].devices, std::vector<int>{1});
+  EXPECT_EQ(two.allocations[1].node, "n1");
+  EXPECT_EQ(two.allocations[1].devices, std::vector<int>{0});
 }
 
 TEST(SlurmJson, HowOftenAJobHasBegunAgain) {
@@ -63,13 +64,13 @@ TEST(SlurmJson, HowOftenAJobHasBegunAgain) {
 TEST(SlurmJson, JobsThatAreOverEndOrWait) {
   const std::vector<JobSeen> jobs = recorded_jobs();
   EXPECT_EQ(jobs[2].phase, JobPhase::kEnded);
-  EXPECT_EQ(jobs[2].held, (std::vector<HeldOnNode>{{"n1", {}, {}, 0}}));
+  EXPECT_EQ(jobs[2].allocations, (std::vector<NodeAllocation>{{"n1", {}, {}, 0}}));
   EXPECT_EQ(jobs[3].phase, JobPhase::kEnding);
   EXPECT_TRUE(jobs[3].wants_devices);
   EXPECT_FALSE(jobs[3].devices_known);
-  EXPECT_EQ(jobs[3].held[0].node, "n1");
+  EXPECT_EQ(jobs[3].allocations[0].node, "n1");
   EXPECT_EQ(jobs[5].phase, JobPhase::kWaiting);
-  EXPECT_TRUE(jobs[5].held.empty());
+  EXPECT_TRUE(jobs[5].allocations.empty());
 }
 
 TEST(SlurmJson, AJobThatLacksRoomWithWhatItAsksFor) {
@@ -96,9 +97,9 @@ TEST(SlurmJson, APlaceholderWithItsMark) {
   EXPECT_EQ(placeholder.name, "dove-17.2@dove");
   EXPECT_EQ(placeholder.mark, "dovetail");
   EXPECT_EQ(placeholder.user, "nobody");
-  ASSERT_EQ(placeholder.held.size(), 1u);
-  EXPECT_EQ(placeholder.held[0].devices, std::vector<int>{2});
-  EXPECT_EQ(placeholder.held[0].memory_bytes, 4096 * kMebibyte);
+  ASSERT_EQ(placeholder.allocations.size(), 1u);
+  EXPECT_EQ(placeholder.allocations[0].devices, std::vector<int>{2});
+  EXPECT_EQ(placeholder.allocations[0].memory_bytes, 4096 * kMebibyte);
 }
 
 TEST(SlurmJson, ANiceBelowZeroIsWrittenUnsigned) {
@@ -145,7 +146,7 @@ TEST(SlurmJson, CoresAreCountedThroughTheSockets) {
                     "1": {"cores": {"0": "allocated", "1": "allocated", "2": "allocated"}}}}]}}]})",
                               *nodes);
   ASSERT_TRUE(jobs.ok()) << jobs.error().message;
-  EXPECT_EQ(jobs->front().held[0].cores, (std::vector<int>{0, 1, 4, 5, 6}));
+  EXPECT_EQ(jobs->front().allocations[0].cores, (std::vector<int>{0, 1, 4, 5, 6}));
 }
 
 TEST(SlurmJson, TheFeaturesOfANodeAreThoseThatAreActive) {

@@ -75,7 +75,7 @@ void add_kept(const KeptCores& kept, json& list) {
 }
 
 void add_allocations(const JobSeen& job, json& list) {
-  for (const HeldOnNode& held : job.held) {
+  for (const NodeAllocation& held : job.allocations) {
     json one{{"id", std::to_string(job.id)},
              {"node", held.node},
              {"cores", held.cores},

@@ -28,7 +28,7 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
   job.partition = "gpu";
   job.priority = 100;
   job.started_s = 1795453177;
-  job.held = {{"n1", {0, 1}, {0, 2}, 1024}, {"n2", {3}, {}, 0}};
+  job.allocations = {{"n1", {0, 1}, {0, 2}, 1024}, {"n2", {3}, {}, 0}};
   request.foreign = {job};
   request.placeholders = {{{17, 2, "n1"}, 1300, PlaceholderState::kConfirmed, "", {3}, {4, 5}},
                           {{18, 1, "n1"}, 0, PlaceholderState::kRefused, "busy", {}}};
@@ -95,7 +95,7 @@ TEST(Sync, WhatUsersWroteIsOneLine) {
   SyncRequest request;
   JobSeen job;
   job.name = "a\nb\x01\x7f\"c" + std::string(1000, 'x') + "é";
-  job.held = {{"n1", {}, {}, 0}};
+  job.allocations = {{"n1", {}, {}, 0}};
   request.foreign = {job};
   const std::string name =
       json::parse(write_request(request))["allocations"][0]["name"].get<std::string>();
@@ -177,7 +177,7 @@ TEST(Sync, AnAnswerWithPartitionsThatOursMakeRoomFor) {
 TEST(Sync, AJobThatMayBeRequeuedIsToldAsThat) {
   SyncRequest request;
   JobSeen job;
-  job.held = {{"n1", {}, {}, 0}};
+  job.allocations = {{"n1", {}, {}, 0}};
   request.foreign = {job, job};
   request.foreign[1].may_requeue = true;
   const json told = json::parse(write_request(request)).at("allocations");

@@ -187,7 +187,7 @@ bool count_places(const Job& job, IndexedJob& entry) {
 }
 
 void count_end(const State& state, Indexes& indexes, const Job& job, IndexedJob& entry) {
-  const bool ends = job.phase == JobPhase::kActive && held_until(state, job) != kNever;
+  const bool ends = job.phase == JobPhase::kActive && places_free_at(state, job) != kNever;
   indexes.plan.ends += (ends ? 1 : 0) - (entry.ends ? 1 : 0);
   entry.ends = ends;
 }

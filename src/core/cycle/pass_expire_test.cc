@@ -29,7 +29,7 @@ TEST(PassExpire, TheLimitOfAJobOfAnExecutorsUsersIsTheExecutorsToEnforce) {
   const JobId job = cluster.submit(spec);
   cluster.launch(job);
   cluster.start(job);
-  EXPECT_LT(held_until(cluster.state, cluster.job(job)), kNever) << "it is planned by";
+  EXPECT_LT(places_free_at(cluster.state, cluster.job(job)), kNever) << "it is planned by";
   cluster.pass(seconds(120));
   EXPECT_TRUE(decide_for<Stop>(cluster).empty());
 }

@@ -201,21 +201,21 @@ class Round {
     for (const Victim& victim : found.victims) {
       // How long its executor lets it end is the executor's matter.
       const bool is_foreign = victim.foreign != nullptr;
-      at = std::max(
-          at, is_foreign ? state_.now + kSoon : held_until(state_, *state_.find_job(victim.job)));
+      at = std::max(at, is_foreign ? state_.now + kSoon
+                                   : places_free_at(state_, *state_.find_job(victim.job)));
     }
     // The search counts these as gone, for limits as for places.
     const VictimLimits limits(state_, job, amount_of(state_, found.placements), {});
     for (const JobId id : stopping) {
       const Job& other = *state_.find_job(id);
-      if (limits.counts(other)) at = std::max(at, held_until(state_, other));
+      if (limits.counts(other)) at = std::max(at, places_free_at(state_, other));
     }
     for (const Placement& placement : found.placements) {
       for (JobId id : state_.nodes[placement.node].jobs) {
         const Job& holder = *state_.find_job(id);
         // Those that run on keep what they have: the places were found beside them.
         if (holder.attempts.back().stage != Stage::kStopping) continue;
-        at = std::max(at, held_until(state_, holder));
+        at = std::max(at, places_free_at(state_, holder));
       }
     }
     return at;

@@ -467,7 +467,7 @@ Wanted wanted(const State& state, const std::string& executor) {
     if (placement == nullptr) continue;
     const bool is_held = placeholder.stage == PlaceholderStage::kConfirmed;
     wanted.placeholders.push_back({key.job, key.attempt, state.find_node(key.node), placement,
-                                   held_until(state, *state.find_job(key.job)),
+                                   places_free_at(state, *state.find_job(key.job)),
                                    is_held ? placeholder.id : ""});
   }
   // Works are found by node, as many as run there, and not by a walk over all jobs.

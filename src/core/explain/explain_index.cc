@@ -60,7 +60,7 @@ void ExplainIndex::renew_endless(std::vector<JobId>& list, const Pool& pool,
   renew_sorted(list, touched, [&](JobId id) {
     if (!std::binary_search(holding.begin(), holding.end(), id)) return false;
     const Job& job = *state_.find_job(id);
-    return pool_of(state_, *job.spec) == &pool && held_until(state_, job) == kNever;
+    return pool_of(state_, *job.spec) == &pool && places_free_at(state_, job) == kNever;
   });
 }
 

@@ -143,7 +143,8 @@ class Ahead {
       at = std::min(at, is_away(node) ? back_at(node) : maintenance_wake(state_, node));
     }
     // By limits, as no better is known: jobs end at the latest then.
-    each_awaited([&](JobId id) { at = std::min(at, held_until(state_, *state_.find_job(id))); });
+    each_awaited(
+        [&](JobId id) { at = std::min(at, places_free_at(state_, *state_.find_job(id))); });
     return at;
   }
 
@@ -161,7 +162,7 @@ class Ahead {
     }
     std::set<JobId> over;
     each_awaited([&](JobId id) {
-      if (held_until(state_, *state_.find_job(id)) <= state_.now) over.insert(id);
+      if (places_free_at(state_, *state_.find_job(id)) <= state_.now) over.insert(id);
     });
     for (const JobId id : over) {
       const Attempt& attempt = state_.find_job(id)->attempts.back();
@@ -190,7 +191,7 @@ class Ahead {
     }
     // These are why there is no end: people have to stop them.
     each_awaited([&](JobId id) {
-      if (held_until(state_, *state_.find_job(id)) == kNever) endless.insert(id);
+      if (places_free_at(state_, *state_.find_job(id)) == kNever) endless.insert(id);
     });
     if (plan.done == kNever) plan.endless.assign(endless.begin(), endless.end());
     return plan;

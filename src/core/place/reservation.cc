@@ -113,7 +113,7 @@ Stay stay_of(const State& state, const JobSpec& spec) {
   return stay;
 }
 
-Instant held_until(const State& state, const Job& job) {
+Instant places_free_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
   const Span stop = stopping(*job.spec);
   // Stopping already: how much of its limit was left does not matter any more.

@@ -56,7 +56,7 @@ struct Stay {
 Stay stay_of(const State& state, const JobSpec& spec);
 
 // When what the active job holds is free again, by the same sums; kNever without any limit.
-Instant held_until(const State& state, const Job& job);
+Instant places_free_at(const State& state, const Job& job);
 
 // Its deadline and the end of its reservation: stopped then, whatever its time limit. kNever: none.
 Instant latest_end(const State& state, const JobSpec& spec);

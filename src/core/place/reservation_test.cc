@@ -64,7 +64,7 @@ TEST_F(ReservationTest, AStayIsNoLongerThanItsLimitWithAllThatEndingTakes) {
 TEST_F(ReservationTest, AJobIsStoppedAtItsTimeLimit) {
   const JobId job = cluster.submit_and_start({.limit_s = 100});
   EXPECT_EQ(time_limit_at(cluster.state, cluster.job(job)), cluster.state.now + seconds(100));
-  EXPECT_EQ(held_until(cluster.state, cluster.job(job)), cluster.state.now + seconds(132));
+  EXPECT_EQ(places_free_at(cluster.state, cluster.job(job)), cluster.state.now + seconds(132));
 }
 
 TEST_F(ReservationTest, AnOutageStopsWhatRunsOnItsNodesInTime) {

@@ -31,13 +31,13 @@ class EarlierStartTest : public testing::Test {
 };
 
 TEST_F(EarlierStartTest, IsWhenTheLastOfItsPlacesIsFree) {
-  EXPECT_EQ(find(), held_until(cluster.state, cluster.job(running)));
+  EXPECT_EQ(find(), places_free_at(cluster.state, cluster.job(running)));
   cluster.end(running);
   EXPECT_EQ(find(), cluster.state.now);
 }
 
 TEST_F(EarlierStartTest, IsNoneWhereTheyAreNotFreeSooner) {
-  promise.start_at = held_until(cluster.state, cluster.job(running));
+  promise.start_at = places_free_at(cluster.state, cluster.job(running));
   EXPECT_EQ(find(), std::nullopt);
   EXPECT_EQ(entry.blocker, NodeId(1)) << "as long as its plan stands nobody needs to look again";
 }

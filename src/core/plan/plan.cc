@@ -50,7 +50,7 @@ void add_running(const State& state, const Node& node, NodePlan& plan) {
     const Job& job = *state.find_job(id);
     for (const PlacementRecord& record : job.attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
-      const Instant to = held_until(state, job);
+      const Instant to = places_free_at(state, job);
       // A job that should have ended by now shows that its limit does not bind it (its node may be
       // silent). No later instant would be better founded, so nothing is planned behind it.
       plan.holds.push_back({id, &*record.placement, state.now, to <= state.now ? kNever : to});

@@ -25,7 +25,7 @@ class PlanTest : public testing::Test {
 };
 
 TEST_F(PlanTest, WhatRunsIsFreeWhenItMustBeGone) {
-  const Instant gone = held_until(cluster.state, cluster.job(running));
+  const Instant gone = places_free_at(cluster.state, cluster.job(running));
   ASSERT_EQ(node_plan().steps.size(), 2u);
   EXPECT_EQ(node_plan().steps[0].free.gpus_milli, 1000);
   EXPECT_EQ(node_plan().steps[1].at, gone);
@@ -34,7 +34,7 @@ TEST_F(PlanTest, WhatRunsIsFreeWhenItMustBeGone) {
 }
 
 TEST_F(PlanTest, BooksByIdFollowTheInstant) {
-  const Instant gone = held_until(cluster.state, cluster.job(running));
+  const Instant gone = places_free_at(cluster.state, cluster.job(running));
   EXPECT_EQ(free_from(cluster.state.now, in(10))->cores.size(), 6u);
   EXPECT_EQ(free_from(gone, gone + seconds(10))->cores.size(), 8u);
 }
@@ -71,7 +71,7 @@ TEST_F(PlanTest, ABoundBySumsIsNeverTooLate) {
   const JobSpec spec = spec_of({});
   const Instant at =
       earliest_by_sums(cluster.state, node_plan(), needs, {spec}, cluster.state.now, seconds(10));
-  EXPECT_EQ(at, held_until(cluster.state, cluster.job(running)));
+  EXPECT_EQ(at, places_free_at(cluster.state, cluster.job(running)));
   needs.gpus_milli = 5000;
   EXPECT_EQ(
       earliest_by_sums(cluster.state, node_plan(), needs, {spec}, cluster.state.now, seconds(10)),

@@ -13,7 +13,7 @@ class PlannerTest : public testing::Test {
     pools = pool_indexes(cluster.state);
     return Planner(cluster.state, plan, first_fit, pools).find(cluster.job(id));
   }
-  Instant gone(JobId id) { return held_until(cluster.state, cluster.job(id)); }
+  Instant gone(JobId id) { return places_free_at(cluster.state, cluster.job(id)); }
 
   TestCluster cluster{2, {.gpus = 4}};
   FirstFit first_fit;

@@ -24,7 +24,7 @@ const JobSeen* find_job(const Observed& observed, std::int64_t id) {
 bool is_awaited(const JobSeen& job, const DevicesOfNodes& kept,
                 const std::set<std::string>& waiting, const std::string& cluster) {
   bool has_kept = false;
-  for (const HeldOnNode& held : job.held) {
+  for (const NodeAllocation& held : job.allocations) {
     const auto here = kept.find(held.node);
     if (here == kept.end()) continue;
     for (const int device : held.devices) {

@@ -207,13 +207,13 @@ TEST_F(PutBackTest, AFewAtATimeSoThatTheNextLookIsNotLate) {
     theirs.handle = std::to_string(i);
     theirs.phase = JobPhase::kHolding;
     theirs.may_requeue = true;
-    theirs.held = {{"n" + theirs.handle, {}, {0}, 0}};
+    theirs.allocations = {{"n" + theirs.handle, {}, {0}, 0}};
     JobSeen fence;
     fence.id = 1000 + i;
     fence.phase = JobPhase::kWaiting;
-    fence.name = standing_fence_name(theirs.held[0].node, 0, "dove");
+    fence.name = standing_fence_name(theirs.allocations[0].node, 0, "dove");
     fence.mark = placeholder_mark(fence.name);
-    kept[theirs.held[0].node] = {0};
+    kept[theirs.allocations[0].node] = {0};
     wanted.push_back({theirs.id, 17});
     seen.jobs.push_back(std::move(theirs));
     seen.jobs.push_back(std::move(fence));

@@ -32,7 +32,7 @@ Missing missing_of(const DevicesOfNodes& kept, const Observed& observed,
   Missing missing{kept, {}};
   for (const JobSeen& job : observed.jobs) {
     if (job.phase == JobPhase::kEnded) continue;
-    for (const HeldOnNode& held : job.held) {
+    for (const NodeAllocation& held : job.allocations) {
       const auto here = missing.free.find(held.node);
       if (here == missing.free.end()) continue;
       for (const int device : held.devices) {
@@ -79,13 +79,15 @@ std::set<std::string> awaited_names(const DevicesOfNodes& soon, const DevicesOfN
 }
 
 bool keeps_lent_device(const JobSeen& fence, const DevicesOfNodes& kept) {
-  return std::any_of(fence.held.begin(), fence.held.end(), [&](const HeldOnNode& held) {
-    const auto here = kept.find(held.node);
-    if (here == kept.end()) return true;
-    // Only a GRES with files says which devices it holds.
-    return fence.devices_known && std::any_of(held.devices.begin(), held.devices.end(),
-                                              [&](int one) { return !here->second.contains(one); });
-  });
+  return std::any_of(fence.allocations.begin(), fence.allocations.end(),
+                     [&](const NodeAllocation& held) {
+                       const auto here = kept.find(held.node);
+                       if (here == kept.end()) return true;
+                       // Only a GRES with files says which devices it holds.
+                       return fence.devices_known &&
+                              std::any_of(held.devices.begin(), held.devices.end(),
+                                          [&](int one) { return !here->second.contains(one); });
+                     });
 }
 
 }  // namespace
@@ -119,7 +121,7 @@ DevicesOfNodes fenced_devices(const Observed& observed, const std::string& clust
   DevicesOfNodes fenced;
   for (const JobSeen& job : observed.jobs) {
     if (job.phase != JobPhase::kHolding || !is_standing_fence(job, cluster)) continue;
-    for (const HeldOnNode& held : job.held) {
+    for (const NodeAllocation& held : job.allocations) {
       fenced[held.node].insert(held.devices.begin(), held.devices.end());
     }
   }

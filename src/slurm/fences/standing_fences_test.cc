@@ -19,7 +19,7 @@ class StandingFencesTest : public testing::Test {
     job.id = id;
     job.mark = mark;
     job.phase = phase;
-    job.held = {{"n1", {0}, std::move(devices), 0}};
+    job.allocations = {{"n1", {0}, std::move(devices), 0}};
     seen.jobs.push_back(job);
   }
   void fence(std::int64_t id, int device) {

@@ -10,7 +10,7 @@
 namespace dove::slurm {
 
 // What the job holds on that node; none: nothing.
-const HeldOnNode* held_on(const JobSeen& job, const std::string& node);
+const NodeAllocation* allocation_on(const JobSeen& job, const std::string& node);
 
 // "": it holds on each of the nodes what the ledger gave it, and nothing elsewhere; else what is
 // different, for people. REQUIRES: job.gate.

@@ -30,7 +30,7 @@ std::set<int> GateFences::taken_on(const std::string& node, const GateStart& sta
   std::set<int> taken;
   for (const JobSeen& job : observed_.jobs) {
     if (job.phase != JobPhase::kHolding || is_of(job, start)) continue;
-    if (const HeldOnNode* held = held_on(job, node)) {
+    if (const NodeAllocation* held = allocation_on(job, node)) {
       taken.insert(held->devices.begin(), held->devices.end());
     }
   }
@@ -46,7 +46,7 @@ std::set<int> GateFences::uncovered(const GateStart& start, const Wanted& wanted
   for (const int device : taken_on(node.name, start)) free.erase(device);
   for (const JobSeen& job : observed_.jobs) {
     if (!is_of(job, start) || job.phase != JobPhase::kHolding) continue;
-    const HeldOnNode* held = held_on(job, node.name);
+    const NodeAllocation* held = allocation_on(job, node.name);
     if (held == nullptr) continue;
     kept_.insert(job.id);
     for (const int device : held->devices) free.erase(device);
@@ -84,7 +84,7 @@ bool GateFences::leave_its_cores(const JobSeen& job, const GateStart& start, con
   int left = node.cores_for_jobs();
   std::vector<std::int64_t> fences;
   for (const JobSeen& one : observed_.jobs) {
-    const HeldOnNode* held = held_on(one, node.name);
+    const NodeAllocation* held = allocation_on(one, node.name);
     const bool has_cores = one.phase != JobPhase::kEnded && !one.is_suspended();
     if (held == nullptr || !has_cores) continue;
     left -= static_cast<int>(held->cores.size());

@@ -154,7 +154,7 @@ class GatePlanner {
     for (const Wanted* one : keys) {
       PlaceholderReport& report = plan_.reports.emplace_back();
       report = {one->key, job.id, PlaceholderState::kConfirmed, "", sorted(one->devices)};
-      for (const HeldOnNode& held : job.held) {
+      for (const NodeAllocation& held : job.allocations) {
         if (held.node == one->key.node) report.cores = held.cores;
       }
     }
@@ -253,7 +253,7 @@ class GatePlanner {
     }
     const std::string wrong = difference(job, keys, observed_);
     if (!wrong.empty() && !has_work(keys)) {
-      for (const HeldOnNode& held : job.held) plan_.surprises.insert(held.node);
+      for (const NodeAllocation& held : job.allocations) plan_.surprises.insert(held.node);
       plan_.put_back.push_back(back(job, wrong));
       return refuse(start, keys, wrong);
     }

@@ -43,14 +43,14 @@ class GatePlanTest : public testing::Test {
   void starts(std::vector<int> devices) {
     let_go();
     job().phase = JobPhase::kHolding;
-    job().held = {{"n1", {0}, std::move(devices), 0}};
+    job().allocations = {{"n1", {0}, std::move(devices), 0}};
   }
   void add(const std::string& mark, std::vector<int> devices, JobPhase phase = JobPhase::kHolding) {
     JobSeen other;
     other.id = 100 + static_cast<std::int64_t>(seen.jobs.size());
     other.mark = mark;
     other.phase = phase;
-    other.held = {{"n1", {1}, std::move(devices), 0}};
+    other.allocations = {{"n1", {1}, std::move(devices), 0}};
     seen.jobs.push_back(other);
   }
   void fence(std::vector<int> devices) {
@@ -197,7 +197,7 @@ TEST_F(GatePlanTest, WhatHoldsItsDevicesIsConfirmedAndTheFenceGoes) {
   GatePlan now = plan();
   EXPECT_EQ(now.reports[0].state, PlaceholderState::kConfirmed);
   EXPECT_EQ(now.reports[0].id, 5);
-  EXPECT_EQ(now.reports[0].cores, seen.jobs[0].held[0].cores);
+  EXPECT_EQ(now.reports[0].cores, seen.jobs[0].allocations[0].cores);
   EXPECT_FALSE(now.reports[0].cores.empty());
   EXPECT_TRUE(now.confirmed.contains(5));
   EXPECT_EQ(now.release.size(), 1u);
@@ -221,14 +221,14 @@ TEST_F(GatePlanTest, OtherDevicesThanItsOwnAreGivenBack) {
 
 TEST_F(GatePlanTest, MoreCoresOrMemoryThanItsOwnAreGivenBack) {
   starts({2});
-  job().held[0].cores = {0, 1};
-  job().held[0].memory_bytes = 100 << 20;
+  job().allocations[0].cores = {0, 1};
+  job().allocations[0].memory_bytes = 100 << 20;
   EXPECT_TRUE(plan().put_back.empty());
-  job().held[0].cores = {0, 1, 2};
+  job().allocations[0].cores = {0, 1, 2};
   EXPECT_EQ(plan().put_back.size(), 1u);
   seen.nodes[0].cpus_per_core = 2;  // three tasks of one CPU
   EXPECT_TRUE(plan().put_back.empty());
-  job().held[0].memory_bytes = 300 << 20;
+  job().allocations[0].memory_bytes = 300 << 20;
   EXPECT_EQ(plan().put_back.size(), 1u);
 }
 
@@ -429,7 +429,7 @@ TEST_F(GatePlanTest, AJobWithTheNodeToItselfIsNotKeptOffByAFence) {
   EXPECT_EQ(plan().place.size(), 1u) << "nor in Slurm";
   EXPECT_TRUE(plan().fences.empty());
   starts({1});
-  job().held[0].memory_bytes = 200 << 20;
+  job().allocations[0].memory_bytes = 200 << 20;
   EXPECT_TRUE(plan().put_back.empty());
   EXPECT_EQ(plan().confirmed, std::set<std::int64_t>{5});
   EXPECT_EQ(plan().reports.at(0).devices, (std::vector<int>{0, 1, 2, 3}));

@@ -44,7 +44,7 @@ TEST(SchedulerWake, HoldsACoreFromPreparingToFiring) {
   world.wake.prepare(world.node, 1000);
   ASSERT_EQ(world.slurm.state.jobs.size(), 1u);
   EXPECT_TRUE(is_fence(world.slurm.state.jobs[0], "dove")) << "a killed adapter's is released";
-  EXPECT_TRUE(world.slurm.state.jobs[0].held[0].devices.empty());
+  EXPECT_TRUE(world.slurm.state.jobs[0].allocations[0].devices.empty());
   world.wake.prepare(world.node, 1000);
   EXPECT_EQ(world.slurm.asked, 1);
   world.wake.fire();

@@ -67,7 +67,7 @@ TEST_F(AdapterRoomsTest, TheRoomIsLeftFreeAndWhoeverBeginsThereIsToldAtOnce) {
   JobSeen& job = slurm_.state.jobs.at(0);
   ASSERT_EQ(job.id, 77);
   job.phase = JobPhase::kHolding;
-  job.held = {{"n1", {0}, {1, 2}, 0}};
+  job.allocations = {{"n1", {0}, {1, 2}, 0}};
   adapter_->cycle();
   EXPECT_EQ(report().state, PlaceholderState::kRefused);
   ASSERT_EQ(last().foreign.size(), 1u);

@@ -11,11 +11,12 @@ namespace {
 using JobsByName = std::map<std::string, const JobSeen*>;
 
 bool holds_one_of(const JobSeen& job, const Wanted& wanted) {
-  return std::any_of(job.held.begin(), job.held.end(), [&](const HeldOnNode& held) {
-    return held.node == wanted.key.node &&
-           std::find_first_of(held.devices.begin(), held.devices.end(), wanted.devices.begin(),
-                              wanted.devices.end()) != held.devices.end();
-  });
+  return std::any_of(
+      job.allocations.begin(), job.allocations.end(), [&](const NodeAllocation& held) {
+        return held.node == wanted.key.node &&
+               std::find_first_of(held.devices.begin(), held.devices.end(), wanted.devices.begin(),
+                                  wanted.devices.end()) != held.devices.end();
+      });
 }
 
 // Whom Slurm gave a device of the room; null: nobody, as far as is seen. What holds it for ours is

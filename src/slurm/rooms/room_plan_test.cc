@@ -42,7 +42,7 @@ TEST_F(RoomPlanTest, AsLongAsItWaitsItIsAwaited) {
 TEST_F(RoomPlanTest, WhereItHasBegunItsPlaceIsGivenUp) {
   JobSeen& job = slurm.state.jobs[0];
   job.phase = JobPhase::kHolding;
-  job.held = {{"n1", {0}, {1, 2}, 0}};
+  job.allocations = {{"n1", {0}, {1, 2}, 0}};
   EXPECT_EQ(report().state, PlaceholderState::kRefused);
   EXPECT_EQ(report().why, "Slurm has started its job 77");
   EXPECT_EQ(report().id, 0) << "what it holds is told as any job's";

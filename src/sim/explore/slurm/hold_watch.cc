@@ -90,7 +90,7 @@ void HoldWatch::check_orphans() {
     oracle_.fail(
         fmt::format("Slurm job {} {} on {} is there still, though {} cycles saw that nothing is "
                     "to be held by it",
-                    id, job->name, job->held.front().node, kOrphanCycles));
+                    id, job->name, job->allocations.front().node, kOrphanCycles));
   }
 }
 
@@ -111,7 +111,7 @@ void HoldWatch::check_bare() {
 void HoldWatch::check_limit(const slurm::JobSeen& job) {
   const auto key = slurm::read_placeholder_name(job.name, kCluster);
   if (!key || looked_us_ < 0 || agenda_.now_us() - looked_us_ >= kLimitMargin_us) return;
-  const std::string& node = job.held.front().node;
+  const std::string& node = job.allocations.front().node;
   const auto at = std::find(slurm_.nodes().begin(), slurm_.nodes().end(), node);
   const auto number = static_cast<std::uint32_t>(at - slurm_.nodes().begin() + 1);
   if (!oracle_.runs_there(number, static_cast<std::uint64_t>(key->first))) return;

@@ -34,12 +34,13 @@ bool uses_devices(const JobSeen& job) {
 // The first `count` of a node's, without those that a job has.
 template <class Records>
 std::vector<int> free_of(const Records& jobs, const std::string& node,
-                         std::vector<int> slurm::HeldOnNode::*part, std::int32_t count) {
+                         std::vector<int> slurm::NodeAllocation::*part, std::int32_t count) {
   std::vector<bool> taken(static_cast<std::size_t>(count));
   for (const auto& [id, job] : jobs) {
-    if (!uses_devices(job.seen) || job.seen.held.front().node != node) continue;
-    if (part == &slurm::HeldOnNode::cores && job.seen.is_suspended()) continue;
-    for (const int one : job.seen.held.front().*part) taken[static_cast<std::size_t>(one)] = true;
+    if (!uses_devices(job.seen) || job.seen.allocations.front().node != node) continue;
+    if (part == &slurm::NodeAllocation::cores && job.seen.is_suspended()) continue;
+    for (const int one : job.seen.allocations.front().*part)
+      taken[static_cast<std::size_t>(one)] = true;
   }
   std::vector<int> free;
   for (int i = 0; i < count; ++i) {
@@ -168,19 +169,19 @@ void SimulatedSlurm::user_cancels(std::int64_t id) {
 // -- its nodes -----------------------------------------------------------------------------------
 
 std::vector<int> SimulatedSlurm::free_on(const std::string& node) const {
-  return free_of(jobs_, node, &slurm::HeldOnNode::devices, options_.gpus_per_node);
+  return free_of(jobs_, node, &slurm::NodeAllocation::devices, options_.gpus_per_node);
 }
 
 std::vector<int> SimulatedSlurm::free_cores(const std::string& node) const {
-  return free_of(jobs_, node, &slurm::HeldOnNode::cores,
+  return free_of(jobs_, node, &slurm::NodeAllocation::cores,
                  options_.cores_per_node / options_.threads_per_core);
 }
 
 std::int64_t SimulatedSlurm::free_memory(const std::string& node) const {
   std::int64_t free = options_.memory_bytes;
   for (const auto& [id, job] : jobs_) {
-    if (!uses_devices(job.seen) || job.seen.held.front().node != node) continue;
-    free -= job.seen.held.front().memory_bytes;
+    if (!uses_devices(job.seen) || job.seen.allocations.front().node != node) continue;
+    free -= job.seen.allocations.front().memory_bytes;
   }
   return free;
 }
@@ -326,7 +327,7 @@ void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
   const int core = free_cores(job.node).front();
   begin_holding(job, {job.node, {core}, std::move(devices), job.memory_bytes});
   if (job.task) {
-    job.task->cores = threads_of(job.seen.held.front().cores);
+    job.task->cores = threads_of(job.seen.allocations.front().cores);
     oracle_.task_started(agenda_.now_us(), *job.task);
   } else {
     oracle_.foreign_started(facts_of(job));
@@ -337,12 +338,12 @@ void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
   });
 }
 
-void SimulatedSlurm::begin_holding(Record& job, slurm::HeldOnNode held) {
+void SimulatedSlurm::begin_holding(Record& job, slurm::NodeAllocation held) {
   ++job.turn;
   job.seen.phase = JobPhase::kHolding;
   job.seen.state = "RUNNING";
   job.seen.started_s = now_s();
-  job.seen.held = {std::move(held)};
+  job.seen.allocations = {std::move(held)};
   set_end(job, job.limit_minutes);
 }
 
@@ -350,8 +351,8 @@ void SimulatedSlurm::begin_holding(Record& job, slurm::HeldOnNode held) {
 TaskFacts SimulatedSlurm::facts_of(const Record& job) const {
   TaskFacts facts;
   facts.node = number_of(job.node);
-  facts.cores = threads_of(job.seen.held.front().cores);
-  facts.devices = job.seen.held.front().devices;
+  facts.cores = threads_of(job.seen.allocations.front().cores);
+  facts.devices = job.seen.allocations.front().devices;
   facts.memory_bytes = job.memory_bytes;
   facts.foreign = static_cast<std::uint64_t>(job.seen.id);
   return facts;
@@ -412,7 +413,7 @@ void SimulatedSlurm::is_at_end(Record& job, const char* state, int wait_status) 
 void SimulatedSlurm::waits_again(Record& job) {
   job.seen.phase = JobPhase::kWaiting;
   job.seen.state = "PENDING";
-  job.seen.held.clear();
+  job.seen.allocations.clear();
   job.seen.ends_s = 0;
   ++job.seen.restarts;
   if (!job.seen.gate) return;
@@ -427,7 +428,7 @@ void SimulatedSlurm::is_over(Record& job, int wait_status) {
     exit.signal = wait_status & 0x7f;
     oracle_.task_over(*job.task, exit);
     job.task.reset();
-  } else if (!job.seen.held.empty()) {
+  } else if (!job.seen.allocations.empty()) {
     oracle_.foreign_over(facts_of(job));
   }
 }

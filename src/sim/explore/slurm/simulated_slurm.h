@@ -155,7 +155,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   static bool is_ours(const Record& job);
   // What its users' job gets there; empty: there is no room.
   std::vector<int> room_for(const Record& job) const;
-  std::optional<slurm::HeldOnNode> room_for_ask(const Record& job) const;
+  std::optional<slurm::NodeAllocation> room_for_ask(const Record& job) const;
   void begin_asked(std::int64_t id);
   bool try_open(std::int64_t id);
   void try_start(std::int64_t id);
@@ -169,7 +169,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   void waits_again(Record& job);
   void starts_again(std::int64_t id);
   void is_at_end(Record& job, const char* state, int wait_status);
-  void begin_holding(Record& job, slurm::HeldOnNode held);
+  void begin_holding(Record& job, slurm::NodeAllocation held);
   Record& new_job(int devices, bool may_requeue);
   // Its processes end by and by; then it is over, or waits again, held.
   void end(std::int64_t id, const char* state, int wait_status, bool requeues);

@@ -87,7 +87,7 @@ Result<std::vector<JobSeen>> SimulatedSlurm::observe_jobs(const std::vector<slur
 }
 
 // What the adapter's job asks for, if that is free.
-std::optional<slurm::HeldOnNode> SimulatedSlurm::room_for_ask(const Record& job) const {
+std::optional<slurm::NodeAllocation> SimulatedSlurm::room_for_ask(const Record& job) const {
   const std::vector<int> free = free_on(job.node);
   std::vector<int> cores = free_cores(job.node);
   if (!gives_lowest_) std::reverse(cores.begin(), cores.end());
@@ -97,13 +97,13 @@ std::optional<slurm::HeldOnNode> SimulatedSlurm::room_for_ask(const Record& job)
                         std::all_of(job.devices_asked.begin(), job.devices_asked.end(), is_free);
   if (!has_room) return std::nullopt;
   cores.resize(static_cast<std::size_t>(job.cores_asked));
-  return slurm::HeldOnNode{job.node, std::move(cores), job.devices_asked, job.memory_bytes};
+  return slurm::NodeAllocation{job.node, std::move(cores), job.devices_asked, job.memory_bytes};
 }
 
 // At once, or when there is room for it.
 void SimulatedSlurm::begin_asked(std::int64_t id) {
   Record& job = jobs_.at(id);
-  std::optional<slurm::HeldOnNode> held = room_for_ask(job);
+  std::optional<slurm::NodeAllocation> held = room_for_ask(job);
   if (!held) return in(some(5 * kSecond_us), id, [this, id] { begin_asked(id); });
   begin_holding(job, std::move(*held));
   ++given_;
@@ -209,8 +209,8 @@ Oracle::Unheld SimulatedSlurm::not_held_for(const TaskFacts& task) const {
   std::set<std::int32_t> cores;
   std::set<std::int32_t> devices;
   for (const auto& [id, job] : jobs_) {
-    if (job.seen.phase != JobPhase::kHolding || job.seen.held.front().node != node) continue;
-    const slurm::HeldOnNode& held = job.seen.held.front();
+    if (job.seen.phase != JobPhase::kHolding || job.seen.allocations.front().node != node) continue;
+    const slurm::NodeAllocation& held = job.seen.allocations.front();
     const bool is_its = job.seen.name == name;
     if (is_its) {
       const std::vector<int> threads = threads_of(held.cores);

@@ -181,7 +181,7 @@ TEST_F(SimulatedSlurmTest, ADrainOfAnAdministratorIsNotForTheAdapterToTakeBack) 
 
 TEST_F(SimulatedSlurmTest, AJobThatIsPutBackLeavesItsDeviceToTheFenceThatWaitsAndRunsAgain) {
   const JobSeen& theirs = open(/*may_requeue=*/true);
-  const int device = theirs.held.at(0).devices.at(0);
+  const int device = theirs.allocations.at(0).devices.at(0);
   Ask ask;
   ask.name = fmt::format("dove-keep-n1.{}@dove", device);
   ask.node = "n1";
@@ -200,10 +200,10 @@ TEST_F(SimulatedSlurmTest, AJobThatIsPutBackLeavesItsDeviceToTheFenceThatWaitsAn
   EXPECT_EQ(theirs.mark, "put back");
   EXPECT_EQ(slurm_.unfinished(), theirs.id);
   ASSERT_TRUE(comes_to(fence, JobPhase::kHolding));
-  EXPECT_EQ(fence.held.at(0).devices, std::vector<int>{device});
+  EXPECT_EQ(fence.allocations.at(0).devices, std::vector<int>{device});
   EXPECT_EQ(slurm_.held_for_us(), "");
   ASSERT_TRUE(comes_to(theirs, JobPhase::kHolding));
-  EXPECT_NE(theirs.held.at(0).devices, fence.held.at(0).devices);
+  EXPECT_NE(theirs.allocations.at(0).devices, fence.allocations.at(0).devices);
   EXPECT_EQ(slurm_.jobs_put_back(), 1u);
   EXPECT_FALSE(oracle_.broken());
   ASSERT_TRUE(slurm_.requeue(theirs.handle, "").ok());
