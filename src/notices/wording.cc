@@ -262,7 +262,7 @@ Json slack_body(const Notice& notice, const Origin& origin) {
   std::string text = slack_text(subject_of(notice, origin));
   if (!notice.why.empty()) text += "\n" + slack_text(line_of(notice.why, kWhyMax_bytes));
   if (const std::string link = link_of(notice, origin); !link.empty()) text += "\n<" + link + ">";
-  return Json{{"text", text}};
+  return Json::object({{"text", text}});
 }
 
 }  // namespace dove::notices

@@ -11,7 +11,8 @@ const char kUrl[] = "https://hooks.example.org/services/SECRET";
 Json target(const std::string& to, const std::string& by = "webhook") {
   return Json{{"by", by}, {"to", to}, {"about", {"job_ended"}}};
 }
-Json list(Json targets) { return Json{{"targets", std::move(targets)}}; }
+// Not in braces: compilers differ in whether one pair in them is an object or an array.
+Json list(Json targets) { return Json::object({{"targets", std::move(targets)}}); }
 
 class NoticesApi : public WithApi {
  protected:
