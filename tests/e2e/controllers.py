@@ -73,11 +73,15 @@ class Controller:
 
 class AnyApi:
     """Api of whichever controller answers; waits while none does. It sees what it has written. What may not happen twice
-    needs a key."""
+    needs a key. As dove's own clients do (src/wire/cluster/controllers.h), it passes over one that gave no answer in time,
+    for a while and unless none is left."""
+
+    LATE_S = 2
 
     def __init__(self, urls, token, limit_s=60, ca_file=None, timeout=5):
         self.apis = [Api(url, token, timeout=timeout, ca_file=ca_file) for url in urls]
         self.at, self.limit_s = 0, limit_s
+        self.silent_until = [0.0] * len(urls)
         self.written = {}  # the head of the log after the last write
 
     def raw(self, method, path, body=None, headers=None):
@@ -93,14 +97,20 @@ class AnyApi:
                 answer = self.apis[self.at].raw(method, path, body, headers)
                 if answer[0] != 503:
                     return answer
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException) as error:
                 if time.monotonic() > deadline:
                     raise
                 self.apis[self.at].close()
+                if isinstance(error, TimeoutError):
+                    self.silent_until[self.at] = time.monotonic() + self.LATE_S
             if time.monotonic() > deadline:
                 return answer
-            self.at = (self.at + 1) % len(self.apis)
+            self.at = self.another()
             time.sleep(0.02)
+
+    def another(self):
+        following = [(self.at + i) % len(self.apis) for i in range(1, len(self.apis) + 1)]
+        return next((at for at in following if self.silent_until[at] <= time.monotonic()), following[0])
 
     call = Api.call
 

@@ -12,6 +12,11 @@ constexpr std::chrono::seconds kOpen{5};     // the same, of a WebSocket
 
 std::int64_t in_us(std::chrono::microseconds time) { return time.count(); }
 
+Gave gave(const Error& failure) {
+  if (is_silent(failure)) return Gave::kNothing;
+  return failure.code == "timeout" ? Gave::kNothingInTime : Gave::kRefusal;
+}
+
 // How often one thing was asked, and until when.
 struct Search {
   std::size_t tried = 0;
@@ -77,7 +82,7 @@ void ClusterClient::State::hear(CallPtr call, std::size_t place, Result<Response
   const bool goes_on = answer.ok() ? is_elsewhere(*answer, repeats)
                                    : is_elsewhere(answer.error(), repeats) || (was_late && repeats);
   if (controllers->has_several() && (goes_on || !answer.ok())) {
-    controllers->pass(place, !answer.ok() && is_silent(answer.error()), now_us);
+    controllers->pass(place, answer.ok() ? Gave::kRefusal : gave(answer.error()), now_us);
   }
   const auto pause = call->search.pause(controllers->size());
   const std::int64_t next_us = now_us + in_us(pause);
@@ -125,7 +130,7 @@ std::unique_ptr<WebSocket> connect_to_leader(Loop& loop, ControllersPtr controll
       const std::int64_t now_us = loop.monotonic_us();
       const bool was_late = refused.code == "timeout";
       if (!is_elsewhere(refused, /*repeats=*/true) && !was_late) return std::nullopt;
-      controllers->pass(place, was_late || is_silent(refused), now_us);
+      controllers->pass(place, gave(refused), now_us);
       const auto pause = search.pause(controllers->size());
       if (now_us + in_us(pause) >= search.until_us) return std::nullopt;
       place = controllers->at();

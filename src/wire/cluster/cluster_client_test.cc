@@ -37,19 +37,26 @@ TEST(Controllers, urls_are_read_with_what_is_wrong_with_them) {
 
 TEST(Controllers, one_that_was_silent_is_left_out_for_a_while) {
   Controllers all = *Controllers::read("http://a,http://b,http://c", "");
-  all.pass(0, /*was_silent=*/true, 0);
+  all.pass(0, Gave::kNothing, 0);
   EXPECT_EQ(all.at(), 1u);
-  all.pass(0, true, 0);  // somebody else has found that, too
+  all.pass(0, Gave::kNothing, 0);  // somebody else has found that, too
   EXPECT_EQ(all.at(), 1u);
-  all.pass(1, false, 0);
+  all.pass(1, Gave::kRefusal, 0);
   EXPECT_EQ(all.at(), 2u);
-  all.pass(2, false, 0);
+  all.pass(2, Gave::kRefusal, 0);
   EXPECT_EQ(all.at(), 1u);
-  all.pass(1, false, 60'000'000);
-  all.pass(2, false, 60'000'000);
+  all.pass(1, Gave::kRefusal, 60'000'000);
+  all.pass(2, Gave::kRefusal, 60'000'000);
   EXPECT_EQ(all.at(), 0u);
-  for (const std::size_t place : {0u, 1u, 2u}) all.pass(place, true, 60'000'000);
+  for (const std::size_t place : {0u, 1u, 2u}) all.pass(place, Gave::kNothing, 60'000'000);
   EXPECT_EQ(all.at(), 0u) << "all are silent, and one is asked nevertheless";
+  all.pass(0, Gave::kNothingInTime, 120'000'000);
+  all.pass(1, Gave::kRefusal, 121'000'000);
+  all.pass(2, Gave::kRefusal, 121'000'000);
+  EXPECT_EQ(all.at(), 1u) << "one that was late is left out, too";
+  all.pass(1, Gave::kRefusal, 123'000'000);
+  all.pass(2, Gave::kRefusal, 123'000'000);
+  EXPECT_EQ(all.at(), 0u) << "for less time";
 }
 
 // All on one loop, one thread.
@@ -120,6 +127,21 @@ TEST_F(ClusterClientTest, a_machine_that_is_gone_is_passed) {
   ClusterClient client(loop, controllers(), options);
   const auto got = ask(client, "POST");
   ASSERT_TRUE(got.ok()) << got.error().message;
+}
+
+TEST_F(ClusterClientTest, one_that_stands_still_holds_up_once_and_not_in_each_round) {
+  std::vector<std::shared_ptr<Responder>> held;
+  serve([&](const Request&, const std::shared_ptr<Responder>& responder) {
+    held.push_back(responder);
+  });
+  int asked = 0;
+  serve([&](const Request& request, const std::shared_ptr<Responder>& responder) {
+    if (++asked < 3) return responder->send({503, {}, kNotLeader});
+    answer(request, responder);
+  });
+  ClusterClient client(loop, controllers());
+  EXPECT_EQ(ask(client, "GET", 2s)->status, 200);
+  EXPECT_EQ(held.size(), 1u);
 }
 
 TEST_F(ClusterClientTest, it_waits_while_nobody_leads_as_long_as_the_call_may) {

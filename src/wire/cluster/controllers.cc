@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kControllersMax = 16;
 constexpr std::int64_t kSilent_us = 10'000'000;
+constexpr std::int64_t kLate_us = 2'000'000;
 
 bool says(const Response& answer, std::string_view code) {
   return answer.body.find(fmt::format("\"{}\"", code)) != std::string::npos;
@@ -83,8 +84,9 @@ Result<Controllers> Controllers::read(const std::string& urls, const std::string
   return made;
 }
 
-void Controllers::pass(std::size_t place, bool was_silent, std::int64_t now_us) {
-  if (was_silent) silent_until_us_[place] = now_us + kSilent_us;
+void Controllers::pass(std::size_t place, Gave gave, std::int64_t now_us) {
+  if (gave == Gave::kNothingInTime) silent_until_us_[place] = now_us + kLate_us;
+  if (gave == Gave::kNothing) silent_until_us_[place] = now_us + kSilent_us;
   if (place != at_) return;
   at_ = (place + 1) % all_.size();
   for (std::size_t i = 1; i < all_.size(); ++i) {

@@ -34,6 +34,13 @@ bool is_elsewhere(const Response& answer, bool repeats);
 // Nobody was reached: it may be long until there is somebody again.
 bool is_silent(const Error& failure);
 
+// What one gave that does not lead.
+enum class Gave {
+  kRefusal,
+  kNothingInTime,  // its process may stand still, or have much to do
+  kNothing,        // it was not reached
+};
+
 struct Controller {
   std::string url;  // as it was given, without a slash at its end
   Address address;
@@ -54,8 +61,8 @@ class Controllers {
   // That one leads, as somebody else knows. Taken modulo size().
   void go_to(std::size_t place) { at_ = place % all_.size(); }
   // The one at `place` does not lead. Another one is to be asked, unless that is so already; one
-  // that was silent not for some seconds, unless there is none but such.
-  void pass(std::size_t place, bool was_silent, std::int64_t now_us);
+  // that was late or silent not for some seconds, unless there is none but such.
+  void pass(std::size_t place, Gave gave, std::int64_t now_us);
 
  private:
   std::vector<Controller> all_;
