@@ -182,7 +182,7 @@ TEST_F(PutBackTest, WithoutTimeForSignalsNoneIsSent) {
   theirs.handle = "7";
   theirs.phase = JobPhase::kHolding;
   theirs.may_requeue = true;
-  theirs.held = {{"n1", {}, {0}, 0}};
+  theirs.allocations = {{"n1", {}, {0}, 0}};
   JobSeen fence;
   fence.id = 8;
   fence.name = standing_fence_name("n1", 0, "dove");
