@@ -89,6 +89,26 @@ TEST_F(PassPreemptForeign, ThePromiseStandsWhenSlurmTakesLonger) {
   EXPECT_GT(cluster.state.promises.at(high).start_at, cluster.state.now);
 }
 
+// Its user's signal was sent, and it has minutes to save its work.
+TEST_F(PassPreemptForeign, OneThatIsBeingPutBackIsNotExchangedForAYoungerOne) {
+  cluster.submit_and_start({.gpus = 4}, {2});
+  cluster.pass(seconds(1));
+  ForeignAllocation first = allocation("7", {0, 1});
+  first.started_at = cluster.state.now;
+  begin(first);
+  ForeignAllocation lasting = allocation("8", {2, 3});
+  lasting.may_requeue = false;
+  begin(lasting);
+  submit_high();
+  EXPECT_EQ(put_back(), std::vector<std::string>{"7"});
+  cluster.pass(seconds(200));
+  end("8");
+  ForeignAllocation younger = allocation("9", {2, 3});
+  younger.started_at = Instant{cluster.state.now.us - 1'000'000};
+  begin(younger);
+  EXPECT_EQ(put_back(), std::vector<std::string>{"7"});
+}
+
 TEST_F(PassPreemptForeign, NotWithoutTheSetting) {
   executor.preempts.clear();
   declare();

@@ -62,14 +62,16 @@ class Choice {
   }
 
   // By level alone: what a queue is guaranteed or has too much of is settled between jobs of ours.
-  std::optional<Victim> consider(const ForeignJobPtr& foreign) {
+  // What is being put back for it has been asked to end, and loses nothing more by that: another
+  // one in its place would be asked in vain, and the beneficiary would wait anew.
+  std::optional<Victim> consider(const ForeignJobPtr& foreign, bool is_leaving) {
     const Job& job = foreign->job;
     const Level theirs = queues_.level(job);
     if (rules_.moves || theirs >= level_) return {};
     return Victim{job.id,
                   VictimKind::kPriority,
                   theirs,
-                  lost_work(state_, job),
+                  is_leaving ? 0 : lost_work(state_, job),
                   weight_of(job.attempts.back()),
                   foreign};
   }
@@ -289,8 +291,13 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
     if (auto victim = choice.consider(*job)) victims.push_back(*victim);
   }
   if (takes_from_foreign(state, beneficiary)) {
+    const std::vector<ForeignJobPtr> leaving = put_back_for(state, beneficiary.id);
     for (const ForeignJobPtr& one : foreign) {
-      if (auto victim = choice.consider(one)) victims.push_back(std::move(*victim));
+      const bool is_leaving =
+          std::any_of(leaving.begin(), leaving.end(), [&](const ForeignJobPtr& each) {
+            return each->executor == one->executor && each->id == one->id;
+          });
+      if (auto victim = choice.consider(one, is_leaving)) victims.push_back(std::move(*victim));
     }
   }
   if (victims.empty()) return victims;
