@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "slurm/cluster.h"
@@ -39,27 +40,51 @@ bool is_passing(std::string_view reason) {
   return reason.empty() || reason == "None" || reason == "Priority";
 }
 
+// Jobs of Slurm's users that wait in one of the partitions. One that waits in several may start in
+// any of them, so it is in no list of these.
+std::vector<const JobSeen*> waiting_in(const Observed& observed,
+                                       const std::vector<std::string>& partitions) {
+  std::vector<const JobSeen*> all;
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase != JobPhase::kWaiting || job.gate || is_ours(job)) continue;
+    if (std::find(partitions.begin(), partitions.end(), job.partition) != partitions.end()) {
+      all.push_back(&job);
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 RoomKeeper::RoomKeeper(Tell tell, std::string incarnation)
     : tell_(std::move(tell)), incarnation_(std::move(incarnation)) {}
 
-std::vector<const JobSeen*> RoomKeeper::to_tell(const Observed& observed,
-                                                const std::vector<std::string>& partitions) const {
-  std::vector<const JobSeen*> all;
-  for (const JobSeen& job : observed.jobs) {
-    if (job.phase != JobPhase::kWaiting || job.gate || is_ours(job)) continue;
-    // One that waits in several partitions may start in any of them, so it is in no list of these.
-    if (std::find(partitions.begin(), partitions.end(), job.partition) == partitions.end()) {
-      continue;
-    }
-    if (known_.contains(job.id) || may_get_room(job)) all.push_back(&job);
-  }
-  std::sort(all.begin(), all.end(), [](const JobSeen* a, const JobSeen* b) {
-    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
+bool RoomKeeper::is_refused(const JobSeen& job) const {
+  const auto known = known_.find(job.id);
+  return known != known_.end() && known->second.job == 0 && !known->second.refused.empty();
+}
+
+std::vector<const JobSeen*> RoomKeeper::to_tell(std::vector<const JobSeen*> waiting) const {
+  std::erase_if(waiting, [this](const JobSeen* job) {
+    return !known_.contains(job->id) && !may_get_room(*job);
   });
-  if (all.size() > kRoomsMax) all.resize(kRoomsMax);
-  return all;
+  // What gets no room takes no other one's turn.
+  const auto rank = [this](const JobSeen* job) {
+    return std::tuple(is_refused(*job), -job->priority, job->id);
+  };
+  std::sort(waiting.begin(), waiting.end(),
+            [&](const JobSeen* a, const JobSeen* b) { return rank(a) < rank(b); });
+  if (waiting.size() > kRoomsMax) waiting.resize(kRoomsMax);
+  return waiting;
+}
+
+void RoomKeeper::forget_all_but(const std::vector<const JobSeen*>& waiting,
+                                const std::set<std::int64_t>& told) {
+  std::set<std::int64_t> kept = told;
+  for (const JobSeen* job : waiting) {
+    if (is_refused(*job)) kept.insert(job->id);
+  }
+  std::erase_if(known_, [&](const auto& one) { return !kept.contains(one.first); });
 }
 
 GatePresent RoomKeeper::present(const JobSeen& job, Known& known, std::int64_t now_s) const {
@@ -80,7 +105,8 @@ GatePresent RoomKeeper::present(const JobSeen& job, Known& known, std::int64_t n
 
 void RoomKeeper::tell(const Observed& observed, const std::vector<std::string>& partitions,
                       std::int64_t now_s) {
-  const std::vector<const JobSeen*> jobs = to_tell(observed, partitions);
+  const std::vector<const JobSeen*> waiting = waiting_in(observed, partitions);
+  const std::vector<const JobSeen*> jobs = to_tell(waiting);
   if (jobs.empty() && !has_told_) return;
   GateRequest request;
   request.incarnation = incarnation_;
@@ -99,7 +125,12 @@ void RoomKeeper::tell(const Observed& observed, const std::vector<std::string>& 
     handed_in.push_back(described(*job));
     request.jobs.push_back(&handed_in.back());
   }
-  std::erase_if(known_, [&](const auto& one) { return !told.contains(one.first); });
+  forget_all_but(waiting, told);
+  // Whom a former process told is seen once it lacks room again. Until then its job here stays.
+  const bool is_new = !heard_s_ || now_s - *heard_s_ < kPassedOver_s;
+  for (const JobSeen* job : waiting) {
+    if (is_new && !job->asks && !told.contains(job->id)) request.present.push_back({job->id});
+  }
   const Result<std::vector<GateJob>> answer = tell_(request, observed.nodes);
   const std::string now = answer.ok() ? "" : answer.error().message;
   if (now != trouble_) {
@@ -108,7 +139,8 @@ void RoomKeeper::tell(const Observed& observed, const std::vector<std::string>& 
     trouble_ = now;
   }
   if (!answer.ok()) return;
-  has_told_ = !jobs.empty();
+  if (!heard_s_) heard_s_ = now_s;
+  has_told_ = !request.present.empty();
   for (const GateJob& said : *answer) hear(said);
 }
 

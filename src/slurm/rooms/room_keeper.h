@@ -2,12 +2,14 @@
 // partitions for which ours make room (docs/decisions/0047-room-for-jobs-of-slurm.md).
 //
 // It changes nothing in Slurm. What it remembers may be lost: after a restart it tells everything
-// again. One thread.
+// again, and for a minute it takes nothing back that waits. One thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +45,12 @@ class RoomKeeper {
     std::int64_t lacked_room_s = 0;  // when Slurm said so last
   };
 
-  std::vector<const JobSeen*> to_tell(const Observed& observed,
-                                      const std::vector<std::string>& partitions) const;
+  // Whether it is known to get no room for now.
+  bool is_refused(const JobSeen& job) const;
+  std::vector<const JobSeen*> to_tell(std::vector<const JobSeen*> waiting) const;
+  // `told`: those of `waiting` that are named. What was refused is remembered as long as it waits.
+  void forget_all_but(const std::vector<const JobSeen*>& waiting,
+                      const std::set<std::int64_t>& told);
   GatePresent present(const JobSeen& job, Known& known, std::int64_t now_s) const;
   void hear(const GateJob& said);
 
@@ -52,6 +58,7 @@ class RoomKeeper {
   const std::string incarnation_;
   std::map<std::int64_t, Known> known_;
   std::int64_t number_ = 0;
+  std::optional<std::int64_t> heard_s_;  // the first answer
   bool has_told_ = true;  // the ledger may know some: of a former process, to begin with
   std::string trouble_;
 };

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
 #include "slurm/fake_slurm_for_test.h"
 
 namespace dove::slurm {
@@ -47,24 +51,26 @@ class RoomKeeperTest : public testing::Test {
   std::vector<std::int64_t> handed_in;
   int calls = 0;
   GateJob::State says = GateJob::State::kWaiting;
+  std::int64_t refuses_from = INT64_MAX;  // these ids, whatever it says of the others
   bool fails = false;
-  RoomKeeper keeper{[this](const GateRequest& request,
-                           const std::vector<NodeSeen>&) -> Result<std::vector<GateJob>> {
-                      ++calls;
-                      told = request;
-                      for (const JobSeen* one : request.jobs) {
-                        handed_in.push_back(one->id);
-                        EXPECT_TRUE(one->gate) << "what it asks for";
-                      }
-                      told.jobs.clear();
-                      if (fails)
-                        return Error{ErrorKind::kUnavailable, "connection_refused", "no", ""};
-                      std::vector<GateJob> answer;
-                      for (const GatePresent& one : request.present)
-                        answer.push_back({one.id, 17, says, "no"});
-                      return answer;
-                    },
-                    "a1"};
+  RoomKeeper keeper{
+      [this](const GateRequest& request,
+             const std::vector<NodeSeen>&) -> Result<std::vector<GateJob>> {
+        ++calls;
+        told = request;
+        for (const JobSeen* one : request.jobs) {
+          handed_in.push_back(one->id);
+          EXPECT_TRUE(one->gate) << "what it asks for";
+        }
+        told.jobs.clear();
+        if (fails) return Error{ErrorKind::kUnavailable, "connection_refused", "no", ""};
+        std::vector<GateJob> answer;
+        for (const GatePresent& one : request.present)
+          answer.push_back(
+              {one.id, 17, one.id >= refuses_from ? GateJob::State::kRefused : says, "no"});
+        return answer;
+      },
+      "a1"};
 };
 
 using Ids = std::vector<std::int64_t>;
@@ -85,6 +91,10 @@ TEST_F(RoomKeeperTest, WhatLacksRoomIsHandedInOnceAndNamedAsLongAsItWaits) {
 }
 
 TEST_F(RoomKeeperTest, OnlyWhatTheLedgerPlacesForCertain) {
+  const JobSeen first = std::exchange(seen.jobs, {}).at(0);
+  tell();
+  now_s += kPassedOver_s;
+  seen.jobs.push_back(first);
   const auto is_told = [&](auto change) {
     seen.jobs[0] = waiting(77);
     change(seen.jobs[0]);
@@ -140,6 +150,38 @@ TEST_F(RoomKeeperTest, WhatIsRefusedIsHandedInAgainLater) {
   now_s += 1;
   tell();
   EXPECT_EQ(handed_in, Ids{77});
+}
+
+TEST_F(RoomKeeperTest, WhatIsRefusedTakesNoOtherOnesTurn) {
+  refuses_from = 100;
+  for (std::int64_t id = 100; id < 180; ++id) seen.jobs.push_back(waiting(id, id));
+  for (int i = 0; i < 3; ++i) tell();
+  EXPECT_EQ(std::count(handed_in.begin(), handed_in.end(), 77), 1) << "those above it get nothing";
+  for (int i = 0; i < 3; ++i) {
+    now_s += 60;
+    const Ids ids = tell();
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), 77), 1) << "it is not taken back for them";
+    EXPECT_EQ(ids.size(), kRoomsMax);
+  }
+}
+
+// Its reason is a passing one just then.
+TEST_F(RoomKeeperTest, WhatAFormerProcessToldStaysForAMinute) {
+  job().reason = "Priority";
+  job().asks.reset();
+  fails = true;
+  EXPECT_EQ(tell(), Ids{77});
+  fails = false;
+  now_s += kPassedOver_s;
+  EXPECT_EQ(tell(), Ids{77}) << "nobody has heard it yet";
+  EXPECT_TRUE(handed_in.empty()) << "nor what it asks for";
+  now_s += kPassedOver_s - 1;
+  EXPECT_EQ(tell(), Ids{77});
+  now_s += 1;
+  EXPECT_TRUE(tell().empty());
+  EXPECT_EQ(calls, 4) << "it is taken back";
+  tell();
+  EXPECT_EQ(calls, 4);
 }
 
 TEST_F(RoomKeeperTest, WhatAFormerProcessToldIsTakenBackOnce) {
