@@ -17,6 +17,9 @@ constexpr std::int64_t kFenceAgainMax_s = 30;
 constexpr std::int64_t kPutBackAgain_s = 5;
 // One that was to end longer ago, and was left alone then, gets its signal again.
 constexpr std::int64_t kWarnedFor_s = 60;
+// To find a signal, to send it and to say so takes several commands: the next look is not to wait
+// for all of them.
+constexpr int kChangesOfWarning = 4;
 
 telemetry::Level level_of(const Result<void>& done) {
   return done.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning;
@@ -80,7 +83,8 @@ bool FenceKeeper::ask(const Ask& ask, bool& changed) {
 // One whose answer is lost is sent again.
 bool FenceKeeper::warn(const PutBackDue& one, Leaving& leaving) {
   const bool was_warned = one.at_s > now_s() - kWarnedFor_s;  // by a former adapter
-  if (was_warned) leaving.at_s = one.at_s;
+  // It may be of another machine's clock, and of other settings.
+  if (was_warned) leaving.at_s = std::min(one.at_s, now_s() + signal_wait_s_);
   leaving.is_warned = was_warned || signal_wait_s_ == 0;
   if (leaving.is_warned) return true;
   const Result<std::int64_t> wants_s = slurm_.warn(one.handle);
@@ -113,7 +117,8 @@ bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
     if (leaving.started_s != one.started_s) leaving = {.started_s = one.started_s};
     if (leaving.asked_s != 0 && now_s() - leaving.asked_s < kPutBackAgain_s) continue;
     if (leaving.is_warned && now_s() < leaving.at_s) continue;
-    if (++asked > kChangesMax) break;
+    asked += leaving.is_warned || signal_wait_s_ == 0 ? 1 : kChangesOfWarning;
+    if (asked > kChangesMax) break;
     if (!leaving.is_warned && !warn(one, leaving)) break;
     if (now_s() < leaving.at_s) continue;
     const std::string why = one.may_say ? put_back_words(one.job) : "";

@@ -134,6 +134,16 @@ TEST_F(WarnedTest, TheNextAdapterDoesNotSendItAgain) {
   EXPECT_EQ(slurm_.requeued.size(), 1u);
 }
 
+TEST_F(WarnedTest, ATimeThatAnotherClockSaidIsWaitedForNoLonger) {
+  job().mark = put_back_words(17, now_us_ / 1'000'000 + 86'400);
+  cycle_after(0);
+  cycle_after(599);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  cycle_after(1);
+  EXPECT_TRUE(slurm_.warned.empty());
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+}
+
 TEST_F(WarnedTest, ASignalThatWasLostIsSentAgain) {
   slurm_.warning_refusal = {ErrorKind::kTimeout, "too_slow", "no end", ""};
   cycle_after(0);
@@ -219,11 +229,17 @@ TEST_F(PutBackTest, AFewAtATimeSoThatTheNextLookIsNotLate) {
     seen.jobs.push_back(std::move(fence));
   }
   const auto now = [this] { return now_us_; };
-  FenceKeeper keeper(slurm_, now, "dove");
+  FenceKeeper keeper(slurm_, now, "dove", 0);
   EXPECT_TRUE(keeper.keep(seen, kept, wanted, {})) << "a look is due at once";
   EXPECT_EQ(slurm_.requeued.size(), static_cast<std::size_t>(kChangesMax));
   keeper.keep(seen, kept, wanted, {});
   EXPECT_EQ(slurm_.requeued.size(), wanted.size());
+  slurm_.wants_signal_s = 90;
+  FenceKeeper warning(slurm_, now, "dove");
+  for (const std::size_t sent : {16u, 32u}) {
+    warning.keep(seen, kept, wanted, {});
+    EXPECT_EQ(slurm_.warned.size(), sent) << "a signal takes more than one command";
+  }
 }
 
 TEST_F(PutBackTest, ACommentOfTheSiteStays) {
