@@ -16,7 +16,7 @@ namespace dove::wire {
 // Dropping the handle abandons the attempt: the callback is not called.
 using ConnectAttempt = std::shared_ptr<void>;
 
-// An address that has not answered for so long gives way to the next one of its host.
+// An address that has not answered within this time gives way to the next one of its host.
 inline constexpr std::chrono::seconds kAddressAnswers{1};
 
 // Connects to `host`, an address or a name. All its addresses are tried in turn until one has

@@ -21,7 +21,7 @@ constexpr std::int64_t kDay_s = 24 * 3600;
 // What all controllers of a log have in common.
 class FakeDatabase {
  public:
-  // `asked` is told of the first reading.
+  // `asked` is called at each reading.
   SharedAuthorities::Place place(std::function<void()> asked = [] {}) {
     return {[this, asked = std::move(asked)]() -> Result<std::string> {
               asked();
