@@ -189,7 +189,7 @@ std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener:
     // back together.
     limits.connections_max = 60'000;
     limits.peer_max = 1'000;
-    limits.handshakes_max = 10'000;
+    limits.handshakes_max = 20'000;
     limits.handshakes_peer_max = 5'000;
   }
   limits.stream_buffer_bytes = 64 << 20;  // a sync's worth of orders may wait for its agent

@@ -10,6 +10,9 @@
 namespace dove::wire {
 namespace {
 
+// A host that is there takes a connection soon; what may take long is its turn to shake hands.
+constexpr std::chrono::microseconds kTakenWithin = std::chrono::seconds(5);
+
 // A connection of TCP, then its handshake. `step` is the attempt in progress.
 struct Connecting {
   ConnectAttempt step;
@@ -26,7 +29,7 @@ ConnectAttempt connect_to(Loop& loop, const Address& to, std::chrono::microsecon
   if (to.tls == nullptr) return connect_tcp(loop, to.host, to.port, reach, std::move(done));
   auto both = std::make_shared<Connecting>();
   both->step =
-      connect_tcp(loop, to.host, to.port, reach,
+      connect_tcp(loop, to.host, to.port, std::min(reach, kTakenWithin),
                   [weak = std::weak_ptr<Connecting>(both), &loop, to, timeout, offers_http2,
                    done = std::move(done)](Result<std::unique_ptr<Stream>> plain) {
                     const auto self = weak.lock();

@@ -17,8 +17,9 @@ namespace dove::wire {
 std::string request_bytes(const Request& request, const Address& to, bool keep_alive);
 
 // Connects and, where the address has Tls, shakes hands; with `offers_http2` the server may choose
-// that (Stream::speaks_http2). `reach`: as AsyncClientOptions::reach_timeout. Errors: connect_tcp's
-// and connect_tls's.
+// that (Stream::speaks_http2). Each of the two may take `timeout`; but a host that shakes hands has
+// 5 s at most to take the connection. `reach`: as AsyncClientOptions::reach_timeout. Errors:
+// connect_tcp's and connect_tls's.
 [[nodiscard]] ConnectAttempt connect_to(Loop& loop, const Address& to,
                                         std::chrono::microseconds timeout,
                                         std::function<void(Result<std::unique_ptr<Stream>>)> done,

@@ -35,6 +35,7 @@ Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
     Place place;
     place.people = place.agents = address;
     place.is_known = !url.secure;
+    place.patience = patience();
     place.front = front_of(place);
     place.line = line_of(place);
     places_.push_back(std::move(place));
@@ -62,6 +63,10 @@ std::unique_ptr<wire::AsyncClient> Uplink::line_of(const Place& place) const {
 // alone there is nobody else to ask.
 std::chrono::microseconds Uplink::reach() const {
   return has_several() ? kReach : std::chrono::microseconds(0);
+}
+
+std::chrono::seconds Uplink::patience() const {
+  return secure() && options_.urls.size() == 1 ? kPatienceMost : kPatience;
 }
 
 void Uplink::be_patient(Place& place, std::chrono::seconds patience) {
@@ -94,7 +99,7 @@ void Uplink::give_up_calls() {
 
 // Failing to write costs a restarted agent its grace at worst, the safe direction.
 void Uplink::came_through() {
-  for (Place& place : places_) be_patient(place, kPatience);
+  for (Place& place : places_) be_patient(place, patience());
 }
 
 void Uplink::leads_here() {

@@ -84,8 +84,8 @@ class Uplink {
   // go on.
   void give_up_calls();
   // No connection stood in time. The next attempt at this place may take twice as long, at most
-  // 20 s: when a whole cluster calls at once, a server that cannot take all of them in a few
-  // seconds would otherwise spend itself on those that have given up.
+  // 20 s: when a whole cluster calls at once, all but a few wait there for their turn. Where there
+  // is no other controller to ask, each attempt may take that long.
   void timed_out();
   // All connections of a session stand.
   void came_through();
@@ -143,9 +143,9 @@ class Uplink {
   struct Place {
     wire::Address people;
     wire::Address agents;
-    bool is_known = false;                      // which port agents call
-    bool is_stale = false;                      // line is of a former address, or session
-    std::chrono::seconds patience = kPatience;  // until a connection stands
+    bool is_known = false;             // which port agents call
+    bool is_stale = false;             // line is of a former address, or session
+    std::chrono::seconds patience{0};  // until a connection stands
     std::unique_ptr<wire::AsyncClient> front;
     std::unique_ptr<wire::AsyncClient> line;
   };
@@ -163,6 +163,7 @@ class Uplink {
   std::unique_ptr<wire::AsyncClient> front_of(const Place& place) const;
   std::unique_ptr<wire::AsyncClient> line_of(const Place& place) const;
   std::chrono::microseconds reach() const;
+  std::chrono::seconds patience() const;
   void be_patient(Place& place, std::chrono::seconds patience);
   Place& here() { return places_[at_]; }
   const Place& here() const { return places_[at_]; }

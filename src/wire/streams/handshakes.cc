@@ -1,8 +1,9 @@
 #include "wire/streams/handshakes.h"
 
 #include <cstdint>
-#include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -12,51 +13,134 @@
 #include "wire/tls/tls_stream.h"
 
 namespace dove::wire {
+namespace {
 
-struct Handshakes::State {
+constexpr std::size_t kTakenUpInATurn = 16;
+
+}  // namespace
+
+struct Handshakes::State : std::enable_shared_from_this<State> {
   struct Shaking {
     std::string party;
+    std::size_t rank = 0;       // how many its network had in progress when it came
+    std::int64_t since_us = 0;  // as in the line that it is in
     Handshake handshake;
+    std::function<void()> take_up;  // while it waits
   };
+  // Each with its id, the oldest first.
+  using ByAge = std::set<std::pair<std::int64_t, std::uint64_t>>;
+
+  State(Loop& of, HandshakeLimits given)
+      : loop(of),
+        limits(given),
+        failed(telemetry::metrics().counter("dove_tls_handshakes_failed_total",
+                                            "Connections that ended before TLS stood.")) {}
 
   void end(std::uint64_t id);
   bool drop_silent();
+  void spoke(std::uint64_t id, std::function<void()> take_up);
+  void answered(std::uint64_t id);
+  void take_up(std::uint64_t id, std::function<void()> go_on);
+  void advance();
+  void advance_later();
 
   Loop& loop;
   const HandshakeLimits limits;
   telemetry::Counter& failed;
-  std::unordered_map<std::uint64_t, Shaking> shaking = {};
-  std::map<std::uint64_t, std::int64_t> silent = {};  // that have said no hello, since when
+  std::unordered_map<std::uint64_t, Shaking> shaking;
+  ByAge silent;     // have said no hello: nothing at all, or not the whole of it
+  ByAge worked_on;  // and not slow
+  std::set<std::tuple<std::size_t, std::int64_t, std::uint64_t>> waiting;  // rank, since, id
   std::uint64_t last = 0;
-  Shares of_networks = {};
+  Shares of_networks;
+  bool advances = false;  // in a later turn
+  Timer pace;
 };
 
 void Handshakes::State::end(std::uint64_t id) {
-  silent.erase(id);
   const auto ended = shaking.extract(id);
-  if (!ended.empty()) of_networks.leave(ended.mapped().party);
+  if (ended.empty()) return;
+  const Shaking& one = ended.mapped();
+  silent.erase({one.since_us, id});
+  worked_on.erase({one.since_us, id});
+  waiting.erase({one.rank, one.since_us, id});
+  of_networks.leave(one.party);
+  advance_later();
 }
 
 // Makes room for a newcomer, who speaks first: a hello comes with the connection.
 bool Handshakes::State::drop_silent() {
   if (silent.empty()) return false;
-  const auto [id, since_us] = *silent.begin();
+  const auto [since_us, id] = *silent.begin();
   if (telemetry::monotonic_us() - since_us < limits.hello_time.count()) return false;
   end(id);
   failed.add();
   return true;
 }
 
-Handshakes::Handshakes(Loop& loop, HandshakeLimits limits)
-    : state_(new State{loop, limits,
-                       telemetry::metrics().counter("dove_tls_handshakes_failed_total",
-                                                    "Connections that ended before TLS stood.")}) {}
+void Handshakes::State::spoke(std::uint64_t id, std::function<void()> go_on) {
+  Shaking& one = shaking.at(id);
+  silent.erase({one.since_us, id});
+  if (waiting.empty() && worked_on.size() < limits.at_a_time) return take_up(id, std::move(go_on));
+  one.since_us = telemetry::monotonic_us();
+  one.take_up = std::move(go_on);
+  waiting.insert({one.rank, one.since_us, id});
+  if (!pace.pending()) advance_later();
+}
+
+// It may fail at once, and be ended.
+void Handshakes::State::take_up(std::uint64_t id, std::function<void()> go_on) {
+  Shaking& one = shaking.at(id);
+  one.since_us = telemetry::monotonic_us();
+  silent.insert({one.since_us, id});
+  worked_on.insert({one.since_us, id});
+  go_on();
+}
+
+void Handshakes::State::answered(std::uint64_t id) {
+  const auto found = shaking.find(id);
+  if (found != shaking.end()) silent.erase({found->second.since_us, id});
+}
+
+void Handshakes::State::advance() {
+  const std::int64_t now_us = telemetry::monotonic_us();
+  const std::int64_t slow_us = limits.slow_after.count();
+  while (!worked_on.empty() && now_us - worked_on.begin()->first >= slow_us) {
+    worked_on.erase(worked_on.begin());
+  }
+  for (std::size_t i = 0; i < kTakenUpInATurn; ++i) {
+    if (waiting.empty() || worked_on.size() >= limits.at_a_time) break;
+    const std::uint64_t id = std::get<2>(*waiting.begin());
+    waiting.erase(waiting.begin());
+    take_up(id, std::exchange(shaking.at(id).take_up, nullptr));
+  }
+  if (waiting.empty()) return pace.cancel();
+  if (worked_on.size() < limits.at_a_time) return advance_later();
+  const std::int64_t left_us = worked_on.begin()->first + slow_us - now_us;
+  pace = loop.after(std::chrono::microseconds(left_us), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->advance();
+  });
+}
+
+void Handshakes::State::advance_later() {
+  if (waiting.empty() || std::exchange(advances, true)) return;
+  loop.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->advances = false;
+    self->advance();
+  });
+}
+
+Handshakes::Handshakes(Loop& loop, HandshakeLimits limits) : state_(new State(loop, limits)) {}
 
 Handshakes::~Handshakes() = default;
 
 void Handshakes::abandon() {
   state_->shaking.clear();
   state_->silent.clear();
+  state_->worked_on.clear();
+  state_->waiting.clear();
   state_->of_networks = {};
 }
 
@@ -64,12 +148,14 @@ void Handshakes::begin(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls>
                        std::function<void(std::unique_ptr<Stream>)> done) {
   State& state = *state_;
   const std::string party = party_of(*plain);
+  const std::size_t rank = state.of_networks.count(party);
   if (!state.of_networks.enter(party, state.limits.most_of_network)) return;
   if (state.shaking.size() >= state.limits.most && !state.drop_silent()) {
     return state.of_networks.leave(party);
   }
   const std::uint64_t id = ++state.last;
-  state.silent[id] = telemetry::monotonic_us();
+  const std::int64_t now_us = telemetry::monotonic_us();
+  state.silent.insert({now_us, id});
   const std::weak_ptr<State> weak = state_;
   const auto on_done = [weak, id, done = std::move(done)](Result<std::unique_ptr<Stream>> stream) {
     const auto held = weak.lock();
@@ -78,11 +164,17 @@ void Handshakes::begin(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls>
     if (!stream.ok()) return held->failed.add();
     done(std::move(stream).value());
   };
-  const auto on_hello = [weak, id] {
-    if (const auto held = weak.lock()) held->silent.erase(id);
+  Reception reception;
+  reception.on_words = [weak, id](std::function<void()> take_up) {
+    if (const auto held = weak.lock()) held->spoke(id, std::move(take_up));
   };
-  state.shaking[id] = {party, accept_tls(state.loop, std::move(plain), std::move(tls),
-                                         state.limits.timeout, on_done, on_hello)};
+  reception.on_hello = [weak, id] {
+    if (const auto held = weak.lock()) held->answered(id);
+  };
+  state.shaking[id] = {party, rank, now_us,
+                       accept_tls(state.loop, std::move(plain), std::move(tls),
+                                  state.limits.timeout, on_done, std::move(reception)),
+                       nullptr};
 }
 
 }  // namespace dove::wire

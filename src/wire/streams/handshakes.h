@@ -1,7 +1,12 @@
 // Handshakes: those of TLS that a server has in progress: in all, and of each network.
 //
 // Whoever does not finish one is never a connection. Where all are in progress, the oldest peer
-// that has said nothing for a while makes room for the newcomer. Loop thread only.
+// that has said nothing for a while makes room for the newcomer.
+//
+// A few are worked on at a time: were thousands begun together, as when a whole cluster comes back,
+// all would end late, and their peers would have given up. The others wait in line, once they have
+// said something, as they came; but a network with many in progress waits behind those with fewer.
+// A peer that is slow to go on keeps its handshake, and holds up nobody. Loop thread only.
 #pragma once
 
 #include <chrono>
@@ -21,6 +26,8 @@ struct HandshakeLimits {
   std::size_t most_of_network = 250;
   std::chrono::microseconds hello_time = std::chrono::milliseconds(100);
   std::chrono::microseconds timeout = std::chrono::seconds(10);
+  std::size_t at_a_time = 128;
+  std::chrono::microseconds slow_after = std::chrono::milliseconds(250);
 };
 
 class Handshakes {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <ctime>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "wire/streams/shares.h"
@@ -30,6 +33,38 @@ class FakeSilentPeer final : public Stream {
   bool* gone_;
 };
 
+// One that speaks when it is told to.
+class FakePeer final : public Stream {
+ public:
+  struct Seen {
+    bool gone = false;
+    bool taken_up = false;
+    Stream::Done read;
+    char* into = nullptr;
+  };
+  FakePeer(std::string address, Seen& seen) : address_(std::move(address)), seen_(seen) {}
+  ~FakePeer() override { close(); }
+  void read_some(char* data, std::size_t, Done done) override {
+    seen_.into = data;
+    seen_.read = std::move(done);
+  }
+  void write_some(std::string_view, Done) override {}
+  void end_writing() override {}
+  void close() override {
+    seen_.gone = true;
+    seen_.read = nullptr;
+  }
+  bool peer_ended() override {
+    seen_.taken_up = true;  // it is asked before its words are looked at
+    return false;
+  }
+  std::string peer_address() const override { return address_; }
+
+ private:
+  std::string address_;
+  Seen& seen_;
+};
+
 class HandshakesTest : public testing::Test {
  protected:
   HandshakesTest() {
@@ -50,7 +85,34 @@ class HandshakesTest : public testing::Test {
     return !*gone.back();
   }
 
+  // One that has said a part of a hello.
+  FakePeer::Seen& comes(Handshakes& handshakes, const std::string& address) {
+    FakePeer::Seen& seen = *peers.emplace_back(std::make_unique<FakePeer::Seen>());
+    handshakes.begin(std::make_unique<FakePeer>(address, seen), tls, [](std::unique_ptr<Stream>) {
+      ADD_FAILURE() << "a part of a hello makes no connection";
+    });
+    settle();
+    constexpr std::string_view kPart("\x16\x03\x01\x02\x00\x01", 6);
+    std::memcpy(seen.into, kPart.data(), kPart.size());
+    std::exchange(seen.read, nullptr)(0, kPart.size());
+    settle();
+    return seen;
+  }
+  void leaves(FakePeer::Seen& seen) {
+    std::exchange(seen.read, nullptr)(Stream::kEnded, 0);
+    settle();
+  }
+  // What was posted has been done, and what that posted.
+  void settle() {
+    for (int i = 0; i < 8; ++i) {
+      bool is_done = false;
+      loop.post([&is_done] { is_done = true; });
+      ASSERT_TRUE(loop.run_until([&is_done] { return is_done; }, 20s));
+    }
+  }
+
   std::vector<std::unique_ptr<bool>> gone;  // peers end with the loop
+  std::vector<std::unique_ptr<FakePeer::Seen>> peers;
   Loop loop;
   std::shared_ptr<const Tls> tls;
 };
@@ -79,6 +141,61 @@ TEST_F(HandshakesTest, OneThatIsYoungKeepsItsPlace) {
   Handshakes handshakes(loop, {.most = 1, .hello_time = 1h});
   EXPECT_TRUE(enters(handshakes, "10.0.0.1:1000"));
   EXPECT_FALSE(enters(handshakes, "10.0.0.2:1000"));
+}
+
+TEST_F(HandshakesTest, AFewAreWorkedOnAtATimeAndTheOthersWaitAsTheyCame) {
+  Handshakes handshakes(loop, {.at_a_time = 2, .slow_after = 1h});
+  FakePeer::Seen& first = comes(handshakes, "127.0.0.1:1000");
+  const FakePeer::Seen& second = comes(handshakes, "127.0.0.1:1001");
+  FakePeer::Seen& third = comes(handshakes, "127.0.0.1:1002");
+  const FakePeer::Seen& fourth = comes(handshakes, "127.0.0.1:1003");
+  EXPECT_TRUE(first.taken_up);
+  EXPECT_TRUE(second.taken_up);
+  EXPECT_FALSE(third.taken_up);
+  leaves(first);
+  EXPECT_TRUE(third.taken_up);
+  EXPECT_FALSE(fourth.taken_up);
+  leaves(third);
+  EXPECT_TRUE(fourth.taken_up);
+  handshakes.abandon();
+  EXPECT_TRUE(second.gone);
+}
+
+TEST_F(HandshakesTest, OneThatIsSlowHoldsUpNobody) {
+  Handshakes handshakes(loop, {.at_a_time = 1, .slow_after = 0us});
+  const FakePeer::Seen& slow = comes(handshakes, "10.0.0.1:1000");
+  EXPECT_TRUE(comes(handshakes, "10.0.0.2:1000").taken_up);
+  EXPECT_FALSE(slow.gone);
+  handshakes.abandon();
+}
+
+TEST_F(HandshakesTest, ANetworkWithManyWaitsBehindThoseWithFewer) {
+  Handshakes handshakes(loop, {.at_a_time = 1, .slow_after = 1h});
+  FakePeer::Seen& first = comes(handshakes, "10.0.0.1:1000");
+  FakePeer::Seen& one_of_many = comes(handshakes, "10.0.0.2:1000");
+  const FakePeer::Seen& another = comes(handshakes, "10.0.0.2:1001");
+  FakePeer::Seen& only = comes(handshakes, "10.0.0.3:1000");
+  leaves(first);
+  EXPECT_TRUE(one_of_many.taken_up);
+  leaves(one_of_many);
+  EXPECT_TRUE(only.taken_up);
+  EXPECT_FALSE(another.taken_up);
+  leaves(only);
+  EXPECT_TRUE(another.taken_up);
+  handshakes.abandon();
+}
+
+TEST_F(HandshakesTest, APartOfAHelloMakesRoomAndOneThatWaitsDoesNot) {
+  Handshakes handshakes(loop, {.most = 2, .hello_time = 0us, .at_a_time = 1, .slow_after = 1h});
+  const FakePeer::Seen& stuck = comes(handshakes, "10.0.0.1:1000");
+  const FakePeer::Seen& waits = comes(handshakes, "10.0.0.2:1000");
+  EXPECT_FALSE(waits.taken_up);
+  EXPECT_TRUE(enters(handshakes, "10.0.0.3:1000"));
+  EXPECT_TRUE(stuck.gone);
+  settle();
+  EXPECT_TRUE(waits.taken_up);
+  EXPECT_FALSE(waits.gone);
+  handshakes.abandon();
 }
 
 TEST(Shares, ArePartiesOwn) {

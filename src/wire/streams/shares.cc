@@ -24,4 +24,9 @@ void Shares::leave(const std::string& party) {
   if (found != counts_.end() && --found->second == 0) counts_.erase(found);
 }
 
+std::size_t Shares::count(const std::string& party) const {
+  const auto found = counts_.find(party);
+  return found == counts_.end() ? 0 : found->second;
+}
+
 }  // namespace dove::wire

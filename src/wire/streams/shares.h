@@ -18,6 +18,7 @@ class Shares {
   // One more; false, and it does not count, when the party has `most`.
   bool enter(const std::string& party, std::size_t most);
   void leave(const std::string& party);
+  std::size_t count(const std::string& party) const;
 
  private:
   std::unordered_map<std::string, std::size_t> counts_;

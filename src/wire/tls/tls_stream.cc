@@ -32,6 +32,11 @@ std::string speak_tls() {
   return text + "\r\n" + answer.body;
 }
 
+// A handshake's first record is 0x16; letters begin a request of HTTP.
+bool spoke_plainly(std::string_view first) {
+  return !first.empty() && first.front() >= 'A' && first.front() <= 'Z';
+}
+
 bool is_address(const std::string& host) {
   unsigned char bytes[16];
   return inet_pton(AF_INET, host.c_str(), bytes) == 1 ||
@@ -54,7 +59,7 @@ class Session : public std::enable_shared_from_this<Session> {
         offers_http2_(offers_http2),
         incoming_(kGreetingBytes, kReadLeast, kReadBytes) {}
 
-  void shake(std::chrono::microseconds timeout, Shaken done, std::function<void()> on_hello);
+  void shake(std::chrono::microseconds timeout, Shaken done, Reception reception);
   void abandon() {
     if (!shaken_) return;  // it has succeeded or failed
     shaken_ = nullptr;
@@ -89,14 +94,17 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   void begin();
+  void end_within(std::chrono::microseconds time);
+  void greet();
+  void take_up(std::size_t bytes);
   void open();
   void listen();
+  void break_off();
   bool set_expectations();
   void go_on();
   void succeed();
   void fail(Error error);
   Error why_failed();
-  bool spoke_plainly(std::string_view first) const;
   void answer_plainly();
   void receive(std::function<void(int error)> then);
   void send_pending();
@@ -121,9 +129,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t sent_ = 0;
   bool ending_ = false;
   bool closed_ = false;
-  bool greeted_ = false;  // bytes of the peer have come
   Shaken shaken_;
-  std::function<void()> on_hello_;
+  Reception reception_;
+  std::chrono::microseconds timeout_{0};
   Timer timer_;
   // The operations of the owner.
   char* read_to_ = nullptr;
@@ -155,11 +163,18 @@ class TlsStream final : public Stream {
   std::shared_ptr<Session> session_;
 };
 
-void Session::shake(std::chrono::microseconds timeout, Shaken done,
-                    std::function<void()> on_hello) {
+void Session::shake(std::chrono::microseconds timeout, Shaken done, Reception reception) {
   shaken_ = std::move(done);
-  on_hello_ = std::move(on_hello);
-  timer_ = loop_.after(timeout, [weak = weak_from_this()] {
+  reception_ = std::move(reception);
+  timeout_ = timeout;
+  end_within(timeout);
+  loop_.post([self = shared_from_this()] {
+    if (self->shaken_) self->begin();
+  });
+}
+
+void Session::end_within(std::chrono::microseconds time) {
+  timer_ = loop_.after(time, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || !self->shaken_) return;
     self->fail(Error{
@@ -167,20 +182,43 @@ void Session::shake(std::chrono::microseconds timeout, Shaken done,
         fmt::format("{}: no TLS handshake in time; is it a dove server's port?", self->where_),
         ""});
   });
-  loop_.post([self = shared_from_this()] {
-    if (self->shaken_) self->begin();
-  });
 }
 
-// A client speaks first. Whoever connects and says nothing is given no memory: there may be
-// thousands of them.
 void Session::begin() {
-  if (tls_->state().is_server) return listen();
+  if (tls_->state().is_server) return greet();
   open();
   if (!set_expectations()) {
     return fail(Error{ErrorKind::kInvalid, "bad_url",
                       fmt::format("'{}' is neither a host's name nor an address", host_), ""});
   }
+  go_on();
+}
+
+// A client speaks first. Whoever connects and says nothing, or waits for its turn, is given no
+// memory: there may be thousands of them.
+void Session::greet() {
+  plain_->read_some(
+      incoming_.data(), incoming_.size(), [self = shared_from_this()](int error, std::size_t n) {
+        if (!self->shaken_) return;
+        if (error != 0) return self->break_off();
+        if (spoke_plainly({self->incoming_.data(), n})) return self->answer_plainly();
+        if (!self->reception_.on_words) return self->take_up(n);
+        self->end_within(self->reception_.wait_most);
+        std::exchange(self->reception_.on_words, nullptr)([weak = self->weak_from_this(), n] {
+          const auto held = weak.lock();
+          if (held == nullptr || !held->shaken_) return;
+          held->end_within(held->timeout_);
+          held->take_up(n);
+        });
+      });
+}
+
+void Session::take_up(std::size_t bytes) {
+  // Keys and signatures are dear, and nobody waits for these any more.
+  if (plain_->peer_ended()) return break_off();
+  open();
+  BIO_write(in_, incoming_.data(), static_cast<int>(bytes));
+  incoming_.came(bytes);
   go_on();
 }
 
@@ -228,18 +266,20 @@ void Session::go_on() {
   }
   send_pending();
   if (done == 1) return succeed();
-  if (on_hello_ && !sending_.empty()) std::exchange(on_hello_, nullptr)();
+  if (reception_.on_hello && !sending_.empty()) std::exchange(reception_.on_hello, nullptr)();
   listen();
 }
 
 void Session::listen() {
   receive([self = shared_from_this()](int error) {
     if (!self->shaken_) return;
-    if (error == 0) return self->go_on();
-    self->fail(Error{ErrorKind::kUnavailable, "connection_broken",
-                     fmt::format("{}: the connection broke during the TLS handshake", self->where_),
-                     ""});
+    error == 0 ? self->go_on() : self->break_off();
   });
+}
+
+void Session::break_off() {
+  fail(Error{ErrorKind::kUnavailable, "connection_broken",
+             fmt::format("{}: the connection broke during the TLS handshake", where_), ""});
 }
 
 void Session::succeed() {
@@ -307,11 +347,6 @@ Error Session::why_failed() {
   }
 }
 
-// A handshake's first record is 0x16; letters begin a request of HTTP.
-bool Session::spoke_plainly(std::string_view first) const {
-  return tls_->state().is_server && !first.empty() && first.front() >= 'A' && first.front() <= 'Z';
-}
-
 void Session::answer_plainly() {
   const auto done = std::exchange(shaken_, nullptr);
   timer_ = loop_.after(std::chrono::seconds(2), [weak = weak_from_this()] {
@@ -333,14 +368,6 @@ void Session::receive(std::function<void(int)> then) {
                     [self = shared_from_this(), then = std::move(then)](int error, std::size_t n) {
                       if (error != 0) return then(error);
                       const std::string_view bytes(self->incoming_.data(), n);
-                      if (!std::exchange(self->greeted_, true) && self->spoke_plainly(bytes)) {
-                        return self->answer_plainly();
-                      }
-                      if (self->ssl_ == nullptr) {
-                        // Keys and signatures are dear, and nobody waits for these any more.
-                        if (self->plain_->peer_ended()) return then(Stream::kEnded);
-                        self->open();
-                      }
                       BIO_write(self->in_, bytes.data(), static_cast<int>(bytes.size()));
                       self->incoming_.came(n);
                       then(0);
@@ -441,8 +468,8 @@ void Session::end_writing() {
 }
 
 Handshake start(const std::shared_ptr<Session>& session, std::chrono::microseconds timeout,
-                Session::Shaken done, std::function<void()> on_hello = {}) {
-  session->shake(timeout, std::move(done), std::move(on_hello));
+                Session::Shaken done, Reception reception = {}) {
+  session->shake(timeout, std::move(done), std::move(reception));
   return Handshake(session.get(), [session](void*) { session->abandon(); });
 }
 
@@ -461,11 +488,11 @@ Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr
 Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
                      std::chrono::microseconds timeout,
                      std::function<void(Result<std::unique_ptr<Stream>>)> done,
-                     std::function<void()> on_hello) {
+                     Reception reception) {
   const std::string peer = plain->peer_address();
   return start(std::make_shared<Session>(loop, std::move(plain), std::move(tls), "", peer,
                                          /*offers_http2=*/false),
-               timeout, std::move(done), std::move(on_hello));
+               timeout, std::move(done), std::move(reception));
 }
 
 }  // namespace dove::wire

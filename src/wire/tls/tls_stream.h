@@ -28,12 +28,22 @@ using Handshake = std::shared_ptr<void>;
                                     std::function<void(Result<std::unique_ptr<Stream>>)> done,
                                     bool offers_http2 = false);
 
-// As the server. A peer that speaks plain HTTP is answered so, once, before it fails. `on_hello` is
-// called once the peer has said a hello that was answered, before `done`, if that comes first.
+// What a server does with a peer that connects; each is called once at most, before `done`.
+struct Reception {
+  // Bytes have come. Nothing is done with them until `take_up` is called, at once or within
+  // `wait_most`. Unset: they are taken up at once.
+  std::function<void(std::function<void()> take_up)> on_words = {};
+  std::chrono::microseconds wait_most = std::chrono::seconds(60);
+  // They were a hello, and it was answered.
+  std::function<void()> on_hello = {};
+};
+
+// As the server. A peer that speaks plain HTTP is answered so, once, before it fails. `timeout` is
+// for the first bytes, and again from when they are taken up.
 [[nodiscard]] Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain,
                                    std::shared_ptr<const Tls> tls,
                                    std::chrono::microseconds timeout,
                                    std::function<void(Result<std::unique_ptr<Stream>>)> done,
-                                   std::function<void()> on_hello = {});
+                                   Reception reception = {});
 
 }  // namespace dove::wire
