@@ -161,9 +161,10 @@ TEST_F(AsyncClientTest, a_machine_that_does_not_answer_may_be_given_up_sooner) {
 TEST_F(AsyncClientTest, a_machine_that_starts_is_reached_soon) {
   SilentPort machine;
   bool is_reached = false;
-  const ConnectAttempt attempt = connect_tcp(
-      loop, "127.0.0.1", machine.port, 10s,
-      [&](const Result<std::unique_ptr<Stream>>& result) { is_reached = result.ok(); }, 20ms);
+  const ConnectAttempt attempt =
+      connect_tcp(loop, "127.0.0.1", machine.port, 10s,
+                  [&](const Result<std::unique_ptr<Stream>>& result) { is_reached = result.ok(); },
+                  {.address = 20ms});
   EXPECT_FALSE(loop.run_until([&] { return is_reached; }, 100ms));
   machine.start();
   EXPECT_TRUE(loop.run_until([&] { return is_reached; }, 700ms));

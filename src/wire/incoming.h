@@ -15,7 +15,8 @@ struct AsyncClientOptions {
   // connection; as many as the server allows (ours: 8) are under way at once, the others wait.
   bool http2 = false;
   std::chrono::microseconds connect_timeout = std::chrono::seconds(5);
-  // Until a machine has answered (TCP), of a client that knows others; 0: connect_timeout.
+  // Until a machine has answered (TCP) once its name is looked up, of a client that knows others;
+  // 0: connect_timeout.
   std::chrono::microseconds reach_timeout{0};
   std::chrono::microseconds open_timeout =
       std::chrono::seconds(10);  // to the head of a stream's answer; 0: any time

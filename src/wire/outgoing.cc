@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "wire/tls/tls_stream.h"
 #include "wire/unix/unix_socket.h"
 
@@ -24,20 +22,22 @@ ConnectAttempt connect_to(Loop& loop, const Address& to, std::chrono::microsecon
                           std::function<void(Result<std::unique_ptr<Stream>>)> done,
                           bool offers_http2, std::chrono::microseconds reach) {
   if (!to.unix_path.empty()) return connect_unix(loop, to.unix_path, std::move(done));
-  if (reach.count() == 0) reach = timeout;
-  reach = std::min(reach, timeout);
-  if (to.tls == nullptr) return connect_tcp(loop, to.host, to.port, reach, std::move(done));
+  const ReachTimes times{.host = reach};
+  if (to.tls == nullptr) {
+    return connect_tcp(loop, to.host, to.port, timeout, std::move(done), times);
+  }
   auto both = std::make_shared<Connecting>();
-  both->step =
-      connect_tcp(loop, to.host, to.port, std::min(reach, kTakenWithin),
-                  [weak = std::weak_ptr<Connecting>(both), &loop, to, timeout, offers_http2,
-                   done = std::move(done)](Result<std::unique_ptr<Stream>> plain) {
-                    const auto self = weak.lock();
-                    if (self == nullptr) return;
-                    if (!plain.ok()) return done(std::move(plain));
-                    self->step = connect_tls(loop, std::move(plain).value(), to.tls, to.host,
-                                             to.text(), timeout, done, offers_http2);
-                  });
+  both->step = connect_tcp(
+      loop, to.host, to.port, std::min(timeout, kTakenWithin),
+      [weak = std::weak_ptr<Connecting>(both), &loop, to, timeout, offers_http2,
+       done = std::move(done)](Result<std::unique_ptr<Stream>> plain) {
+        const auto self = weak.lock();
+        if (self == nullptr) return;
+        if (!plain.ok()) return done(std::move(plain));
+        self->step = connect_tls(loop, std::move(plain).value(), to.tls, to.host, to.text(),
+                                 timeout, done, offers_http2);
+      },
+      times);
   return both;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/ip/basic_resolver.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <utility>
@@ -44,30 +45,22 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
   using Done = std::function<void(Result<std::unique_ptr<Stream>>)>;
 
-  Connecting(Loop& loop, const std::string& host, std::uint16_t port,
-             std::chrono::microseconds address_answers, Done done)
+  Connecting(Loop& loop, const std::string& host, std::uint16_t port, ReachTimes reach, Done done)
       : loop_(loop),
         where_(host_port(host, port)),
-        address_answers_(address_answers),
+        reach_(reach),
         socket_(loop.state().io),
         resolver_(loop.state().io),
         done_(std::move(done)) {}
 
   void start(const std::string& host, std::uint16_t port, std::chrono::microseconds timeout) {
-    timer_ = loop_.after(timeout, [this] {
-      finish(
-          Error{ErrorKind::kTimeout,
-                "connect_timeout",
-                fmt::format("no connection to {} in time; is the address right and the network up?",
-                            where_),
-                {}});
-    });
+    reach_.host = reach_.host.count() == 0 ? timeout : std::min(reach_.host, timeout);
+    timer_ = loop_.after(timeout, [this] { time_out(); });
     ErrorCode error;
     const auto address = asio::ip::make_address(host, error);
     if (!error) {
       endpoints_ = {tcp::endpoint(address, port)};
-      connect_next();
-      return;
+      return begin();
     }
     resolver_.async_resolve(host, std::to_string(port),
                             [weak = weak_from_this()](const ErrorCode& failed,
@@ -80,12 +73,20 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
                               if (failed) {
                                 self->fail("host_unknown", failed.message());
                               } else {
-                                self->connect_next();
+                                self->begin();
                               }
                             });
   }
 
  private:
+  // The addresses are known. How long that took says nothing about the host.
+  void begin() {
+    const auto count = static_cast<std::int64_t>(std::max<std::size_t>(endpoints_.size(), 1));
+    reach_.address = std::min(reach_.address, reach_.host / count);
+    reach_timer_ = loop_.after(reach_.host, [this] { time_out(); });
+    connect_next();
+  }
+
   void connect_next() {
     if (next_ == endpoints_.size()) {
       next_ = 0;
@@ -100,7 +101,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     socket_.close(opening);
     socket_.open(to.protocol(), opening);
     if (!opening) keep_from_children(socket_.native_handle());
-    address_timer_ = loop_.after(address_answers_, [this] {
+    address_timer_ = loop_.after(reach_.address, [this] {
       some_silent_ = true;
       connect_next();
     });
@@ -118,6 +119,15 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     });
   }
 
+  void time_out() {
+    finish(
+        Error{ErrorKind::kTimeout,
+              "connect_timeout",
+              fmt::format("no connection to {} in time; is the address right and the network up?",
+                          where_),
+              {}});
+  }
+
   void fail(const char* code, const std::string& cause) {
     finish(
         Error{ErrorKind::kUnavailable,
@@ -129,6 +139,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   void finish(Result<std::unique_ptr<Stream>> result) {
     const auto self = shared_from_this();
     timer_.cancel();
+    reach_timer_.cancel();
     address_timer_.cancel();
     ErrorCode ignored;
     socket_.close(ignored);
@@ -139,11 +150,12 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
   Loop& loop_;
   std::string where_;
-  const std::chrono::microseconds address_answers_;
+  ReachTimes reach_;
   Socket socket_;
   Resolver resolver_;
   Done done_;
-  Timer timer_;
+  Timer timer_;  // of all
+  Timer reach_timer_;
   Timer address_timer_;
   std::vector<tcp::endpoint> endpoints_;
   std::size_t next_ = 0;
@@ -224,8 +236,8 @@ Result<void> Listener::open(const std::string& host, std::uint16_t port) {
 ConnectAttempt connect_tcp(Loop& loop, const std::string& host, std::uint16_t port,
                            std::chrono::microseconds timeout,
                            std::function<void(Result<std::unique_ptr<Stream>>)> done,
-                           std::chrono::microseconds address_answers) {
-  auto attempt = std::make_shared<Connecting>(loop, host, port, address_answers, std::move(done));
+                           ReachTimes reach) {
+  auto attempt = std::make_shared<Connecting>(loop, host, port, reach, std::move(done));
   attempt->start(host, port, timeout);
   return attempt;
 }
