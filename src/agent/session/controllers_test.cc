@@ -57,6 +57,24 @@ TEST_F(ControllersTest, AsksTheLeaderAnewWhenItsSilentStreamBreaks) {
   ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
 }
 
+// It may have taken the sync, and counts on the node from then on: a refusal at the former leader
+// would say nothing of that.
+TEST_F(ControllersTest, WaitsForWhoGaveATicketWhenTheFormerLeadersStreamBreaks) {
+  second_.sync_status = 200;
+  second_.gives_tickets = second_.holds_sync = true;
+  connect_agent();
+  controller_.sync_status = controller_.report_status = 503;
+  controller_.unavailable = "lease_over";
+  ASSERT_TRUE(until([&] { return second_.syncs.size() == 2; }));
+  const std::size_t asked = controller_.syncs.size();
+  controller_.break_orders();
+  ASSERT_TRUE(passes(400'000));
+  EXPECT_EQ(controller_.syncs.size(), asked);
+  EXPECT_EQ(second_.syncs.size(), 2U);
+  second_.release_sync();
+  ASSERT_TRUE(until([&] { return second_.streams == 1; }));
+}
+
 TEST_F(ControllersTest, AStreamMayTakeLongerToOpenThanItMayBeSilent) {
   options_.stream_silence_us = 100'000;
   controller_.holds_orders = true;

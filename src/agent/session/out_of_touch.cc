@@ -21,7 +21,9 @@ void Session::orders_closed(const Error& error) {
 // at once whether its controller runs. What was asked while it was down may hear of that long after
 // the fence.
 void Session::ask_leader_again() {
-  if (contact_->knows_outage()) return;
+  // Whoever gave a ticket since leads, and may have taken the sync that shows it.
+  const bool is_another_asked = !ticket_.empty() && !uplink_.led_here();
+  if (contact_->knows_outage() || is_another_asked) return;
   uplink_.give_up_calls();
   certificate_.give_up();
   uplink_.turn_to_leader();
