@@ -110,7 +110,7 @@ class AnyApi:
 
     def another(self):
         following = [(self.at + i) % len(self.apis) for i in range(1, len(self.apis) + 1)]
-        return next((at for at in following if self.silent_until[at] <= time.monotonic()), following[0])
+        return next((at for at in following if self.silent_until[at] <= time.monotonic()), following[0])  # itself last
 
     call = Api.call
 

@@ -89,7 +89,8 @@ void Controllers::pass(std::size_t place, Gave gave, std::int64_t now_us) {
   if (gave == Gave::kNothing) silent_until_us_[place] = now_us + kSilent_us;
   if (place != at_) return;
   at_ = (place + 1) % all_.size();
-  for (std::size_t i = 1; i < all_.size(); ++i) {
+  // Itself last: one that refuses may come to lead sooner than one that is silent.
+  for (std::size_t i = 1; i <= all_.size(); ++i) {
     const std::size_t next = (place + i) % all_.size();
     if (silent_until_us_[next] > now_us) continue;
     at_ = next;

@@ -61,7 +61,7 @@ class Controllers {
   // That one leads, as somebody else knows. Taken modulo size().
   void go_to(std::size_t place) { at_ = place % all_.size(); }
   // The one at `place` does not lead. Another one is to be asked, unless that is so already; one
-  // that was late or silent not for some seconds, unless there is none but such.
+  // that was late or silent not for some seconds, unless all are.
   void pass(std::size_t place, Gave gave, std::int64_t now_us);
 
  private:
