@@ -111,15 +111,16 @@ TEST(Views, ReasonsAreSaidInWordsWithTheirNumbers) {
   Reason ahead = reason(ReasonKind::kAhead);
   ahead.count = 1;
   ahead.other = JobId{2};
-  EXPECT_EQ(text(ahead), "1 job is ahead of it: job 2 (train)");
+  EXPECT_EQ(text(ahead), "1 job is ahead of it: job 2 (slurm job 4711)");
   ahead.resource = "priority";
   ahead.used = 5;
   ahead.subject = "strict";
-  EXPECT_EQ(text(ahead),
-            "1 job is ahead of it in queue strict, where nothing passes: job 2 (train) (by "
-            "priority, 5 over 0)");
+  EXPECT_EQ(
+      text(ahead),
+      "1 job is ahead of it in queue strict, where nothing passes: job 2 (slurm job 4711) (by "
+      "priority, 5 over 0)");
   ahead.count = 3;
-  EXPECT_NE(text(ahead).find("; the last of them is job 2 (train)"), std::string::npos);
+  EXPECT_NE(text(ahead).find("; the last of them is job 2 (slurm job 4711)"), std::string::npos);
   Reason jobs = reason(ReasonKind::kProjectLimit, "vision", "jobs_running");
   jobs.limit = jobs.used = jobs.needs = 1;
   EXPECT_EQ(text(jobs),
