@@ -10,11 +10,11 @@ import signal
 
 from shared_nodes import ENDED, GPUS, OBJECTS, SharedNodes, main, until
 
-QUEUES = "---\nkind: Queue\nname: urgent\npriority: 5\n"
+QUEUES = "kind: Queue\nname: urgent\npriority: 5\n---\n"
 
 
 class Yield(SharedNodes):
-    objects = OBJECTS + "queues: {serving: urgent, lab: default}\nyields_to: [main]\n" + QUEUES
+    objects = QUEUES + OBJECTS + "queues: {serving: urgent, lab: default}\nyields_to: [main]\n"
 
     def theirs(self, *options, account="serving"):
         return int(self.lab.run(["sbatch", "--parsable", "-c", "1", "--mem=100", "-o", "/dev/null", "-A", account, "-w", "n0",
