@@ -34,6 +34,10 @@ class Http2ConnectionTest : public Http2Bed {
  protected:
   // Whether what is answered to those frames has that in it.
   bool is_told(const std::string& frames, const std::string& what) {
+    return said_to(frames, what).find(what) != std::string::npos;
+  }
+  // What is answered to them, until it has that in it.
+  std::string said_to(const std::string& frames, const std::string& what) {
     const auto stream = raw();
     const std::string bytes = std::string(kPreface) + frame(4, 0, 0, "") + frames;
     std::string seen;
@@ -46,10 +50,11 @@ class Http2ConnectionTest : public Http2Bed {
       });
     };
     read();
-    const bool is_seen = until([&] { return seen.find(what) != std::string::npos; });
+    EXPECT_TRUE(until([&] { return seen.find(what) != std::string::npos; }));
     stream->close();
     loop_.run_until([] { return false; }, 1ms);  // what was pending
-    return until([&] { return server_->connections() == 0; }) && is_seen;
+    EXPECT_TRUE(until([&] { return server_->connections() == 0; }));
+    return seen;
   }
 };
 
@@ -147,6 +152,19 @@ TEST_F(Http2ConnectionTest, BodiesOfManyMegabytesComeWhole) {
   ASSERT_TRUE(until([&] { return came.size() == 3; }));
   for (const std::string& one : came) EXPECT_TRUE(one == "POST" + body);
   EXPECT_EQ(server_->connections(), 1u);
+}
+
+// Each message of an agent would cost a write more.
+TEST_F(Http2ConnectionTest, NoWindowIsOpenedForABodyThatFits) {
+  serve(echo);
+  // :method POST, :scheme https, :path /, :authority x, content-length 4.
+  const std::string head(
+      "\x83\x87\x84\x41\x01x\x5c\x01"
+      "4",
+      9);
+  const std::string seen = said_to(frame(1, 4, 1, head) + frame(0, 1, 1, "body"), "POSTbody");
+  EXPECT_NE(seen.find(frame(8, 0, 0, "").substr(3)), std::string::npos) << "the connection's";
+  EXPECT_EQ(seen.find(frame(8, 0, 1, "").substr(3)), std::string::npos);
 }
 
 TEST_F(Http2ConnectionTest, ABodyThatDoesNotComeInTimeIsRefused) {

@@ -51,9 +51,10 @@ Http2Link::Http2Link(Loop& loop, std::unique_ptr<Stream> stream, Http2Session se
       owner_(std::move(owner)),
       room_(kFirstBytes, kReadLeast, kReadMost) {}
 
+// What has come with the handshake is looked at first: the answers to it leave in the first write.
 void Http2Link::start() {
-  flush();
   read();
+  flush();
 }
 
 void Http2Link::flush() {

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kFieldBytes = 32;  // what a field counts beside its text (RFC 9113, 6.5.2)
 constexpr std::size_t kHeadTooLongTimes = 4;
 constexpr std::int32_t kBodyWindowBytes = 1 << 20;  // of the body that comes
+constexpr std::size_t kFirstWindowBytes = 65'535;   // of each stream (RFC 9113, 6.9.2)
 constexpr std::size_t kSentBytesKept = 64 * 1024;
 
 bool is_ours(std::string_view name) {
@@ -103,7 +104,10 @@ void ServedStream::take_turn() {
   if (std::exchange(has_turn_, true)) return;
   deadline_ = Clock::now() + connection_->server().limits.body_timeout;
   nghttp2_session* session = connection_->link().session();
-  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, id_, kBodyWindowBytes);
+  const std::size_t length = content_length(request_);
+  if (length == 0 || length > kFirstWindowBytes) {
+    nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, id_, kBodyWindowBytes);
+  }
   nghttp2_session_consume_stream(session, id_, std::exchange(withheld_bytes_, 0));
 }
 
