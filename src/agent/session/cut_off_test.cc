@@ -54,6 +54,7 @@ class CutOff : public SessionTestBed {
     return authority_.issue(request, grant).value();
   }
   void certify(const wire::Request& request, const std::shared_ptr<wire::Responder>& responder) {
+    ++asked_;
     if (people_status_ != 200) return responder->send(wire::Response{people_status_, {}, "{}"});
     const std::string asked = Json::parse(request.body).at("request");
     const Json answer{{"certificate", issued(asked, {.uri = "dove://c/node/n1"}, 1)},
@@ -77,6 +78,7 @@ class CutOff : public SessionTestBed {
   const wire::Authority authority_ = wire::Authority::make("test", std::time(nullptr) - kDay_s);
   bool lets_in_ = true;
   int people_status_ = 200;
+  int asked_ = 0;  // for a certificate
   int days_ahead_ = 0;
   wire::TlsServerOptions offers_;
   wire::Server people_;
@@ -157,6 +159,18 @@ TEST_F(CutOff, LetsItsTasksEndAtTheFirstRefusal) {
   const std::size_t renewed = renewals_.size();
   loop_.run_until([] { return false; }, std::chrono::milliseconds(300));
   EXPECT_EQ(renewals_.size(), renewed);
+}
+
+TEST_F(CutOff, AsksForACertificateWhereItDoesNotGetThroughAndNotWhereItIsAnswered) {
+  connect_agent();
+  EXPECT_EQ(asked_, 1);
+  controller_.sync_status = 503;
+  controller_.unavailable = "busy";
+  controller_.drop();
+  ASSERT_TRUE(until([this] { return controller_.syncs.size() >= 6; }));
+  EXPECT_EQ(asked_, 1);
+  controller_.kill();
+  EXPECT_TRUE(until([this] { return asked_ == 2; })) << "it may listen elsewhere";
 }
 
 // As by a controller whose clock is wrong.

@@ -7,6 +7,11 @@
 #include "telemetry/log.h"
 
 namespace dove::agent {
+namespace {
+
+constexpr int kFailuresToAsk = 3;
+
+}  // namespace
 
 // A former session's, kept open in silence: what breaks it now may be a break for the controller
 // too. When the controller itself ends it, it took our silence for what it was.
@@ -54,6 +59,17 @@ void Session::lost(const Error& error) {
   orders_.reset();
   lease_->session_lost(in_silence);
   connect_later();
+}
+
+// Where agents call may have changed with the controller: those who do not get through ask again,
+// with their certificate. They do so only once they have tried: when a controller comes back after
+// a while, these certificates would cost it more than all else.
+void Session::not_reached(const Error& error) {
+  const bool asks = uplink_.secure() && (failures_ + 1) % kFailuresToAsk == 0;
+  connect_failed(error);
+  if (!asks) return;
+  reconnect_timer_.cancel();
+  certify();
 }
 
 // A controller that answers but refuses counts on the fence, and so may one that cannot be reached

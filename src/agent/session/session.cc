@@ -21,7 +21,6 @@ constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
 constexpr std::size_t kTokenBytesMax = 64 << 10;
 constexpr std::chrono::seconds kReportTimeout{10};
 constexpr std::int64_t kFenceMin_us = 10'000;
-constexpr int kFailuresToAsk = 3;
 constexpr std::chrono::seconds kKeepAgain{1};
 constexpr std::chrono::seconds kKeepAgainMost{60};
 
@@ -83,10 +82,8 @@ void Session::stop() {
 void Session::connect() {
   if (is_stopped_) return;
   if (uplink_.token().empty()) return join();
-  // Where agents call may have changed with the controller: those who do not get through ask again.
-  // So do those who were cut off: they are told why.
-  const bool asks = uplink_.secure() && ((failures_ > 0 && failures_ % kFailuresToAsk == 0) ||
-                                         (refused_.has_value() && is_cut_off(*refused_)));
+  // Those who were cut off ask for a certificate: they are told why.
+  const bool asks = uplink_.secure() && refused_.has_value() && is_cut_off(*refused_);
   if (asks || !uplink_.certified()) return certify();
   sync();
 }
@@ -189,7 +186,7 @@ void Session::sync() {
 
 void Session::sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us) {
   if (is_stopped_) return;
-  if (!answer.ok()) return connect_failed(answer.error());
+  if (!answer.ok()) return not_reached(answer.error());
   const Json message = answer_object(*answer);
   if (says_full(*answer, message)) return controller_full(sent_us);
   if (answer->status != 200) {

@@ -107,6 +107,7 @@ class Session {
   void orders_closed(const Error& error);
   void ask_leader_again();
   void lost(const Error& error);
+  void not_reached(const Error& error);
   void connect_failed(const Error& error);
   std::int64_t outage_from_us() const;  // of an outage that is heard of now
   void controller_full(std::int64_t sent_us);
