@@ -26,6 +26,8 @@ class Yield(SharedNodes):
     def in_place(self, **more):
         ours = self.submit(GPUS, node="n0", preempt="restart", **more)
         self.started(ours)
+        # A first attempt may find Slurm still busy with the job before.
+        self.began = self.attempts(ours)
         return ours
 
     def room(self, job):
@@ -45,8 +47,11 @@ class Yield(SharedNodes):
     def why(self, job):
         return self.cluster.run("why", str(job)).stdout
 
+    def attempts(self, job):
+        return len(self.cluster.job(job)["attempts"])
+
     def stop_reason(self, job):
-        return self.cluster.job(job)["attempts"][0].get("stop_reason")
+        return self.cluster.job(job)["attempts"][self.began - 1].get("stop_reason")
 
     def test_ours_of_a_lower_level_makes_room_and_runs_again_afterwards(self):
         ours = self.in_place()
@@ -56,7 +61,7 @@ class Yield(SharedNodes):
         self.assertEqual(self.stop_reason(ours), "preempted")
         until(lambda: f"slurm job {theirs}" in self.why(ours), 20, "the reason")
         self.gone(theirs)
-        self.assertEqual(len(self.cluster.job(ours)["attempts"]), 1)
+        self.assertEqual(self.attempts(ours), self.began)
         findings = self.cluster.api.call("GET", "/v1/nodes/n0").get("findings", [])
         self.assertEqual([one for one in findings if one["check"] == "foreign"], [])
         self.lab.run(f"scancel {theirs}")
@@ -79,7 +84,7 @@ class Yield(SharedNodes):
         until(lambda: self.stop_reason(ours) == "preempted", 30, "ours to be stopped")
         self.lab.run(f"scancel {theirs}")
         self.gone(theirs)
-        until(lambda: len(self.cluster.job(ours)["attempts"]) == 2, 60, "ours to start again")
+        until(lambda: self.attempts(ours) > self.began, 60, "ours to start again")
         self.started(ours, 60)
 
     def test_adapters_that_are_killed_leave_nobody_waiting(self):
