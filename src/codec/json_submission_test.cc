@@ -92,7 +92,7 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
   full.spec.time_limit = milliseconds(1500);
   full.exec.script = "#!/bin/sh\necho 'ü'\n";
   full.exec.script_arguments = {"a", ""};
-  full.exec.environment = {{"A", "1"}, {"B", "x\ny"}};
+  full.exec.environment = {{"A", "1"}, {"B", "x\ny"}, {"BASH_FUNC_module%%", "() { :\n}"}};
   full.exec.workdir = "/home/ada";
   full.exec.output = {"out/%j.log", "err.log", true, "in.txt", 4096};
   full.exec.container = {"torch:24.10",
@@ -307,6 +307,7 @@ const Hostile kSubmissions[] = {
     {R"({"command": ["a"], "hold": "yes"})", "wrong_type", "hold"},
     {R"({"command": ["a"], "environment": ["A=1"]})", "wrong_type", "environment"},
     {R"({"command": ["a"], "environment": {"A=B": "1"}})", "bad_value", "environment.A=B"},
+    {R"({"command": ["a"], "environment": {"A B": "1"}})", "bad_value", "environment.A B"},
     {R"({"command": ["a"], "environment": {"": "1"}})", "bad_value", "environment."},
     {R"({"command": ["a"], "environment": {"A": 1}})", "wrong_type", "environment.A"},
     {R"({"command": ["a"], "environment": {"A": "\u0000"}})", "bad_value", "environment.A"},

@@ -6,6 +6,7 @@
 #include "codec/json_fields.h"
 #include "model/huge_pages.h"
 #include "text/utf8.h"
+#include "text/variable_name.h"
 
 namespace dove::codec {
 namespace {
@@ -29,13 +30,6 @@ bool leaves_base(std::string_view path) {
     }
   }
   return false;
-}
-
-bool is_environment_name(std::string_view text) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
 }
 
 bool is_countable_name(std::string_view text) {
@@ -88,7 +82,7 @@ std::string_view broken_rule(std::string_view text, TextRule::Kind kind) {
       if (has_control(text)) return "holds a control character";
       return leaves_base(text) ? "leaves its directory by \"..\"" : "";
     case TextRule::Kind::kEnvironmentName:
-      return is_environment_name(text) ? "" : "is not a name of letters, digits and _";
+      return text::is_variable_name(text) ? "" : text::kVariableNameRule;
     case TextRule::Kind::kCountableName:
       if (text.starts_with(kHugePages)) {
         return huge_page_bytes(text) > 0

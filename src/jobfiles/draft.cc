@@ -5,6 +5,7 @@
 #include "jobfiles/slurm_variables.h"
 #include "jobfiles/words.h"
 #include "text/utf8.h"
+#include "text/variable_name.h"
 
 namespace dove::jobfiles {
 
@@ -15,15 +16,6 @@ constexpr std::size_t kEnvironmentBytesMax = 1 << 20;
 // Another allocation's variables and our own never travel into a job.
 bool travels(std::string_view name) {
   return !name.starts_with("DOVE_") && !name.starts_with("SLURM_") && !name.starts_with("SBATCH_");
-}
-
-bool variable_name(std::string_view name) {
-  if (name.empty() || name.size() > 256 || (name[0] >= '0' && name[0] <= '9')) return false;
-  for (char c : name) {
-    bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!word && c != '_') return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -46,7 +38,7 @@ namespace {
 Result<void> export_item(Draft& draft, std::string_view item) {
   std::size_t equals = item.find('=');
   std::string name(item.substr(0, equals));
-  if (!variable_name(name)) {
+  if (!text::is_variable_name(name)) {
     return at_place(invalid(fmt::format("--export: \"{}\" is not a variable: write ALL, NONE, NAME "
                                         "or NAME=value, joined by commas",
                                         shown(item))),
@@ -97,7 +89,7 @@ Result<void> read_export_file(Draft& draft) {
   for (std::string_view item : split(*text, '\0')) {
     if (trimmed(item).empty()) continue;
     std::size_t equals = item.find('=');
-    if (equals == std::string_view::npos || !variable_name(item.substr(0, equals)) ||
+    if (equals == std::string_view::npos || !text::is_variable_name(item.substr(0, equals)) ||
         !text::is_utf8(item)) {
       return at_place(invalid(fmt::format("--export-file: \"{}\" is not NAME=value in UTF-8, ended "
                                           "by a zero byte",
@@ -129,8 +121,7 @@ Result<void> finish_environment(Draft& draft, bool export_by_default) {
   std::map<std::string, std::string>& environment = draft.submission.exec.environment;
   if (all) {
     for (const auto& [name, value] : draft.context->environment) {
-      // Shells keep exported functions under names that are no variables; they stay behind.
-      if (!travels(name) || !variable_name(name) || !text::is_utf8(value)) continue;
+      if (!travels(name) || !text::is_variable_name(name) || !text::is_utf8(value)) continue;
       environment.emplace(name, value);
     }
   }

@@ -145,6 +145,14 @@ class Faces(unittest.TestCase):
         self.call("scontrol", "release", str(held))
         self.cluster.wait_state(held, "running")
 
+    def test_functions_that_the_shell_exports_travel(self):
+        function = {"BASH_FUNC_greet%%": "() {  echo hello $1\n}"}
+        self.assertEqual(self.cluster.run("bash", "-c", "greet you", name="srun", **function).stdout, "hello you\n")
+        self.write("function.sh", "#!/bin/bash\n#SBATCH -o function.out\ngreet all\n")
+        self.cluster.run("-W", "function.sh", name="sbatch", **function)
+        with open("function.out") as file:
+            self.assertEqual(file.read(), "hello all\n")
+
     def test_srun_makes_its_own_allocation(self):
         said = self.call("srun", "-N2", "-l", "bash", "-c", "echo $DOVE_NODE $SLURM_NTASKS").stdout
         self.assertEqual(sorted(line[:3] for line in said.splitlines()), ["0: ", "1: "])

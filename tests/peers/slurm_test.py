@@ -164,6 +164,15 @@ class SameAsSlurm(unittest.TestCase):
             with self.subTest(option):
                 self.both(what)
 
+    def test_functions_of_the_shell_are_exported_too(self):
+        function = {"BASH_FUNC_greet%%": "() {  echo hello $1\n}"}
+        self.write("function.sh", HEAD + "#SBATCH -o function.out\ngreet you\n")
+
+        def what(place):
+            place.ended(place.submit("function.sh", **function))
+            return place.read("function.out"), place.run("srun", "bash", "-c", "greet all", **function).stdout
+        self.assertEqual(self.both(what), ("hello you\n", "hello all\n"))
+
     def test_waiting_jobs_look_the_same(self):
         def what(place):
             held = place.submit("-H", "-J", "held", "-N2", "-t", "1:00:00", "--wrap", "true")

@@ -23,6 +23,8 @@
 #include "jobfiles/options.h"
 #include "jobfiles/step_options.h"
 #include "text/hostlist.h"
+#include "text/utf8.h"
+#include "text/variable_name.h"
 
 namespace dove::cli {
 namespace {
@@ -42,10 +44,7 @@ std::map<std::string, std::string> own_environment(const std::string& wanted) {
   for (const auto& [name, value] : local_context().environment) {
     const bool ours = name.starts_with("DOVE_") || name == "_" || name == "SHLVL" ||
                       name == "PWD" || name == "OLDPWD" || name == "SBATCH_EXPORT";
-    if (ours || json(value).dump(-1, ' ', false, json::error_handler_t::replace) !=
-                    json(value).dump(-1, ' ', false, json::error_handler_t::ignore)) {
-      continue;
-    }
+    if (ours || !text::is_variable_name(name) || !text::is_utf8(value)) continue;
     if (all || name == "PATH" || listed(name.c_str())) environment[name] = value;
   }
   for (const std::string& word : words) {
