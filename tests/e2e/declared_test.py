@@ -62,6 +62,20 @@ class Declared(unittest.TestCase):
     def lines(self, *arguments, **more):
         return self.dove(*arguments, **more).stdout.splitlines()
 
+    def test_a_file_may_declare_things_in_any_order(self):
+        file = ("kind: Queue\nname: child\nparent: mother\n---\n"
+                "kind: Executor\nname: slurm\nservice_account: slurm-1\nnodes: [node1]\nqueues: {lab: child}\n---\n"
+                "kind: Queue\nname: mother\n")
+        self.token("slurm-1")
+        said = self.dove("apply", "-f", "-", input=file).stdout
+        self.assertEqual(said.split("\n")[:3], ["queue/mother created", "queue/child created", "executor/slurm created"])
+        # What is named nowhere is refused, the first of the file with its place, and nothing is applied.
+        file = file.replace("child", "other").replace("parent: mother", "parent: nowhere").replace("name: mother", "name: late")
+        refused = self.dove("apply", "-f", "-", check=False, input=file)
+        self.assertIn("Queue/other: ", refused.stderr)
+        self.assertIn("nothing was applied", refused.stderr)
+        self.assertNotIn("late", self.dove("get", "queue").stdout)
+
     def test_applying_is_idempotent_and_says_what_it_does(self):
         difference = self.dove("diff", "-f", self.file, check=False)
         self.assertEqual(difference.returncode, 1)
