@@ -125,8 +125,9 @@ void Contact::outage(std::int64_t boottime_us) {
 
 void Contact::may_be_heard(std::int64_t boottime_us) {
   if (!knows_outage()) return;
-  facts_.outage_at_us = 0;
-  heard(boottime_us);
+  const std::int64_t longer_us =
+      std::max<std::int64_t>(facts_.outage_grace_us - facts_.disconnect_grace_us, 0);
+  heard(std::min(boottime_us, std::exchange(facts_.outage_at_us, 0) + longer_us));
 }
 
 void Contact::lives_in(const std::string& boot_id) {

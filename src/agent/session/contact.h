@@ -47,7 +47,8 @@ class Contact {
   void agreed(std::int64_t fence_us, std::int64_t disconnect_grace_us,
               std::int64_t outage_grace_us);
   void outage(std::int64_t boottime_us);
-  // A controller may take what is sent now for a session, and count from here on as in one.
+  // A controller that answered what was sent at that instant may take what is sent now for a
+  // session, and count from here on as in one; or not take it, and count as before.
   void may_be_heard(std::int64_t boottime_us);
   // In `boot_id` there is a session.
   void lives_in(const std::string& boot_id);

@@ -70,5 +70,20 @@ TEST_F(ContactTest, WhatWasCutOffIsNotBelieved) {
   }
 }
 
+// The controller may take the sync, and then counts on silence; or not, and then waits no longer
+// than it said.
+TEST_F(ContactTest, ASyncThatMayBeTakenHasTheGraceOfSilenceWithinThatOfTheOutage) {
+  Contact contact = open();
+  contact.outage(1'000'000'000);
+  contact.may_be_heard(2'000'000'000);
+  EXPECT_EQ(contact.heard_at_us(), 2'000'000'000);
+  EXPECT_FALSE(contact.knows_outage());
+  contact.outage(1'000'000'000);  // until 87'400'000'000
+  contact.may_be_heard(87'399'000'000);
+  EXPECT_EQ(contact.heard_at_us() + contact.disconnect_grace_us(), 87'400'000'000);
+  contact.may_be_heard(87'399'500'000);
+  EXPECT_EQ(contact.heard_at_us(), 87'100'000'000) << "there was no outage";
+}
+
 }  // namespace
 }  // namespace dove::agent

@@ -21,6 +21,23 @@ class ControllersTest : public SessionTestBed {
     return until([&] { return telemetry::monotonic_us() > begun_us + us; });
   }
 
+  // The first one's process ends; the second one leads, and may have taken the sync that it does
+  // not answer. Then it is away, too.
+  void lose_answer_of_second() {
+    second_.sync_status = 200;
+    second_.gives_tickets = second_.holds_sync = true;
+    connect_agent();
+    controller_.kill();
+    ASSERT_TRUE(until([&] { return second_.syncs.size() == 2; }));
+    ASSERT_EQ(second_.syncs.back()["ticket"], "ticket-1");
+  }
+  // Long enough for some attempts at each.
+  bool renews_after(std::int64_t us) {
+    if (!passes(us)) return false;
+    const std::size_t before = renewals_.size();
+    return passes(3 * controller_.fence_us) && renewals_.size() > before;
+  }
+
   ScriptedController second_;
 };
 
@@ -57,8 +74,7 @@ TEST_F(ControllersTest, AsksTheLeaderAnewWhenItsSilentStreamBreaks) {
   ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
 }
 
-// It may have taken the sync, and counts on the node from then on: a refusal at the former leader
-// would say nothing of that.
+// It may have taken the sync, and counts on the node from then on.
 TEST_F(ControllersTest, WaitsForWhoGaveATicketWhenTheFormerLeadersStreamBreaks) {
   second_.sync_status = 200;
   second_.gives_tickets = second_.holds_sync = true;
@@ -163,6 +179,41 @@ TEST_F(ControllersTest, AnOutageCountsFromTheLastAnswer) {
   ASSERT_TRUE(passes(1'000'000));
   EXPECT_GT(renewals_.back(), down_at_us + 200'000);
   EXPECT_LT(renewals_.back(), down_at_us + 400'000 + controller_.fence_us + 50'000);
+}
+
+// The second one is silent for the agent, and may count on that: it starts the tasks elsewhere.
+TEST_F(ControllersTest, AFormerLeadersRefusalIsNoProofOnceAnotherMayHaveTakenASync) {
+  controller_.grace_us = 200'000;
+  lose_answer_of_second();
+  second_.gives_tickets = false;
+  stand_by(second_);
+  second_.drop();
+  const std::size_t asked = second_.syncs.size();
+  EXPECT_FALSE(renews_after(900'000));
+  EXPECT_GT(second_.syncs.size(), asked + 1) << "and the first one was asked in between";
+  restart_agent();
+  EXPECT_FALSE(renews_after(900'000)) << "the next agent knows that, too";
+}
+
+TEST_F(ControllersTest, WhoGaveATicketAndRefusesConnectionsIsDown) {
+  controller_.grace_us = 200'000;
+  lose_answer_of_second();
+  second_.kill();
+  EXPECT_TRUE(renews_after(900'000));
+  restart_agent();
+  EXPECT_TRUE(renews_after(900'000)) << "the next agent knows that, too";
+}
+
+// Its stream is that of a term that is over: what breaks it says nothing any more.
+TEST_F(ControllersTest, TheFormerLeadersStreamEndsWithATicketOfAnother) {
+  second_.sync_status = 200;
+  second_.gives_tickets = second_.holds_sync = true;
+  connect_agent();
+  controller_.sync_status = controller_.report_status = 503;
+  controller_.unavailable = "lease_over";
+  ASSERT_TRUE(until([&] { return second_.syncs.size() == 2; }));
+  EXPECT_TRUE(until([&] { return controller_.streams_closed == 1; }));
+  EXPECT_TRUE(renews_after(0)) << "as in silence";
 }
 
 TEST_F(ControllersTest, ARestartedAgentKnowsWhoLed) {

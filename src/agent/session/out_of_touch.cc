@@ -26,9 +26,7 @@ void Session::orders_closed(const Error& error) {
 // at once whether its controller runs. What was asked while it was down may hear of that long after
 // the fence.
 void Session::ask_leader_again() {
-  // Whoever gave a ticket since leads, and may have taken the sync that shows it.
-  const bool is_another_asked = !ticket_.empty() && !uplink_.led_here();
-  if (contact_->knows_outage() || is_another_asked) return;
+  if (contact_->knows_outage()) return;
   uplink_.give_up_calls();
   certificate_.give_up();
   uplink_.turn_to_leader();
@@ -74,7 +72,8 @@ void Session::not_reached(const Error& error) {
 
 // A controller that answers but refuses counts on the fence, and so may one that cannot be reached
 // after the connection was closed from outside. A refused connection means that the controller's
-// process is down, as does its own farewell.
+// process is down, as does its own farewell. Where there are several, only one of them counts: the
+// last that led, as any other leader would have given a ticket before it could count on silence.
 void Session::connect_failed(const Error& error) {
   ticket_.clear();
   ++failures_;
@@ -107,7 +106,7 @@ void Session::connect_failed(const Error& error) {
 
 // Where there are several, another one may have begun before we learn that this one is down, or
 // before its farewell comes. That one counts from its own beginning, which came after the last
-// answer of the one before it.
+// answer of the one before it, to a question for a ticket at least.
 std::int64_t Session::outage_from_us() const {
   return uplink_.has_several() ? contact_->heard_at_us() : loop_.monotonic_us();
 }

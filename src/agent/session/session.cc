@@ -177,7 +177,7 @@ void Session::sync() {
   }
   const std::int64_t sent_us = loop_.monotonic_us();
   // The controller may take it, and its answer be lost: then it counts on us, and we must know.
-  if (!ticket_.empty()) contact_->may_be_heard(sent_us);
+  if (!ticket_.empty()) contact_->may_be_heard(asked_us_);
   uplink_.begin_anew();
   uplink_.line().call(
       uplink_.request("POST", "sync", protocol::sync_text(sync)),
@@ -209,8 +209,16 @@ void Session::sync_answered(const Result<wire::Response>& answer, std::int64_t s
 }
 
 // Whether the controller counts on this node is known at once; what it holds, it says in its turn.
+// Only a leader gives tickets, so the terms before its own are over: neither a sync that was sent
+// there counts any more, nor the end of a stream from there. It may take the next one, and its
+// answer be lost.
 void Session::take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   knows_tickets_ = true;
+  asked_us_ = sent_us;
+  if (!uplink_.led_here()) {
+    silent_orders_.reset();
+    uplink_.leads_here();
+  }
   if (!answer.waits_us || answer.epoch < contact_->epoch()) return sync();
   lease_->awaited(sent_us + *answer.waits_us);
   if (answer.sync_after_us == 0) return sync();

@@ -127,6 +127,7 @@ class Session {
   std::string id_;              // empty: not connected
   std::uint64_t number_ = 0;    // answers that are for a former one are not heard
   std::string ticket_;          // what the next sync is to show; empty: it asks for one
+  std::int64_t asked_us_ = 0;   // for the last ticket
   bool knows_tickets_ = false;  // a controller of this life has given one
   bool brings_ends_ = false;    // the next sync; the cluster's log was restored
   std::uint64_t applied_ = 0;   // the last order's record

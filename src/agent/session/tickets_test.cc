@@ -35,6 +35,23 @@ TEST_F(TicketsTest, AnAwaitedNodeIsCountedOnAtOnceAndSyncsInItsTurn) {
   EXPECT_EQ(controller_.syncs.size(), 4u);
 }
 
+// Another one may lead by the time that it is sent.
+TEST_F(TicketsTest, ASyncInItsTurnHasItsGraceFromTheQuestion) {
+  controller_.gives_tickets = true;
+  controller_.grace_us = 300'000;
+  connect_agent();
+  const Json spread{
+      {"ticket", "ticket-1"}, {"epoch", 5}, {"waits_us", 60'000'000}, {"sync_after_us", 500'000}};
+  controller_.ticket_answer = spread.dump();
+  controller_.holds_sync = true;
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() == 4; }));
+  const std::size_t before = renewals_.size();
+  const std::int64_t sent_us = telemetry::monotonic_us();
+  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > sent_us + 300'000; }));
+  EXPECT_EQ(renewals_.size(), before);
+}
+
 TEST_F(TicketsTest, WhatItHoldsIsSaidOnceToAControllerThatGivesTickets) {
   controller_.gives_tickets = true;
   Inventory large;

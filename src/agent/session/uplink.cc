@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/check.h"
 #include "codec/json.h"
@@ -97,15 +99,19 @@ void Uplink::give_up_calls() {
   }
 }
 
-// Failing to write costs a restarted agent its grace at worst, the safe direction.
 void Uplink::came_through() {
   for (Place& place : places_) be_patient(place, patience());
 }
 
+// A restarted agent must not take the refusal of a former one for an outage: it rather knows of
+// none, which costs it its grace at worst.
 void Uplink::leads_here() {
   if (led_here()) return;
   led_by_ = here().people.text();
-  (void)files::write_atomically(path("controller"), led_by_ + "\n", 0644);
+  const std::string kept = path("controller");
+  if (files::write_atomically(kept, led_by_ + "\n", 0644).ok()) return;
+  std::error_code ignored;
+  std::filesystem::remove(kept, ignored);
 }
 
 Result<void> Uplink::open() {

@@ -9,8 +9,8 @@
 // version takes two of HTTP/1.1, as one without TLS does.
 //
 // Where there are several controllers, one of them leads: turn() goes on to the next, and the
-// connections to those before are kept. led_here() says whether this is the one of the last
-// session, over restarts of the agent, too.
+// connections to those before are kept. led_here() says whether this is the last that was seen to
+// lead, over restarts of the agent, too. No other one can have taken a sync since that.
 //
 // Time. A clock that is wrong must not part the node from its controller, as its tasks would end.
 // Certificates are therefore judged by the controller's time: what it was when it made this
@@ -78,7 +78,7 @@ class Uplink {
   bool secure() const { return options_.urls.front().secure; }
   bool has_several() const { return options_.urls.size() > 1; }
   void turn();
-  // Back to the one of the last session, if it is among them.
+  // Back to the one that led last, if it is among them.
   void turn_to_leader();
   // What is asked is not waited for any more; further calls take connections of their own. Streams
   // go on.
@@ -94,7 +94,7 @@ class Uplink {
   // a certificate then.
   void forget_port();
   bool led_here() const { return !has_several() || here().people.text() == led_by_; }
-  // There is a session at this controller.
+  // This controller has given a ticket, or a session.
   void leads_here();
   // Joining and certificates.
   wire::AsyncClient& front() { return *here().front; }
