@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <utility>
+#include <variant>
 
 #include "controller/ledger.h"
 
@@ -24,6 +25,7 @@ constexpr std::int64_t kWatch_us = 600 * kSecond_us;
 constexpr std::int64_t kAbsent_us = kHour_us;       // as long as one controller is away at most
 constexpr std::int64_t kOverdue_us = 5 * kHour_us;  // longer than the oracle's
 constexpr std::int64_t kClockStep_us = 2 * kHour_us;
+constexpr std::int64_t kLong_us = 16 * kHour_us;  // beyond every grace
 
 }  // namespace
 
@@ -75,6 +77,7 @@ void Seats::durable(const store::Batch& batch, bool is_late) {
                                    [&](const auto& seat) { return seat->epoch() == batch.epoch; });
   if (!is_late && writer != seats_.end()) {
     oracle_.durable(batch, (*writer)->state());
+    part_stranded(**writer, batch);
     return (*writer)->appended();
   }
   controller::Ledger ledger;
@@ -133,6 +136,7 @@ void Seats::verify_log() {
 
 void Seats::begin_faults(const Recur& recur, std::vector<std::unique_ptr<Machine>>& machines,
                          Clients& clients) {
+  machines_ = &machines;
   const auto nodes = static_cast<std::int64_t>(machines.size());
   recur(kDay_us / 2, [this] { kill(); });
   recur(kDay_us, [this] { stand_still(); });
@@ -140,8 +144,12 @@ void Seats::begin_faults(const Recur& recur, std::vector<std::unique_ptr<Machine
   recur(2 * kDay_us, [this] { cut(/*from_store=*/true, /*from_agents=*/false); });
   recur(4 * kDay_us, [this] { cut(/*from_store=*/false, /*from_agents=*/true); });
   recur(6 * kDay_us, [this] { cut(/*from_store=*/true, /*from_agents=*/true); });
-  recur(10 * kDay_us / nodes,
-        [this, &machines] { part(*machines[random_.below(machines.size())]); });
+  recur(10 * kDay_us / nodes, [this, &machines] {
+    Machine& machine = *machines[random_.below(machines.size())];
+    Seat& seat = any();
+    part(machine, seat, outage_us());
+  });
+  recur(2 * kDay_us, [this] { strand(); });
   recur(3 * kDay_us, [this] { step_clock(); });
   database_faults(recur);
   watch();
@@ -168,7 +176,7 @@ std::int64_t Seats::outage_us() {
   const std::uint64_t kind = random_.below(100);
   if (kind < 50) return some(3 * kLease_us);
   if (kind < 90) return some(kHour_us);
-  return some(16 * kHour_us);
+  return some(kLong_us);
 }
 
 void Seats::kill() {
@@ -210,15 +218,34 @@ void Seats::cut(bool from_store, bool from_agents) {
   });
 }
 
-void Seats::part(Machine& machine) {
-  Seat& seat = any();
+void Seats::part(Machine& machine, Seat& seat, std::int64_t for_us) {
   if (machine.host().apart.count(&seat.host()) != 0) return;
   ++counts_.cut;
   network_.part(machine.host(), seat.host());
   const bool reset = random_.below(2) == 0;
-  agenda_.in(outage_us(), [this, &machine, &seat, reset] {
+  agenda_.in(for_us, [this, &machine, &seat, reset] {
     network_.rejoin(machine.host(), seat.host(), reset);
   });
+}
+
+// The leader is down for long, and a node does not reach who takes over once its sync is taken: the
+// one refuses its connections, the other counts on its silence.
+void Seats::strand() {
+  Seat* const leading = leader();
+  if (leading == nullptr) return;
+  leading->kill();
+  ++counts_.killed;
+  agenda_.in(some(kLong_us), [leading] { leading->start(); });
+  strands_ = true;
+}
+
+// Before it hears that it is connected.
+void Seats::part_stranded(Seat& writer, const store::Batch& batch) {
+  for (const StampedEvent& event : batch.events) {
+    const auto* connected = std::get_if<NodeConnected>(&event.event);
+    if (connected == nullptr || !std::exchange(strands_, false)) continue;
+    part(*machines_->at(connected->node.value - 1), writer, some(kLong_us));
+  }
 }
 
 // It is away until another of its machines has taken over; or the one is back, with all that it
@@ -241,6 +268,7 @@ void Seats::step_clock() {
 
 void Seats::clear_up() {
   database_.next_append(SharedDatabase::Fault::kNone, 0);
+  strands_ = false;
   for (const auto& seat : seats_) seat->spare();
 }
 

@@ -69,7 +69,9 @@ class Seats {
   void kill();
   void stand_still();
   void cut(bool from_store, bool from_agents);
-  void part(Machine& machine);
+  void part(Machine& machine, Seat& seat, std::int64_t for_us);
+  void strand();
+  void part_stranded(Seat& writer, const store::Batch& batch);
   void fail_over();
   void step_clock();
   Seat& any() { return *seats_[random_.below(seats_.size())]; }
@@ -88,6 +90,8 @@ class Seats {
   LogReplay replay_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::function<void(Seat&)> first_leads_;
+  std::vector<std::unique_ptr<Machine>>* machines_ = nullptr;  // once faults come
+  bool strands_ = false;                                       // the next node that connects
   SeatCounts counts_;
   std::int64_t led_at_us_ = 0;  // by whoever held the lease
   std::int64_t absent_until_us_ = 0;
