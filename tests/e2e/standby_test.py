@@ -22,11 +22,13 @@ LATE = """SELECT count(*) FROM dove.batches b WHERE epoch <
 
 
 class Submissions:
-    """A thread that submits one small job after another, each under a key of its own, until it is stopped."""
+    """A thread that submits one small job after another, each under a key of its own, until it is stopped. After `timeout`
+    seconds without an answer it asks another controller."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, timeout=5):
         self.cluster, self.ids, self.failed = cluster, [], []
-        self.api = cluster.any_api()
+        self.acknowledged = []  # when each was, by the monotonic clock
+        self.api = cluster.any_api(timeout)
         self.out = os.path.join(cluster.folder, "ran")
         os.makedirs(self.out, exist_ok=True)
         self.stops = threading.Event()
@@ -46,9 +48,15 @@ class Submissions:
             job = {"name": f"s{number}", "command": ["/bin/sh", "-c", f"echo $$ >> {self.out}/{number}"]}
             try:
                 self.ids.append(self.api.call("POST", "/v1/jobs", job, {"Idempotency-Key": f"key-{number}"})["id"])
+                self.acknowledged.append(time.monotonic())
             except Exception as error:  # the test says what it was
                 self.failed.append(error)
                 return
+
+    def gap_s(self, at):
+        """The longest wait for an acknowledgement that ended after `at`."""
+        times = list(self.acknowledged)
+        return max(after - before for before, after in zip(times, times[1:]) if after > at)
 
 
 class StandbyTest(unittest.TestCase):

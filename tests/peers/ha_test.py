@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """deploy/ha/configure with the real etcd, Patroni and PostgreSQL, three "machines" on ports of loopback: the one with the primary
-ends, and another takes over under two controllers that submit and run jobs. What was acknowledged is there, ran once, and no task
+ends, alone or together with the controller that leads, and another takes over under two controllers that submit and run jobs.
+Writes wait at most 2 s longer than Patroni takes, or than it may take (ttl). What was acknowledged is there, ran once, and no task
 was ended."""
-# limit_s: 400
+# limit_s: 600
+import json
 import os
 import pwd
 import shutil
@@ -36,6 +38,8 @@ class Machine:
         self.etcd["ETCD_DATA_DIR"] = os.path.join(root, "etcd")
         patroni = os.path.join(root, "etc/patroni")
         self.settings = next(os.path.join(patroni, each) for each in os.listdir(patroni) if each.endswith(".yml"))
+        with open(self.settings) as file:
+            self.ttl_s = json.load(file)["bootstrap"]["dcs"]["ttl"]
 
     def start(self):
         environment = {"PATH": "/usr/bin:/bin", "HOME": self.root, "DOVE_E2E": os.environ.get("DOVE_E2E", "")}
@@ -119,6 +123,36 @@ class Patroni:
             return next((name for name in NAMES if self.ask(name, "SELECT pg_is_in_recovery()") == [["f"]]), None)
         return until(found, limit_s, "a primary")
 
+    def watch(self, but):
+        """Begins to look at the machines except `but`; what it returns waits for the moment at which one of them has taken a
+        write, and tells which that is."""
+        self.sql("CREATE TABLE IF NOT EXISTS written (at timestamptz); GRANT ALL ON written TO dove")
+        stops, done, taken = threading.Event(), threading.Event(), []
+
+        def look(name):
+            while not stops.wait(0.1):
+                try:
+                    if self.ask(name, "INSERT INTO written VALUES (now())") is not None:
+                        taken.append((time.monotonic(), name))
+                        return done.set()
+                except subprocess.TimeoutExpired:
+                    pass  # its commit waits for a second machine
+
+        threads = [threading.Thread(target=look, args=(name,)) for name in NAMES if name != but]
+        for thread in threads:
+            thread.start()
+
+        def wait(limit_s):
+            found = done.wait(limit_s)
+            stops.set()
+            for thread in threads:
+                thread.join(30)
+            if not found:
+                raise TimeoutError(f"after {limit_s} s no machine takes a write")
+            return min(taken)
+
+        return wait
+
     def sql(self, text, database="dove"):
         with open(os.path.join(self.folder, "passwords")) as file:
             password = dict(line.split() for line in file)["postgres"]
@@ -132,6 +166,7 @@ class Kept(Controllers):
         super().__init__(**more)
         self.postgres = Patroni(self.folder)
         self.stops = threading.Event()
+        self.off = None  # a controller whose machine is down
         self.thread = threading.Thread(target=self.start_again, daemon=True)
 
     def start_server(self):
@@ -141,7 +176,7 @@ class Kept(Controllers):
     def start_again(self):
         while not self.stops.wait(0.2):
             for one in self.controllers:
-                if one.process and one.process.poll() is not None:
+                if one is not self.off and one.process and one.process.poll() is not None:
                     one.start()
 
     def stop(self):
@@ -153,32 +188,72 @@ class Kept(Controllers):
 
 
 class Ha(unittest.TestCase):
+    def begin(self, cluster):
+        """A task that lasts, and the file that counts its starts."""
+        self.assertNotIn("warning", cluster.wait_leader().ask("/readyz")[1], "nothing can be lost")
+        mark = os.path.join(cluster.folder, "long")
+        long = cluster.submit({"name": "long", "command": ["/bin/sh", "-c", f"echo $$ >> {mark}; sleep 1000"]})
+        cluster.wait_state(long, "running")
+        until(lambda: os.path.exists(mark), 20, "the task's file")
+        return long, mark
+
+    def end_primary(self, cluster, submissions, and_also=lambda: None):
+        """Ends the machine of the primary under submissions, and checks how long they waited."""
+        until(lambda: len(submissions.ids) > 30 or submissions.failed, 60, "some jobs")
+        before = cluster.postgres.primary()
+        machine = cluster.postgres.machines[before]
+        wait = cluster.postgres.watch(before)
+        ended = time.monotonic()
+        and_also()
+        machine.end()
+        taken, after = wait(90)
+        self.assertNotEqual(after, before)
+        count = len(submissions.ids)
+        until(lambda: len(submissions.ids) > count + 30 or submissions.failed, 90, "more jobs")
+        self.assertEqual(submissions.failed, [])
+        gap_s, patroni_s = submissions.gap_s(ended), taken - ended
+        print(f"writes waited {gap_s:.1f} s; {after} took one {patroni_s:.1f} s after the end of {before}; ttl {machine.ttl_s} s")
+        self.assertLessEqual(gap_s, max(machine.ttl_s, patroni_s) + 2)
+        return machine
+
+    def check(self, cluster, submissions, long, mark):
+        self.assertEqual(submissions.failed, [])
+        for number, job in enumerate(submissions.ids):
+            self.assertEqual(cluster.wait(job, 120)["state"], "completed")
+            with open(f"{submissions.out}/{number}") as file:
+                self.assertEqual(len(file.read().split()), 1, f"job {job} ran once")
+        self.assertEqual(len(set(submissions.ids)), len(submissions.ids))
+        self.assertEqual(cluster.job(long)["state"], "running")
+        with open(mark) as file:
+            self.assertEqual(len(file.read().split()), 1, "its task went on")
+        self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
+
     def test_the_machine_of_the_primary_ends(self):
         with Kept(count=2, nodes=2) as cluster:
-            self.assertNotIn("warning", cluster.wait_leader().ask("/readyz")[1], "nothing can be lost")
-            mark = os.path.join(cluster.folder, "long")
-            long = cluster.submit({"name": "long", "command": ["/bin/sh", "-c", f"echo $$ >> {mark}; sleep 1000"]})
-            cluster.wait_state(long, "running")
-            until(lambda: os.path.exists(mark), 20, "the task's file")
-            with Submissions(cluster) as submissions:
-                until(lambda: len(submissions.ids) > 30 or submissions.failed, 60, "some jobs")
-                before = cluster.postgres.primary()
-                cluster.postgres.machines[before].end()
-                ended = time.monotonic()
-                self.assertNotEqual(cluster.postgres.primary(90), before)
-                count = len(submissions.ids)
-                until(lambda: len(submissions.ids) > count + 30 or submissions.failed, 90, "more jobs")
-                print(f"writes went on {time.monotonic() - ended:.0f} s after the machine's end, 30 jobs included")
-            self.assertEqual(submissions.failed, [])
-            for number, job in enumerate(submissions.ids):
-                self.assertEqual(cluster.wait(job, 120)["state"], "completed")
-                with open(f"{submissions.out}/{number}") as file:
-                    self.assertEqual(len(file.read().split()), 1, f"job {job} ran once")
-            self.assertEqual(len(set(submissions.ids)), len(submissions.ids))
-            self.assertEqual(cluster.job(long)["state"], "running")
-            with open(mark) as file:
-                self.assertEqual(len(file.read().split()), 1, "its task went on")
-            self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
+            long, mark = self.begin(cluster)
+            with Submissions(cluster, timeout=0.5) as submissions:
+                self.end_primary(cluster, submissions)
+            self.check(cluster, submissions, long, mark)
+
+    def test_the_machines_of_the_leader_and_of_the_primary_end_together(self):
+        with Kept(count=2, nodes=2) as cluster:
+            long, mark = self.begin(cluster)
+            leader = cluster.wait_leader()
+
+            def end_leader():
+                cluster.off = leader
+                leader.kill()
+
+            with Submissions(cluster, timeout=0.5) as submissions:
+                machine = self.end_primary(cluster, submissions, end_leader)
+                cluster.wait_leader(but=leader.number)
+                machine.start()
+                leader.start()
+                cluster.off = None
+                until(lambda: "standby of" in leader.ask("/readyz")[1], 60, "the former leader to stand by")
+                until(lambda: cluster.postgres.sql("SELECT count(*) FROM pg_stat_replication", "postgres") == [["2"]], 120,
+                      "the former primary to follow")
+            self.check(cluster, submissions, long, mark)
 
 
 if __name__ == "__main__":
