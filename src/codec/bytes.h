@@ -5,7 +5,7 @@
 // `auto layout = ar.layout(N, "Noun")`: the number N is written before its fields, and a field that
 // came with layout 3 is `ar.since(3, value.field)`, which leaves the field's default when older
 // bytes are read. Newer layouts than the program knows are refused. A writer may be told to write
-// the layouts of a former level (codec/layouts.h).
+// the layouts of a former level, and a reader to know no others (codec/layouts.h).
 //
 // Integers are LEB128 varints (zig-zag when signed), strings and lists are counted. The reader
 // never reads past the end, bounds every count by the bytes left, and keeps its first error: ask
@@ -159,16 +159,20 @@ class ByteReader {
   using Of = T;
   static constexpr bool kReads = true;
 
-  // Reads from `bytes`, which must outlive the reader.
-  explicit ByteReader(std::string_view bytes)
-      : at_(bytes.data()), end_(bytes.data() + bytes.size()), begin_(bytes.data()) {}
+  // Reads from `bytes`, which must outlive the reader, what programs of `level` know.
+  explicit ByteReader(std::string_view bytes, std::int32_t level = kProgramLevel)
+      : at_(bytes.data()), end_(bytes.data() + bytes.size()), begin_(bytes.data()), level_(level) {}
 
   using LayoutScope = codec::LayoutScope;
-  // Reads the layout number of `noun`; fails when it is 0 or larger than `newest`.
+  // Reads the layout number of `noun`; fails when it is 0 or newer than the level's.
   LayoutScope layout(std::uint64_t newest, std::string_view noun) {
     const std::uint64_t found = varint();
-    if (found == 0 || found > newest) fail_layout(found, newest, noun);
+    check_layout(found, newest, noun);
     return LayoutScope(layout_, found);
+  }
+  void check_layout(std::uint64_t found, std::uint64_t newest, std::string_view noun) {
+    const std::uint64_t known = newest_read(level_, noun, newest);
+    if (found == 0 || found > known) fail_layout(found, known, noun);
   }
   LayoutScope layout_given(std::uint64_t number) { return LayoutScope(layout_, number); }
 
@@ -197,6 +201,7 @@ class ByteReader {
     return 0;
   }
 
+  std::int32_t level() const { return level_; }
   std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
   std::size_t position() const { return static_cast<std::size_t>(at_ - begin_); }
   bool failed() const { return failed_; }
@@ -313,6 +318,7 @@ class ByteReader {
   const char* at_;
   const char* end_;
   const char* begin_;
+  std::int32_t level_;
   std::uint64_t layout_ = 0;
   bool failed_ = false;
   bool newer_ = false;

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "codec/layouts.h"
 #include "codec/record.h"
 #include "codec/record_samples.h"
 
@@ -111,15 +112,36 @@ TEST(GoldenLog, TheNewestIsWhatIsWrittenToday) {
 // The golden log of each level but the newest: what the last version of that level wrote.
 constexpr std::array kGoldenOfLevel{24};
 
+std::set<std::string> kinds_of(const std::vector<std::string>& lines) {
+  std::set<std::string> kinds;
+  for (const std::string& line : lines) kinds.insert(line.substr(0, line.rfind(' ')));
+  return kinds;
+}
+
+TEST(GoldenLog, EachKindIsNamedThatALevelBrought) {
+  for (std::int32_t level = kFirstLevel; level < kNewestLevel; ++level) {
+    const auto kinds = kinds_of(lines_of(kGoldenOfLevel[static_cast<std::size_t>(level) - 1]));
+    std::set<std::string> came;
+    for (const NewKind& each : kNewKinds) {
+      if (each.level > level) came.emplace(each.kind);
+    }
+    std::set<std::string> found;
+    for (const std::string& kind : kinds_of(lines_at(kNewestLevel))) {
+      if (!kinds.contains(kind)) found.insert(kind.substr(kind.find(' ') + 1));
+    }
+    EXPECT_EQ(found, came) << "level " << level << ": name new kinds in codec/layouts.h";
+  }
+}
+
 TEST(GoldenLog, AtAFormerLevelItIsWrittenAsTheFormerVersionDid) {
   static_assert(kGoldenOfLevel.size() == kNewestLevel - 1);
   for (std::int32_t level = kFirstLevel; level < kNewestLevel; ++level) {
     const auto former = lines_of(kGoldenOfLevel[static_cast<std::size_t>(level) - 1]);
-    std::set<std::string> kinds;
-    const auto kind = [](const std::string& line) { return line.substr(0, line.rfind(' ')); };
-    for (const std::string& line : former) kinds.insert(kind(line));
+    const std::set<std::string> kinds = kinds_of(former);
     std::vector<std::string> now = lines_at(level);
-    std::erase_if(now, [&](const std::string& line) { return !kinds.contains(kind(line)); });
+    std::erase_if(now, [&](const std::string& line) {
+      return !kinds.contains(line.substr(0, line.rfind(' ')));
+    });
     ASSERT_EQ(now.size(), former.size());
     for (std::size_t i = 0; i < now.size(); ++i) {
       EXPECT_EQ(now[i], former[i]) << "level " << level << ": name the change in codec/layouts.h";
@@ -136,6 +158,25 @@ TEST(GoldenLog, DecisionsAreTheSameAtEachLevel) {
       std::string bytes;
       encode(decision, bytes, level);
       EXPECT_EQ(bytes, newest) << kind_name(decision);
+    }
+  }
+}
+
+// As the program of the former version does, which has no other way to tell.
+TEST(GoldenLog, AProgramOfAFormerLevelReadsWhatThatHasAndRefusesTheRest) {
+  for (std::int32_t level = kFirstLevel; level < kNewestLevel; ++level) {
+    for (const StampedEvent& event : sample_events()) {
+      const std::string_view name = kind_name(event.event);
+      std::string newest, at_level;
+      encode(event, newest);
+      encode(event, at_level, level);
+      const bool is_new = newest_read(level, name, 1) == 0;
+      EXPECT_EQ(decode_event(at_level, level).ok(), !is_new) << name;
+      const auto read = decode_event(newest, level);
+      EXPECT_EQ(read.ok(), newest == at_level && !is_new) << name;
+      if (!read.ok()) {
+        EXPECT_EQ(read.error().code, "record_newer") << name;
+      }
     }
   }
 }

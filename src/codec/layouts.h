@@ -27,6 +27,19 @@ inline constexpr std::array kLayoutChanges{
     LayoutChange{2, "the snapshot", 12},
 };
 
+struct NewKind {
+  std::int32_t level;  // from which on there are records of it
+  std::string_view kind;
+};
+
+// A kind of record that came with a level is written at no level below: whoever makes such events
+// asks for the level.
+inline constexpr std::array kNewKinds{
+    NewKind{2, "ForeignUseFound"},
+    NewKind{2, "ForeignWatchResumed"},
+    NewKind{2, "LevelRaised"},
+};
+
 // The layout of `noun` at `level`; `newest` is that at the newest.
 constexpr std::uint64_t layout_at(std::int32_t level, std::string_view noun, std::uint64_t newest) {
   if (level >= kNewestLevel) return newest;
@@ -37,6 +50,16 @@ constexpr std::uint64_t layout_at(std::int32_t level, std::string_view noun, std
     }
   }
   return layout;
+}
+
+// The newest layout of `noun`, or kind of record, that a program of `level` reads; 0: none.
+constexpr std::uint64_t newest_read(std::int32_t level, std::string_view noun,
+                                    std::uint64_t newest) {
+  if (level >= kNewestLevel) return newest;
+  for (const NewKind& each : kNewKinds) {
+    if (each.kind == noun && each.level > level) return 0;
+  }
+  return layout_at(level, noun, newest);
 }
 
 }  // namespace dove::codec

@@ -91,8 +91,8 @@ void encode(const Decision& decision, std::string& out, std::int32_t level) {
   std::visit([&](const auto& payload) { write_payload(ar, payload); }, decision);
 }
 
-Result<StampedEvent> decode_event(std::string_view bytes) {
-  ByteReader ar(bytes);
+Result<StampedEvent> decode_event(std::string_view bytes, std::int32_t level) {
+  ByteReader ar(bytes, level);
   StampedEvent event;
   const std::uint64_t number = ar.varint();
   const std::uint64_t version = ar.varint();
@@ -102,8 +102,8 @@ Result<StampedEvent> decode_event(std::string_view bytes) {
   return event;
 }
 
-Result<Decision> decode_decision(std::string_view bytes) {
-  ByteReader ar(bytes);
+Result<Decision> decode_decision(std::string_view bytes, std::int32_t level) {
+  ByteReader ar(bytes, level);
   Decision decision;
   const std::uint64_t number = ar.varint();
   const std::uint64_t version = ar.varint();

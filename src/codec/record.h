@@ -25,9 +25,9 @@ void encode(const Decision& decision, std::string& out, std::int32_t level = kNe
 StampedEvent at_level(const StampedEvent& event, std::int32_t level);
 
 // Accepts exactly one record that fills `bytes`. Fails with kCorrupt: `record_newer` when a newer
-// program wrote it, else `record_damaged`.
-Result<StampedEvent> decode_event(std::string_view bytes);
-Result<Decision> decode_decision(std::string_view bytes);
+// program than those of `level` wrote it, else `record_damaged`.
+Result<StampedEvent> decode_event(std::string_view bytes, std::int32_t level = kProgramLevel);
+Result<Decision> decode_decision(std::string_view bytes, std::int32_t level = kProgramLevel);
 
 // Digest over the encoded decisions, in order: what Batch::decisions_digest holds.
 std::uint64_t digest_decisions(std::span<const Decision> decisions,

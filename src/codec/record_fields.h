@@ -96,8 +96,9 @@ DOVE_RECORD_KIND(MoveNode, 110, 1)
 template <class Ar>
 void check_level(Ar& ar, std::int32_t level) {
   if constexpr (Ar::kReads) {
-    if (level < kFirstLevel || level > kNewestLevel) {
-      ar.fail_layout(static_cast<std::uint64_t>(level), kNewestLevel, "the cluster");
+    if (level < kFirstLevel || level > ar.level()) {
+      ar.fail_layout(static_cast<std::uint64_t>(level), static_cast<std::uint64_t>(ar.level()),
+                     "the cluster");
     }
   }
 }

@@ -25,8 +25,8 @@ void write_payload(ByteWriter& ar, const Payload& payload) {
 template <class Payload>
 void read_payload(ByteReader& ar, std::uint64_t version, Payload& payload) {
   constexpr KindInfo kind = kind_of<Payload>();
-  if (version == 0 || version > kind.version)
-    return ar.fail_layout(version, kind.version, kind.name);
+  ar.check_layout(version, kind.version, kind.name);
+  if (ar.failed()) return;
   auto layout = ar.layout_given(version);
   fields(ar, payload);
 }

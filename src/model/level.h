@@ -12,7 +12,11 @@ namespace dove {
 
 // That of a log which names none: it is older than levels.
 constexpr std::int32_t kFirstLevel = 1;
-// What this program writes where nothing keeps it from it, and reads up to.
+// The newest whose layouts this source knows.
 constexpr std::int32_t kNewestLevel = 2;
+// What this program writes where nothing keeps it from it, and reads up to: the newest. Only
+// `dove-former`, with which tests change versions, has the one before. It is a file of its own
+// (level.cc), so that such a program is linked anew, and nothing is compiled anew.
+extern const std::int32_t kProgramLevel;
 
 }  // namespace dove

@@ -80,7 +80,7 @@ void get_cluster(Context& context, CallPtr call) {
       Json{{"name", state.settings.name},
            {"version", context.version},
            {"level", state.level},
-           {"level_newest", kNewestLevel},
+           {"level_newest", kProgramLevel},
            {"log_head", state.head.value},
            {"epoch", state.epoch.value},
            {"now_us", context.desk.now().us},

@@ -69,7 +69,7 @@ Result<void> read_store(const Settings& given, ServerSettings& settings) {
              given.integer("lease-ms", settings.lease_us / 1000, 500, 60'000));
   settings.lease_us = lease_ms * 1000;
   TRY_ASSIGN(const std::int64_t level,
-             given.integer("first-level", kNewestLevel, kFirstLevel, kNewestLevel));
+             given.integer("first-level", kProgramLevel, kFirstLevel, kProgramLevel));
   settings.first_level = static_cast<std::int32_t>(level);
   const auto bad = [](const char* why, const char* option) {
     return Error{ErrorKind::kInvalid, "bad_setting", why, option};

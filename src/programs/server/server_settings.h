@@ -25,7 +25,7 @@ struct ServerSettings {
   FollowSettings follow;   // whose log is copied: then it is no controller
   std::string advertised;  // the URL that others know this controller by, where there are several
   std::int64_t lease_us = 1'500'000;
-  std::int32_t first_level = kNewestLevel;  // of an empty log (model/level.h)
+  std::int32_t first_level = kProgramLevel;  // of an empty log (model/level.h)
   std::string host = "127.0.0.1";
   std::uint16_t port = 7717;
   std::int64_t heartbeat_us = 2'000'000;

@@ -67,7 +67,7 @@ void accept_clock(Context& context, CallPtr call) {
 // A controller that cannot read what is written from then on could never lead again.
 void finish_upgrade(Context& context, CallPtr call) {
   const std::int32_t level = context.state().level;
-  if (level >= kNewestLevel) {
+  if (level >= kProgramLevel) {
     return call->fail({ErrorKind::kConflict, "upgrade_finished",
                        fmt::format("the cluster is at level {}, the newest that this version "
                                    "writes: there is nothing to finish",
@@ -77,7 +77,7 @@ void finish_upgrade(Context& context, CallPtr call) {
   const auto all =
       context.controllers.all ? context.controllers.all() : std::vector<ControllerPeer>{};
   for (const ControllerPeer& peer : all) {
-    if (peer.level >= kNewestLevel) continue;
+    if (peer.level >= kProgramLevel) continue;
     return call->fail({ErrorKind::kConflict, "controller_older",
                        fmt::format("controller {} (dove {}) reads up to level {}, and was seen "
                                    "within the last day: upgrade it first; one that is gone for "
@@ -86,9 +86,9 @@ void finish_upgrade(Context& context, CallPtr call) {
                        ""});
   }
   context.desk.submit(
-      *call, LevelRaised{kNewestLevel}, [call](const Result<controller::Committed>& committed) {
+      *call, LevelRaised{kProgramLevel}, [call](const Result<controller::Committed>& committed) {
         if (!committed.ok()) return call->fail(committed.error());
-        call->reply(200, Json{{"level", kNewestLevel}, {"seq", committed->head.value}});
+        call->reply(200, Json{{"level", kProgramLevel}, {"seq", committed->head.value}});
       });
 }
 

@@ -21,7 +21,7 @@ struct ControllerPeer {
   bool leads = false;
   std::uint64_t folded = 0;  // the log up to here
   std::int64_t ago_us = 0;
-  std::int32_t level = kNewestLevel;  // the newest that it reads (model/level.h)
+  std::int32_t level = kProgramLevel;  // the newest that it reads (model/level.h)
 };
 
 struct ControllerPeers {

@@ -21,7 +21,7 @@ struct Said {
 };
 
 std::string write_said(const std::string& version) {
-  return fmt::format("{}{}{}", version, kLevelWord, kNewestLevel);
+  return fmt::format("{}{}{}", version, kLevelWord, kProgramLevel);
 }
 
 Said read_said(std::string_view text) {
