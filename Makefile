@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-slurm-full test-torch test-isolation test-security test-vm packages bundle image test-packages gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-corruption test-browser console former test-upgrade peers test-slurm test-slurm-full test-torch test-isolation test-security test-vm packages bundle image test-packages gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -45,8 +45,13 @@ test-corruption: ## random damage to stores and agents' files: found, or healed,
 	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/controller_test --gtest_brief=1 --gtest_filter='Damage.*'
 	@$(RELEASE)/src/agent_test --gtest_brief=1 --gtest_filter='*.ABitThatFlippedIsNotBelieved:LeaseTest.TheTaskIsOverByTheDeadlineThatWasReadBeforeDamage:*.WhatWasCutOffIsNotBelieved:ShimTest.DamageToItsReportIsNotBelieved'
 
-test-upgrade: build ## agents are upgraded under running tasks of 20 nodes, then behind a link that loses messages
+# The program of the former level, for what changes versions: tests of upgrades, and bench/hand_over.
+former: build
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet dove-former
+
+test-upgrade: former ## controllers of two versions take turns, then agents are upgraded behind a link that loses messages
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/upgrade_test.py
+	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/upgrade_standby_test.py || [ $$? -eq 77 ] # where there is no PostgreSQL
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/flaky_link_test.py
 
 e2e: all ## the end-to-end tests
@@ -100,7 +105,7 @@ test-security: build ## every operation with every credential that is not good f
 test-vm: ## what depends on the kernel, in a machine with systemd and cgroup v2 (root, qemu; SUITES="isolation-crun exec")
 	@tools/setup build vm
 	@$(CONFIGURE)
-	@ninja -C $(RELEASE) -j$(JOBS) --quiet programs agent_test devices.nvml_fake
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet programs dove-former agent_test devices.nvml_fake
 	@tools/vm test $(SUITES)
 
 packages: build ## Debian packages of what is built, into build/packages (DOVE_SIGN_KEY=ID signs them)

@@ -18,9 +18,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests/e2e"))
 
 
-def build():
+def build(target="build"):
     if "DOVE" not in os.environ:
-        subprocess.run(["make", "-s", "-C", ROOT, "build"], check=True, stdout=sys.stderr)
+        subprocess.run(["make", "-s", "-C", ROOT, target], check=True, stdout=sys.stderr)
 
 
 def percentile(values, share):

@@ -367,6 +367,20 @@ function(program name main)
   target_link_libraries(${name} PRIVATE dove_allocator)
 endfunction()
 
+# former(NAME PROGRAM): the program as controllers of the former level know it (model/level.h), for tests of upgrades and not
+# among `programs`: the level is compiled anew, and all else is linked once more.
+function(former name program)
+  if(NOT TARGET ${program})
+    return()
+  endif()
+  add_executable(${name} model/level.cc $<TARGET_OBJECTS:${program}>)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  target_compile_definitions(${name} PRIVATE DOVE_LEVELS_BACK=1)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE $<TARGET_PROPERTY:${program},LINK_LIBRARIES>)
+  target_link_options(${name} PRIVATE -s)
+endfunction()
+
 # preload(NAME main.cc): libNAME.so, which tasks load before their own libraries, in whatever image: made of the
 # sources beside main.cc, linked with no library, checked by no sanitizer, so that it calls by name alone what every C library has.
 function(preload name main)

@@ -26,6 +26,7 @@ from contract import Recorder
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DOVE = os.environ.get("DOVE", os.path.join(ROOT, "build/release/dove"))
+FORMER = os.environ.get("DOVE_FORMER", DOVE + "-former")  # as DOVE, of the former level (src/model/level.h)
 SKIP = 77  # exit status of a test that could not run here
 ENDED = {"completed", "failed", "cancelled", "timed_out", "node_lost", "dependency_never_met", "stopped_idle"}
 

@@ -29,14 +29,18 @@ class Controller:
         self.link = FlakyLink(cluster.postgres.port)  # between it and the database
         self.link.__enter__()
         self.process = None
-        self.program = DOVE
+        self.program = cluster.programs[number] if cluster.programs else DOVE
+        self.agents_port = free_port() if cluster.fixed_ports else None
 
     def start(self):
+        options = list(self.cluster.server_options)
+        if self.agents_port:
+            options[options.index("--agents-port") + 1] = str(self.agents_port)
         self.process = self.cluster.spawn(
             "server", "--data", self.data, "--port", str(self.port), "--store",
             self.cluster.postgres.url(int(self.link.url.rsplit(":", 1)[1])),
             *(["--lease-ms", str(self.cluster.lease_ms)] if self.cluster.lease_ms else []),
-            *self.cluster.server_options, program=self.program, stdout=self.cluster.log)
+            *options, program=self.program, stdout=self.cluster.log)
 
     def ask(self, path):
         """(status, body) of a GET; (0, "") when nobody answers."""
@@ -116,12 +120,16 @@ class AnyApi:
 
 
 class Controllers(Cluster):
-    """fsync: the database waits for its disk. Tests that end no machine need not. replica: it waits for a second one, too."""
+    """fsync: the database waits for its disk. Tests that end no machine need not. replica: it waits for a second one, too.
+    programs: one for each controller, where they are not all DOVE. fixed_ports: with TLS agents find a controller that starts
+    again where it was."""
 
-    def __init__(self, count=2, nodes=2, lease_ms=None, tls=False, fsync=False, replica=False, **more):
+    def __init__(self, count=2, nodes=2, lease_ms=None, tls=False, fsync=False, replica=False, programs=None, fixed_ports=False,
+                 **more):
         super().__init__(nodes=nodes, tls=tls, **more)
         self.tls = tls
         self.count, self.lease_ms, self.replica = count, lease_ms, replica
+        self.programs, self.fixed_ports = programs, fixed_ports
         self.postgres = Postgres(self.folder, [] if fsync else ["fsync=off"])
         self.controllers = []
 

@@ -25,9 +25,7 @@ class FakeAdapter:
                     "allocations": list(self.allocations), "placeholders": list(self.held.values()),
                     "nodes": self.nodes}
             try:
-                api = Api(self.cluster.url, self.token, ca_file=self.cluster.ca_file())
-                answer = api.call("POST", "/v1/executors/slurm/sync", said)
-                api.close()
+                answer = self.sync(said)
             except OSError:
                 continue  # the server is down
             seen = answer["version"]
@@ -37,6 +35,12 @@ class FakeAdapter:
                 state = "refused" if self.refuses else "confirmed" if self.gives else "asked"
                 self.held[key] = {"job": key[0], "attempt": key[1], "node": key[2], "id": "1300", "state": state,
                                   "devices": one["devices"]}
+
+    def sync(self, said):
+        api = Api(self.cluster.url, self.token, ca_file=self.cluster.ca_file())
+        answer = api.call("POST", "/v1/executors/slurm/sync", said)
+        api.close()
+        return answer
 
     def end(self):
         self.ends = True

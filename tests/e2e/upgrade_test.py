@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 """An upgrade of the controllers: until an administrator finishes it, the log is written as the former version did, and
-goes without what that one could not read. DOVE_FORMER=PROGRAM: that version, which then leads before and in between."""
+goes without what that one could not read. The former version is this one's program of the former level (dove-former);
+DOVE_FORMER=PROGRAM names another. With several controllers: upgrade_standby_test.py."""
 import json
-import os
 import subprocess
 import sys
 import unittest
 
-from cluster import DOVE, Cluster, until
+from cluster import DOVE, FORMER, Cluster, until
 from executors_test import FakeAdapter
-
-FORMER = os.environ.get("DOVE_FORMER")
 
 
 class Turns(Cluster):
@@ -67,7 +65,6 @@ class Upgrade(unittest.TestCase):
             self.assertIn("LevelRaised", cluster.run("audit").stdout)
             self.verify(cluster)
 
-    @unittest.skipUnless(FORMER, "DOVE_FORMER names no program")
     def test_the_former_version_leads_again_until_then(self):
         with Turns(nodes=1) as cluster:
             ends = lambda: self.assertEqual(  # noqa: E731
