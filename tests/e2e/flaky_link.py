@@ -5,12 +5,16 @@
 
 What TCP loses it sends again, so a message is lost only with its connection: of every hundred pieces that the proxy
 reads, from either side, `drop` of them are thrown away and both ends are reset. Half of the lost ones are answers to
-what the controller has already done. `silent` forwards nothing and closes nothing. Standard library only.
+what the controller has already done. `silent` forwards nothing and closes nothing. LinkProcess is such a link, whole or
+silent, in a process of its own: for so many connections that they would hold up whoever measures. Standard library only.
 """
 import random
+import resource
 import selectors
 import socket
 import struct
+import subprocess
+import sys
 import threading
 
 PIECE_BYTES = 65536
@@ -18,13 +22,13 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with RST
 
 
 class FlakyLink:
-    def __init__(self, port, drop=0.0, seed=1):
+    def __init__(self, port, drop=0.0, seed=1, backlog=512):
         self.target, self.drop = port, drop
         self.silent = False
         self.cut = 0
         self.carried = 0
         self.random = random.Random(seed)
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=backlog)
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.selector = selectors.DefaultSelector()
         self.peers = {}
@@ -99,3 +103,35 @@ class FlakyLink:
         except OSError:
             pass
         end.close()
+
+
+class LinkProcess:
+    def __init__(self, port):
+        self.process = subprocess.Popen([sys.executable, __file__, str(port)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+
+    def set_silent(self, silent):
+        self.process.stdin.write("silent\n" if silent else "whole\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+def main():
+    """Serves LinkProcess until its input ends."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with FlakyLink(int(sys.argv[1]), backlog=4096) as link:
+        print(link.url, flush=True)
+        for line in sys.stdin:
+            link.silent = line.strip() == "silent"
+            print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
