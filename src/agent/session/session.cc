@@ -221,6 +221,11 @@ void Session::take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_
   }
   if (!answer.waits_us || answer.epoch < contact_->epoch()) return sync();
   lease_->awaited(sent_us + *answer.waits_us);
+  telemetry::log(telemetry::Level::kInfo, "awaited",
+                 {{"node", options_.node},
+                  {"epoch", static_cast<std::int64_t>(answer.epoch)},
+                  {"for_ms", *answer.waits_us / 1'000},
+                  {"syncs_in_ms", answer.sync_after_us / 1'000}});
   if (answer.sync_after_us == 0) return sync();
   reconnect_timer_ =
       loop_.after(std::chrono::microseconds(answer.sync_after_us), [this] { sync(); });
