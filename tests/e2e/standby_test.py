@@ -14,7 +14,7 @@ import unittest
 import postgres
 from cluster import DOVE, SKIP
 from controllers import Controllers, until
-from flaky_link import FlakyLink
+from flaky_link import FlakyLink, LinkProcess
 
 # Batches of a former term after one of a later: a leader wrote whose time was over.
 LATE = """SELECT count(*) FROM dove.batches b WHERE epoch <
@@ -240,6 +240,38 @@ class ProofTest(unittest.TestCase):
                 with open(f"{marks}/{node}") as file:
                     self.assertLess(float(file.read()), begun - 0.1, "its former task had ended")
                 self.assertTrue(first.leads())
+
+
+class CutFromAgentsTest(unittest.TestCase):
+    def test_a_leader_that_no_agent_reaches_leads_on(self):
+        """It has its database, and what the agents hear from the standby proves nothing: nobody takes over, no task ends,
+        and what was submitted meanwhile runs once they are back."""
+        with Controllers(count=2, nodes=0, server_options=["--silent-after-s", "2"]) as cluster:
+            first, second = cluster.controllers
+            links = [LinkProcess(one.port) for one in cluster.controllers]
+            try:
+                cluster.agent_url = ",".join(link.url for link in links)
+                for name in ("node1", "node2"):
+                    cluster.names.append(name)
+                    cluster.start_agent(name)
+                cluster.wait_connected()
+                long = cluster.submit({"name": "long", "command": ["sleep", "1000"]})
+                cluster.wait_state(long, "running")
+                epoch = cluster.api.call("GET", "/v1/cluster")["epoch"]
+                links[0].set_silent(True)
+                until(lambda: all(node["contact"] == "silent" for node in cluster.nodes()), 30, "the silence to be noticed")
+                later = cluster.submit({"name": "later", "command": ["true"]})
+                self.assertTrue(first.leads())
+                self.assertIn("standby of", second.ask("/readyz")[1])
+                links[0].set_silent(False)
+                cluster.wait_connected(60)
+                self.assertEqual(cluster.wait(later)["state"], "completed")
+                found = cluster.job(long)
+                self.assertEqual((found["state"], len(found["attempts"])), ("running", 1))
+                self.assertEqual(cluster.api.call("GET", "/v1/cluster")["epoch"], epoch)
+            finally:
+                for link in links:
+                    link.end()
 
 
 if __name__ == "__main__":
