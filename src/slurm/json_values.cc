@@ -17,7 +17,11 @@ std::optional<std::int64_t> number_of(const json& object, const char* name) {
   if (at == object.end()) return std::nullopt;
   const json* value = &*at;
   if (value->is_object()) {
-    if (!value->value("set", false) || value->value("infinite", false)) return std::nullopt;
+    const auto is_true = [&](const char* word) {
+      const auto said = value->find(word);
+      return said != value->end() && said->is_boolean() && said->get<bool>();
+    };
+    if (!is_true("set") || is_true("infinite")) return std::nullopt;
     const auto inner = value->find("number");
     if (inner == value->end()) return std::nullopt;
     value = &*inner;
@@ -38,6 +42,17 @@ std::string handle_of(const json& job) {
   const auto task = number_of(job, "array_task_id");
   if (array != 0 && task) return std::to_string(array) + "_" + std::to_string(*task);
   return std::to_string(number_of(job, "job_id").value_or(0));
+}
+
+int wait_status_of(const json& object, const char* name) {
+  const auto at = object.find(name);
+  const bool is_told_apart = at != object.end() && at->is_object() && at->contains("return_code");
+  if (!is_told_apart) return static_cast<int>(number_of(object, name).value_or(0) & 0xffff);
+  const auto signal = at->find("signal");
+  const bool has_signal = signal != at->end() && signal->is_object();
+  const std::int64_t ended_by = has_signal ? number_of(*signal, "id").value_or(0) : 0;
+  const std::int64_t code = number_of(*at, "return_code").value_or(0);
+  return static_cast<int>((ended_by & 0x7f) | (code & 0xff) << 8);
 }
 
 std::vector<std::string> words_of(const json& object, const char* name) {

@@ -69,7 +69,7 @@ Result<json> list_of(std::string_view text, const char* name, std::size_t most) 
   return std::move(*list);
 }
 
-// A node's: a list with commas, or (since 23.02) of texts. In 22.05 those that are active stand
+// A node's: a list with commas, or (since v0.0.39) of texts. In 22.05 those that are active stand
 // beside all that it may have.
 std::vector<std::string> features_of(const json& object) {
   std::set<std::string> features;
@@ -187,6 +187,15 @@ std::optional<JobPhase> phase_of(const std::vector<std::string>& words) {
   return std::nullopt;
 }
 
+Result<void> add_core(std::int64_t socket, std::int64_t core, int cores_per_socket,
+                      std::vector<int>& cores) {
+  if (socket < 0 || socket > 1024) return not_understood("the cores of a job");
+  if (core < 0 || core >= cores_per_socket) return not_understood("the number of a core of a job");
+  cores.push_back(static_cast<int>(socket * cores_per_socket + core));
+  return {};
+}
+
+// {"0": {"cores": {"3": "allocated"}}}: those that it has.
 Result<void> read_cores(const json& sockets, int cores_per_socket, std::vector<int>& cores) {
   const auto number = [](const std::string& text) {
     int value = -1;
@@ -195,18 +204,53 @@ Result<void> read_cores(const json& sockets, int cores_per_socket, std::vector<i
   };
   for (const auto& [socket, inner] : sockets.items()) {
     const auto list = inner.is_object() ? inner.find("cores") : inner.end();
-    const int s = number(socket);
-    if (!inner.is_object() || list == inner.end() || !list->is_object() || s < 0 || s > 1024) {
+    if (!inner.is_object() || list == inner.end() || !list->is_object()) {
       return not_understood("the cores of a job");
     }
     for (const auto& [core, unused] : list->items()) {
-      const int c = number(core);
-      if (c < 0 || c >= cores_per_socket) return not_understood("the number of a core of a job");
-      cores.push_back(s * cores_per_socket + c);
+      TRY(add_core(number(socket), number(core), cores_per_socket, cores));
     }
   }
   std::sort(cores.begin(), cores.end());
   return {};
+}
+
+// Since v0.0.41: [{"index": 0, "cores": [{"index": 3, "status": ["ALLOCATED"]}]}], with those that
+// it does not have.
+Result<void> read_listed_cores(const json& sockets, int cores_per_socket, std::vector<int>& cores) {
+  for (const json& socket : sockets) {
+    const auto list = socket.is_object() ? socket.find("cores") : socket.end();
+    if (!socket.is_object() || list == socket.end() || !list->is_array()) {
+      return not_understood("the cores of a job");
+    }
+    for (const json& core : *list) {
+      if (!core.is_object()) return not_understood("the cores of a job");
+      const std::vector<std::string> status = words_of(core, "status");
+      if (has_word(status, "UNALLOCATED") || !has_word(status, "ALLOCATED")) continue;
+      TRY(add_core(number_of(socket, "index").value_or(-1), number_of(core, "index").value_or(-1),
+                   cores_per_socket, cores));
+    }
+  }
+  std::sort(cores.begin(), cores.end());
+  return {};
+}
+
+// What a job holds, node by node; null: it is not there.
+const json* held_by_node(const json& resources) {
+  const auto list = resources.find("allocated_nodes");
+  if (list != resources.end()) return &*list;
+  // Since v0.0.41.
+  const auto nodes = resources.find("nodes");
+  if (nodes == resources.end() || !nodes->is_object()) return nullptr;
+  const auto inner = nodes->find("allocation");
+  return inner == nodes->end() ? nullptr : &*inner;
+}
+
+std::int64_t memory_mib(const json& held) {
+  const auto memory = held.find("memory");
+  const bool is_new = memory != held.end() && memory->is_object();
+  return (is_new ? number_of(*memory, "allocated") : number_of(held, "memory_allocated"))
+      .value_or(0);
 }
 
 using NodesByName = std::unordered_map<std::string_view, const NodeSeen*>;
@@ -214,24 +258,28 @@ using NodesByName = std::unordered_map<std::string_view, const NodeSeen*>;
 // `details`: the GRES of the job, node by node in the order of its nodes.
 Result<void> read_held(const json& resources, const json& details, const NodesByName& nodes,
                        JobSeen& job) {
-  const auto list = resources.find("allocated_nodes");
-  if (list == resources.end() || !list->is_array() || list->empty() || list->size() > kNodesMax) {
+  const json* const list = held_by_node(resources);
+  if (list == nullptr || !list->is_array() || list->empty() || list->size() > kNodesMax) {
     return not_understood(fmt::format("job {} runs on no nodes", job.id));
   }
   job.devices_known = !job.wants_devices || details.size() == list->size();
   for (std::size_t i = 0; i < list->size(); ++i) {
     const json& one = (*list)[i];
+    if (!one.is_object()) return not_understood(fmt::format("the nodes of job {}", job.id));
     NodeAllocation held;
-    held.node = text_of(one, "nodename");
+    held.node = text_of(one, one.contains("nodename") ? "nodename" : "name");
     const auto node = nodes.find(held.node);
     if (node == nodes.end()) {
       return not_understood(
           fmt::format("job {} is on node '{}', which is not listed", job.id, held.node));
     }
-    if (const auto sockets = one.find("sockets"); sockets != one.end() && sockets->is_object()) {
-      TRY(read_cores(*sockets, node->second->cores_per_socket, held.cores));
+    const auto sockets = one.find("sockets");
+    const int each = node->second->cores_per_socket;
+    if (sockets != one.end() && sockets->is_object()) TRY(read_cores(*sockets, each, held.cores));
+    if (sockets != one.end() && sockets->is_array()) {
+      TRY(read_listed_cores(*sockets, each, held.cores));
     }
-    held.memory_bytes = number_of(one, "memory_allocated").value_or(0) * kMebibyte;
+    held.memory_bytes = memory_mib(one) * kMebibyte;
     if (i < details.size() && details[i].is_string()) {
       const auto devices = device_indices(details[i].get_ref<const std::string&>());
       if (!devices) job.devices_known = false;

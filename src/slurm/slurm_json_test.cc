@@ -235,6 +235,36 @@ TEST(SlurmJson, NumbersAndStatesAsNewerVersionsWriteThem) {
   EXPECT_EQ(jobs->front().ends_s, 0);
 }
 
+// As the data_parsers v0.0.41 to v0.0.43 write it, by their source: two sockets with four cores.
+TEST(SlurmJson, WhatAJobHoldsAsNewerVersionsWriteIt) {
+  const auto nodes = read_nodes(R"({"nodes": [{"name": "n0", "state": ["MIXED"], "cores": 4,
+      "sockets": 2, "gres": "gpu:h200_0:1,gpu:h200_1:1", "partitions": ["main"]}]})");
+  ASSERT_TRUE(nodes.ok()) << nodes.error().message;
+  const auto read = [&](const std::string& core) {
+    return read_jobs(R"json({"jobs": [{"job_id": 7, "job_state": ["RUNNING"],
+      "start_time": {"set": true, "infinite": false, "number": 100},
+      "end_time": {"set": true, "infinite": false, "number": 400},
+      "time_limit": {"set": true, "infinite": false, "number": 5},
+      "tres_per_node": "gres/gpu:1", "gres_detail": ["gpu:h200_0:0(IDX:),gpu:h200_1:1(IDX:1)"],
+      "job_resources": {"select_type": ["CORE", "MEMORY"], "cpus": 2, "nodes": {"count": 1,
+        "list": "n0", "whole": false, "allocation": [{"index": 0, "name": "n0",
+        "cpus": {"count": 2, "used": 0}, "memory": {"used": 0, "allocated": 100}, "sockets": [
+          {"index": 0, "cores": [{"index": 0, "status": ["UNALLOCATED"]},
+                                 {"index": 3, "status": ["ALLOCATED"]}]},
+          {"index": 1, "cores": [{"index": )json" +
+                         core + R"json(, "status": ["ALLOCATED", "IN_USE"]}]}]}]}}}]})json",
+                     *nodes);
+  };
+  const auto jobs = read("1");
+  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+  EXPECT_EQ(jobs->front().allocations,
+            (std::vector<NodeAllocation>{{"n0", {3, 5}, {1}, 100 * kMebibyte}}));
+  EXPECT_EQ(jobs->front().started_s, 100);
+  EXPECT_EQ(jobs->front().ends_s, 400);
+  EXPECT_FALSE(read("4").ok()) << "a socket has four";
+  EXPECT_FALSE(read(R"("1")").ok());
+}
+
 // What the gate says of a job with these fields besides.
 GateSeen at_the_gate(const std::string& more) {
   std::string job = R"("job_id": 1, "job_state": "PENDING", "admin_comment": "dovetail-gate")";
@@ -275,6 +305,25 @@ TEST(SlurmJson, CpusAndMemoryByGpu) {
   const GateSeen nodes = at_the_gate(R"(, "node_count": 2, "tasks": 2, "cpus": 2,
       "tres_per_node": "gres:gpu:2", "cpus_per_tres": "gres:gpu:2")");
   EXPECT_EQ(nodes.cpus, 8);
+}
+
+TEST(SlurmJson, AJobAtTheGateAsNewerVersionsWriteIt) {
+  const GateSeen job = at_the_gate(R"(, "shared": ["none"], "tres_per_task": "cpu=2,gres/gpu:1",
+      "tasks": {"set": true, "infinite": false, "number": 2},
+      "exit_code": {"status": ["ERROR"], "return_code": {"set": true, "infinite": false, "number": 3},
+        "signal": {"id": {"set": false, "infinite": false, "number": 0}, "name": ""}})");
+  EXPECT_EQ(job.cannot, "");
+  EXPECT_TRUE(job.is_exclusive);
+  EXPECT_EQ(job.gpus_per_node, 2);
+  EXPECT_EQ(job.wait_status, 3 << 8);
+  EXPECT_EQ(at_the_gate(R"(, "tres_per_task": "cpu:2")").cannot, "") << "23.11 says -c so";
+  EXPECT_FALSE(at_the_gate(R"(, "shared": ["oversubscribe"])").is_exclusive);
+  EXPECT_EQ(at_the_gate(R"(, "shared": ["oversubscribe"])").cannot, "");
+  EXPECT_NE(at_the_gate(R"(, "shared": ["user"])").cannot, "");
+  const GateSeen killed = at_the_gate(R"(, "exit_code": {"status": ["SIGNALED"],
+      "return_code": {"set": true, "infinite": false, "number": 0},
+      "signal": {"id": {"set": true, "infinite": false, "number": 9}, "name": "KILL"}})");
+  EXPECT_EQ(killed.wait_status, 9);
 }
 
 TEST(SlurmJson, AJobWithNodesOfItsOwn) {

@@ -42,6 +42,20 @@ std::optional<int> gpus_in(std::string_view request) {
   return gpus;
 }
 
+// Without "cpu:4" and "cpu=4", by which --cpus-per-task is there too, since 23.11: `cpus` counts
+// those.
+std::string without_cpus(std::string_view request) {
+  std::string others;
+  while (!request.empty()) {
+    const std::string_view part = request.substr(0, request.find(','));
+    request.remove_prefix(std::min(part.size() + 1, request.size()));
+    if (part.starts_with("cpu:") || part.starts_with("cpu=")) continue;
+    if (!others.empty()) others += ',';
+    others += part;
+  }
+  return others;
+}
+
 // "gres:gpu:4" or "gpu=4" of --cpus-per-gpu and --mem-per-gpu: the amount for each GPU. None: it
 // is not understood.
 std::optional<std::int64_t> amount_by_gpu(std::string_view text) {
@@ -138,7 +152,7 @@ int divided(int tasks, const GateSeen& gate, const json& object) {
   constexpr int kEstimate_max = 100'000;
   const bool is_free = gate.nodes <= kEstimate_max && text_of(object, "required_nodes").empty() &&
                        text_of(object, "tres_per_node").empty() &&
-                       text_of(object, "shared") != "none";
+                       !has_word(words_of(object, "shared"), "NONE");
   if (!is_free) return gate.nodes;
   for (int nodes = gate.nodes; nodes <= std::min(2 * gate.nodes, tasks); ++nodes) {
     if (tasks % nodes == 0 && gate.cpus % nodes == 0) return nodes;
@@ -185,7 +199,7 @@ void read_shape(const json& object, GateSeen& gate) {
   read_nodes(object, gate, cannot);
   const int tasks = std::max(count_of(object, "tasks", 1), 1);
   const auto gpus = [&](const char* name, int times) {
-    const std::string text = text_of(object, name);
+    const std::string text = without_cpus(text_of(object, name));
     const std::optional<int> count = gpus_in(text);
     if (!count) return cannot("GPUs in a form that is not understood");
     const std::int64_t all = gate.gpus_per_node + std::int64_t{*count} * times;
@@ -206,9 +220,11 @@ void read_shape(const json& object, GateSeen& gate) {
   if (!text_of(object, "tres_per_socket").empty()) cannot("GPUs by socket");
   read_by_gpu(object, gate, cannot);
   const std::int64_t memory = memory_of(object, gate);
-  const std::string shared = text_of(object, "shared");
-  gate.is_exclusive = shared == "none";
-  if (!shared.empty() && shared != "shared" && !gate.is_exclusive) {
+  const std::vector<std::string> shared = words_of(object, "shared");
+  gate.is_exclusive = has_word(shared, "NONE");
+  // What it may share its nodes with; since v0.0.39 "oversubscribe" instead of "shared".
+  const bool is_any = has_word(shared, "SHARED") || has_word(shared, "OVERSUBSCRIBE");
+  if (!shared.empty() && !is_any && !gate.is_exclusive) {
     cannot("nodes for one user, or one label (--exclusive=user, =mcs)");
   }
   // Without an amount a job gets all the memory, and other jobs with it none.
@@ -239,7 +255,7 @@ GateSeen read_gate(const json& object) {
   gate.is_batch = is_set(object, "batch_flag");
   gate.may_requeue = is_set(object, "requeue");
   gate.restarts = static_cast<int>(std::min<std::int64_t>(number("restart_cnt"), 1 << 30));
-  gate.wait_status = static_cast<int>(number("exit_code") & 0xffff);
+  gate.wait_status = wait_status_of(object, "exit_code");
   gate.submitted_s = number("submit_time");
   gate.begins_s = number("eligible_time");
   gate.limit_minutes = number("time_limit");

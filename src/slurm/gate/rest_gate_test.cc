@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "slurm/rest/answers_for_test.h"
+
 namespace dove::slurm {
 namespace {
 
@@ -16,6 +18,7 @@ class RestGateTest : public testing::Test {
     return CommandEnd{};
   }};
   RestApi api{[this](const RestRequest& request) -> Result<RestAnswer> {
+    if (request.target == "/openapi/v3") return RestAnswer{200, specification({"v0.0.38"})};
     called.push_back(request.method + " " + request.target + " " + request.body);
     return RestAnswer{200, R"({"errors": []})"};
   }};

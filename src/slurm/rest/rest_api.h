@@ -1,10 +1,11 @@
-// RestApi: what is asked of a slurmrestd, of one version. What differs between versions is here.
+// RestApi: what is asked of a slurmrestd, in the newest version that both speak (rest_version.h).
 //
-// v0.0.38 (Slurm 22.05) can cancel a job and change its limit, its comment, its hold and its
-// priority. It has no administrator's comment, no list of nodes, no suspension, no requeue, no
-// signal for a batch script alone and no node's state, and makes no allocation that runs nothing:
-// these are the commands' alone. Changes take a token of root or SlurmUser. Calls block, as those
-// of CommandCluster do. One thread.
+// It asks which those are before its first call, and again when a path is gone. v0.0.38 (Slurm
+// 22.05) can cancel a job and change its limit, its comment, its hold and its priority. It has no
+// administrator's comment, no list of nodes, no suspension, no requeue, no signal for a batch
+// script alone and no node's state, and makes no allocation that runs nothing: these are the
+// commands' alone, whatever newer versions can. Changes take a token of root or SlurmUser. Calls
+// block, as those of CommandCluster do. One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "slurm/rest/rest_version.h"
 
 namespace dove::slurm {
 
@@ -54,10 +56,15 @@ class RestApi {
   Result<void> release(std::int64_t job, std::int64_t priority) const;
 
  private:
+  Result<const RestVersion*> version() const;
+  // An answer that is no refusal.
+  Result<RestAnswer> call(const RestRequest& request) const;
+  // `target` of the request: below the version.
   Result<RestAnswer> ask(RestRequest request) const;
-  Result<void> change(std::int64_t job, const char* field, const std::string& value) const;
+  Result<void> change(std::int64_t job, const char* field, std::string body) const;
 
   const Call call_;
+  mutable const RestVersion* version_ = nullptr;  // none: slurmrestd is to be asked
 };
 
 }  // namespace dove::slurm

@@ -1,0 +1,32 @@
+// RestVersion: the versions of slurmrestd's API that we speak, and how they differ.
+//
+// Pure. Here is how changes are written; how answers differ is in json_values.h and slurm_json.cc.
+// Tested with v0.0.38; the others are as Slurm's source has them (docs/decisions/0026).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace dove::slurm {
+
+struct RestVersion {
+  const char* name;     // "v0.0.38", as in its paths
+  const char* load;     // the words by which slurmrestd loads it
+  bool writes_objects;  // numbers in changes are {"set": …}; else they are words, as are the rest
+
+  // A field of a change, in JSON.
+  std::string text(const char* field, const std::string& value) const;
+  std::string number(const char* field, std::int64_t value) const;
+  std::string no_limit(const char* field) const;
+  std::string no(const char* field) const;  // false
+};
+
+// The newest that both know. `specification`: what slurmrestd answers to GET /openapi/v3, whose
+// paths begin with the versions that it has loaded. Where it has none of ours, the error names
+// those that it has and those that it may load.
+Result<const RestVersion*> newest_version(std::string_view specification);
+
+}  // namespace dove::slurm
