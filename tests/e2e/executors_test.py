@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """A job on a node that a Slurm schedules, too, starts once the Slurm holds its place; what the Slurm runs is not given
-to jobs here, is named by `dove why` and shown with the node. Here a fake adapter speaks for a Slurm that is not there."""
+to jobs here, is named by `dove why` and shown with the node, and who waits for it is promised the end that the Slurm
+names. Here a fake adapter speaks for a Slurm that is not there."""
+import datetime
 import threading
 import uuid
 
@@ -61,14 +63,18 @@ def main():
             assert ended["state"] == "completed", ended
             until(lambda: not adapter.held, 20, "its placeholder to be released")
 
-            # What the Slurm runs is not free.
-            adapter.allocations = [{"id": "77", "node": "node1", "devices": [0, 2], "cores": [0], "user": "ada"}]
+            # What the Slurm runs is not free, until it ends.
+            ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+            adapter.allocations = [{"id": "77", "node": "node1", "devices": [0, 2], "cores": [0], "user": "ada",
+                                    "ends_by": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}]
             until(lambda: node()["gpus_free"] == 2, 20, "the allocation to be known")
             shown = cluster.run("nodes", "node1").stdout
             assert "slurm job 77 of ada: gpu 0,2, 1 core" in shown, shown
             waits = cluster.submit({"name": "waits", "gpus": 4, "command": ["true"]})
             why = cluster.run("why", str(waits)).stdout
             assert "slurm job 77 of ada holds gpu 0,2 on node1" in why, why
+            until(lambda: cluster.job(waits)["promised_start"], 10, "a promise")
+            assert "Promised to start by" in cluster.run("why", str(waits)).stdout
             adapter.allocations = []
             assert cluster.wait(waits)["state"] == "completed"
 

@@ -8,11 +8,11 @@
 #include "core/place/limits.h"
 #include "core/place/place.h"
 #include "core/plan/earlier_start.h"
+#include "core/plan/foreign_holds.h"
 #include "core/plan/planner.h"
 #include "core/plan/promise.h"
 #include "core/preempt/foreign_jobs.h"
 #include "core/state/books.h"
-#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 #include "core/state/holders/month_use.h"
 #include "core/state/restored/restored.h"
@@ -23,27 +23,29 @@ namespace {
 // How many jobs of a queue may turn out to have no plan before it is left for this cycle.
 constexpr std::size_t kFailures_max = 8;
 
-// The ids that it names are still there, and no executor holds them but for jobs that are put back
-// for it. Numbers are small: nodes hardly ever change.
-bool still_exists(const Node& node, const Placement& placement,
+// The ids that it names are still there, and no executor holds them at its start but for jobs that
+// are put back for it. Numbers are small: nodes hardly ever change.
+bool still_exists(const Node& node, const Placement& placement, Instant start,
                   const std::vector<ForeignJobPtr>& put_back) {
   if (node.inventory == nullptr) return false;
-  CoreSet cores = open_cores(node);
-  std::set<std::int32_t> leaving;
+  ForeignParts foreign = lasting_foreign(node, start);
+  CoreSet cores = usable_cores(node);
   for (const ForeignJobPtr& one : put_back) {
     for (const PlacementRecord& record : one->job.attempts.back().placements) {
       if (record.placement->node != node.id) continue;
-      cores |= record.placement->cores & usable_cores(node);
-      for (const DeviceGrant& grant : record.placement->devices) leaving.insert(grant.device);
+      foreign.cores -= record.placement->cores;
+      for (const DeviceGrant& grant : record.placement->devices) {
+        foreign.devices.erase(grant.device);
+      }
     }
   }
+  cores -= foreign.cores;
   if (!cores.contains(placement.cores)) return false;
-  return std::all_of(placement.devices.begin(), placement.devices.end(),
-                     [&](const DeviceGrant& grant) {
-                       const auto device = static_cast<std::size_t>(grant.device);
-                       return device < node.inventory->devices.size() &&
-                              (leaving.contains(grant.device) || !is_device_foreign(node, device));
-                     });
+  return std::all_of(
+      placement.devices.begin(), placement.devices.end(), [&](const DeviceGrant& grant) {
+        const auto device = static_cast<std::size_t>(grant.device);
+        return device < node.inventory->devices.size() && !foreign.devices.contains(grant.device);
+      });
 }
 
 bool is_gone(const Node& node) {
@@ -82,7 +84,7 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
         const auto& pools = indexes.nodes[placement.node].pools;
         const NodePlan& plan = plan_of(state, indexes.plan, placement.node);
         return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at) ||
-               !still_exists(node, placement, put_back) || !allows(spec, node) ||
+               !still_exists(node, placement, promise.start_at, put_back) || !allows(spec, node) ||
                std::find(pools.begin(), pools.end(), pool) == pools.end() ||
                !is_open(state, guest_of(job), plan.windows, start, end);
       });

@@ -5,8 +5,8 @@
 
 #include "base/digest.h"
 #include "core/place/node_windows.h"
+#include "core/plan/foreign_holds.h"
 #include "core/state/books.h"
-#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 
 namespace dove::core {
@@ -73,6 +73,19 @@ void add_promised(const State& state, const Plan& all, NodeId node, NodePlan& pl
   }
 }
 
+void add_endless(const State& state, const Hold& hold, Digest& endless) {
+  endless.add(hold.job.value);
+  if (hold.promised) return;
+  // Another attempt may hold as much by other ids.
+  if (!hold.foreign) return endless.add(state.find_job(hold.job)->attempts.back().number);
+  for (const std::int32_t core : hold.placement->cores) {
+    endless.add(static_cast<std::uint64_t>(core));
+  }
+  for (const DeviceGrant& grant : hold.placement->devices) {
+    endless.add(static_cast<std::uint64_t>(grant.device));
+  }
+}
+
 void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   const Node& node = state.nodes[id];
   const bool was_bounded = plan.is_bounded;
@@ -84,6 +97,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   if (all.is_reserved(id)) plan.windows = all.windows[id];
   plan.steps.push_back({state.now, free_of(node)});
   add_running(state, node, plan);
+  add_foreign_holds(state, node, plan);
   // Two holds may end at one instant; step_at then finds the step of the first, so that `steps`
   // stays strictly ascending.
   for (const Hold& hold : plan.holds) {
@@ -93,7 +107,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
       add(plan.steps[i].free, allocated_amount(*hold.placement), +1);
     }
   }
-  // Only now: a promise takes from the steps that the ends of the running jobs have opened.
+  // Only now: a promise takes from the steps that the ends of what runs have opened.
   add_promised(state, all, id, plan);
   // `endless` stands for all that a job without a plan depends on: what is free when all that ends
   // has ended. While it stays, such a job need not be looked at again.
@@ -107,10 +121,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
     if (hold.promised && hold.from > state.now) {
       plan.valid_until = std::min(plan.valid_until, hold.from);
     }
-    if (hold.to != kNever) continue;
-    endless.add(hold.job.value);
-    // Another attempt may hold as much by other ids.
-    if (!hold.promised) endless.add(state.find_job(hold.job)->attempts.back().number);
+    if (hold.to == kNever) add_endless(state, hold, endless);
   }
   plan.is_bounded = plan.is_bounded && plan.windows.empty();
   const NodeFree& last = plan.steps.back().free;
@@ -206,16 +217,6 @@ bool note_promise(const State& state, Plan& plan, JobId job) {
   return true;
 }
 
-// What is reserved for the system now, or held by executors, is not given back.
-void keep_open(FreeBooks& books, const Node& node) {
-  if (node.declared.cores_reserved > 0) books.cores &= usable_cores(node);
-  if (!has_foreign(node)) return;
-  books.cores -= foreign_cores(node);
-  for (std::size_t i = 0; i < books.devices.free_milli.size(); ++i) {
-    if (is_device_foreign(node, i)) books.devices.free_milli[i] = 0;
-  }
-}
-
 void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
@@ -285,8 +286,13 @@ bool is_open_to(const State& state, const NodePlan& plan, const Claim& claim) {
   });
 }
 
-void note_node(Plan& plan, NodeId node, bool freed) {
+void note_node(const State& state, Plan& plan, NodeId node, bool freed) {
   mark_stale(plan, node);
+  if (has_foreign_ends(state.nodes[node])) {
+    plan.foreign_ends.insert(node);
+  } else if (!plan.foreign_ends.empty()) {
+    plan.foreign_ends.erase(node);
+  }
   // Less free on a node cannot let anybody start: it voids plans, but opens nothing.
   check_promises(plan, node);
   if (!freed) return;
@@ -312,8 +318,8 @@ bool note_job(const State& state, Plan& plan, JobId id) {
 }  // namespace
 
 bool note_changes(const State& state, Plan& plan, const Touched& touched) {
-  for (NodeId node : touched.taken) note_node(plan, node, false);
-  for (NodeId node : touched.freed) note_node(plan, node, true);
+  for (NodeId node : touched.taken) note_node(state, plan, node, false);
+  for (NodeId node : touched.freed) note_node(state, plan, node, true);
   bool promised = false;
   for (JobId job : touched.jobs) promised = note_job(state, plan, job) || promised;
   // Quotas are no amounts of a node, but who was kept out by one may be let in now.
@@ -363,13 +369,12 @@ void add_hold(NodePlan& node, const Hold& hold) {
 std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, const Node& node,
                                      const Claim& claim) {
   if (!is_open_to(state, plan, claim)) return std::nullopt;
-  if (claim.spec->exclusive && has_foreign(node)) return std::nullopt;
   FreeBooks books(node);
   bool promised = false;
   for (const Hold& hold : plan.holds) {
     promised = promised || (hold.promised && counts(hold, claim));
     if (hold.promised || hold.to > claim.from) continue;
-    // By id, as cores are. keep_open takes off what is reserved since.
+    // By id, as cores are. keep_open takes off what is reserved since, or held by executors.
     books.cores |= hold.placement->cores;
     change_amounts(books, *hold.placement, +1);
   }
@@ -378,7 +383,7 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   for (const Hold& hold : plan.holds) {
     if (hold.promised && counts(hold, claim)) books.cores -= hold.placement->cores;
   }
-  keep_open(books, node);
+  keep_open(state, node, claim.from, books);
   if (!promised) return books;
   // Amounts fall where a promise begins; the least of them counts.
   const FreeBooks at_first = books;

@@ -21,14 +21,16 @@
 
 namespace dove::core {
 
-// What an attempt holds, or a promise will hold, on one node during [from, to).
+// What an attempt holds, or a promise will hold, on one node during [from, to); or what an executor
+// runs there for others (core/plan/foreign_holds.h).
 struct Hold {
-  JobId job;
+  JobId job;                             // none: it is foreign
   const Placement* placement = nullptr;  // in the state, or in a plan of its own
   Instant from;
   Instant to;
   bool promised = false;
-  bool whole = false;  // of a promise to an exclusive job: nobody else at that time
+  bool whole = false;    // of a promise to an exclusive job: nobody else at that time
+  bool foreign = false;  // `placement` is in NodePlan::foreign
 };
 
 // What is free from `at` until the next step.
@@ -44,7 +46,8 @@ struct NodePlan {
   Instant valid_until;        // then a hold is over its time
   std::uint64_t endless = 0;  // digest of the holds without end
   std::vector<Hold> holds;
-  std::vector<Step> steps;  // ascending, at least one; the first is now
+  std::vector<SharedPlacement> foreign;  // what foreign holds name
+  std::vector<Step> steps;               // ascending, at least one; the first is now
   std::vector<Window> windows;
 };
 
@@ -66,6 +69,7 @@ struct Plan {
   bool reserves = false;        // some reservation is not over ...
   ById<NodeId, std::vector<Window>> windows;  // ... by node; short of those that have just joined
   std::int64_t ends = 0;                 // how many active jobs end at some instant that is known
+  std::set<NodeId> foreign_ends;         // where something foreign ends at such an instant
   Generation freed;                      // something was freed that a job may start on
   Generation sooner;                     // a hold may have come to end sooner
   Generation endless_ended;              // a job without a plan may have got one anywhere
@@ -85,7 +89,7 @@ struct Plan {
   bool looks = true;  // a job may be blocked that was not, or a promise be free to be made
 
   // Whether something may be free at some instant that is not free now.
-  bool has_future() const { return ends > 0 || !is_empty(); }
+  bool has_future() const { return ends > 0 || !foreign_ends.empty() || !is_empty(); }
   bool is_empty() const { return promises.empty() && !reserves; }
   bool is_reserved(NodeId node) const { return windows.holds(node) && !windows[node].empty(); }
 };
