@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/core_set.h"
@@ -61,6 +62,14 @@ struct ForeignAllocation {
   bool may_requeue = false;  // it can be put back there, and runs again from its start
   bool operator==(const ForeignAllocation&) const = default;
 };
+
+// The ids begin so of what an executor keeps for others, and nobody runs in.
+inline constexpr std::string_view kKept_begin = "reservation:";
+// Whether it is kept from `started_at` on, and free until then. Once that has begun, its executor
+// says no instant.
+inline bool is_to_come(const ForeignAllocation& one) {
+  return one.started_at.us != 0 && one.id.starts_with(kKept_begin);
+}
 
 // What it ran for somebody else, as is known afterwards: all of it on nodes of ours.
 struct ForeignUse {

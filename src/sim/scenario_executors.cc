@@ -65,6 +65,7 @@ Event foreign(const std::string& executor, const std::string& id, NodeId node, O
   one.memory_bytes = options.amount("mem");
   one.user = options.text("user", "ada");
   one.account = options.text("account");
+  if (options.flag("from")) one.started_at = kBegin + options.span("from");
   if (options.flag("until")) one.ends_by = kBegin + options.span("until");
   return ForeignAllocationObserved{executor, node, std::move(one)};
 }

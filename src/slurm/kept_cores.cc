@@ -47,9 +47,28 @@ const std::vector<int>& said_cores(const ReservationSeen& one, const std::string
   return said == one.cores_of.end() ? none : said->second;
 }
 
-}  // namespace
+std::vector<int> last_cores(const NodeSeen& node, std::int64_t count) {
+  std::vector<int> cores;
+  const int end = node.cores_for_jobs();
+  const int begin = static_cast<int>(std::max<std::int64_t>(end - count, 0));
+  for (int core = begin; core < end; ++core) cores.push_back(core);
+  return cores;
+}
 
-std::vector<KeptCores> kept_cores(const Observed& seen) {
+void add_later(const Observed& seen, std::vector<KeptCores>& all) {
+  for (const ReservationSeen& one : seen.in_part_later) {
+    for (const std::string& name : one.names) {
+      const NodeSeen* node = seen.find_node(name);
+      if (node == nullptr) continue;
+      std::vector<int> cores =
+          one.cores_of.empty() ? last_cores(*node, most_on_one(one)) : said_cores(one, name);
+      if (!cores.empty())
+        all.push_back({one.name, name, std::move(cores), one.ends_s, one.starts_s});
+    }
+  }
+}
+
+std::vector<KeptCores> kept_now(const Observed& seen) {
   std::vector<KeptCores> all;
   if (seen.in_part.empty()) return all;
   std::map<std::string, Taken> taken = taken_on(seen);
@@ -86,6 +105,14 @@ std::vector<KeptCores> kept_cores(const Observed& seen) {
       keep(one, name, std::move(rest));
     }
   }
+  return all;
+}
+
+}  // namespace
+
+std::vector<KeptCores> kept_cores(const Observed& seen) {
+  std::vector<KeptCores> all = kept_now(seen);
+  add_later(seen, all);
   return all;
 }
 

@@ -1,5 +1,5 @@
-// Cores that Slurm's reservations keep from others: of those of some cores of a node, whatever
-// their own jobs do not have.
+// Cores that Slurm's reservations keep from others, now and later: of those of some cores of a
+// node, whatever their own jobs do not have.
 //
 // Pure.
 #pragma once
@@ -15,12 +15,14 @@ namespace dove::slurm {
 struct KeptCores {
   std::string reservation;
   std::string node;
-  std::vector<int> cores;   // no job has them; ascending, and not empty
-  std::int64_t ends_s = 0;  // since 1970 UTC
+  std::vector<int> cores;     // no job has them; ascending, and not empty
+  std::int64_t ends_s = 0;    // since 1970 UTC
+  std::int64_t starts_s = 0;  // 0: it has begun
   bool operator==(const KeptCores&) const = default;
 };
 
-// Those of reservations that have begun. Where Slurm does not say how many cores of which node are
+// Those of reservations that have begun, and then those of reservations that are to come, whoever
+// has them now. Where Slurm does not say how many cores of which node are
 // reserved, each gives as many as it may have to; where it does not say which, it is any that no
 // job has: the ledger takes over those that Slurm gives to its work.
 std::vector<KeptCores> kept_cores(const Observed& seen);

@@ -71,6 +71,24 @@ TEST_F(KeptCoresTest, TwoReservationsHaveNoCoreInCommon) {
             (std::vector<KeptCores>{{"part", "n1", {6, 7}, 2000}, {"tres", "n1", {4, 5}, 2000}}));
 }
 
+// Whoever has them now may be gone when it begins.
+TEST_F(KeptCoresTest, ThoseOfOneThatIsToComeSayWhenItBegins) {
+  reserve("now", {"n1"}, 1).cores_of = {{"n1", {0}}};
+  reserve("named", {"n1"}, 2).cores_of = {{"n1", {1, 2}}};
+  reserve("any", {"n2", "n3"}, 4);
+  for (std::size_t i = 1; i < 3; ++i) {
+    seen_.in_part[i].starts_s = 1500;
+    seen_.in_part_later.push_back(seen_.in_part[i]);
+  }
+  seen_.in_part.resize(1);
+  job("n1", {1});
+  job("n2", {7});
+  seen_.nodes[1].cores_set_aside = 1;
+  EXPECT_EQ(kept(), (std::vector<KeptCores>{{"now", "n1", {0}, 2000},
+                                            {"named", "n1", {1, 2}, 2000, 1500},
+                                            {"any", "n2", {4, 5, 6}, 2000, 1500}}));
+}
+
 TEST_F(KeptCoresTest, ASuspendedJobHasNoCores) {
   reserve("part", {"n1"}, 1).cores_of = {{"n1", {3}}};
   job("n1", {3}).state = "SUSPENDED";

@@ -146,6 +146,7 @@ struct Observed {
   std::vector<NodeSeen> nodes;
   std::vector<ReservationSeen> reservations;  // of whole nodes
   std::vector<ReservationSeen> in_part = {};  // of some cores, that have begun
+  std::vector<ReservationSeen> in_part_later = {};
   std::vector<JobSeen> jobs;
 
   const NodeSeen* find_node(const std::string& name) const {

@@ -148,15 +148,15 @@ void Reservations::settle_begin(ReservationSeen& one, std::int64_t now_s) {
 void Reservations::add_to(Observed& seen) const {
   seen.reservations = all_;
   seen.in_part.clear();
+  seen.in_part_later.clear();
   const NodesByName known = by_name(seen.nodes);
   std::set<std::string_view> explained;
   const auto explain = [&](const ReservationSeen& one) {
     explained.insert(one.names.begin(), one.names.end());
   };
   for (const ReservationSeen& one : in_part_) {
-    if (!one.is_active) continue;
-    seen.in_part.push_back(one);
-    explain(one);
+    (one.is_active ? seen.in_part : seen.in_part_later).push_back(one);
+    if (one.is_active) explain(one);
   }
   for (const ReservationSeen& one : all_) {
     if (!one.is_active || one.floats) continue;

@@ -1,6 +1,6 @@
-// Slurm's reservations: of whole nodes, now and to come, and of some cores, once they have begun.
+// Slurm's reservations, now and to come: of whole nodes, and of some cores.
 //
-// Before one of some cores begins, Slurm refuses placeholders that would be in its way.
+// Before one begins, Slurm refuses placeholders that would be in its way.
 #pragma once
 
 #include <chrono>

@@ -112,10 +112,29 @@ TEST(SlurmReservations, OfThoseOfSomeCoresSlurmSaysSomeCores) {
   EXPECT_EQ(seen.in_part[1].cores, 4);
   EXPECT_EQ(seen.in_part[1].names, (std::vector<std::string>{"n2", "n3"}));
   EXPECT_EQ(seen.nodes[0].reserved, "") << "the rest of it is open";
-  all[0].is_active = false;
-  reservations.keep(all, nodes, kNow_s);
+  EXPECT_TRUE(seen.in_part_later.empty());
+}
+
+TEST(SlurmReservations, ThoseOfSomeCoresAreKnownBeforeTheyBegin) {
+  std::string later = kPart;
+  later.replace(later.find("State=ACTIVE"), 12, "State=INACTIVE");
+  auto nodes = three_nodes();
+  Reservations reservations;
+  reservations.keep(read_reservation_lines(later + kTwoNodes), nodes, kNow_s - 600);
+  Observed seen;
+  seen.nodes = nodes;
   reservations.add_to(seen);
-  EXPECT_EQ(seen.in_part.size(), 1u) << "the other is still to come";
+  ASSERT_EQ(seen.in_part.size(), 1u);
+  ASSERT_EQ(seen.in_part_later.size(), 1u);
+  const ReservationSeen& part = seen.in_part_later[0];
+  EXPECT_EQ(part.name, "part");
+  EXPECT_EQ(part.starts_s, kNow_s);
+  EXPECT_EQ(part.cores_of, (std::map<std::string, std::vector<int>>{{"n1", {0, 1}}}));
+  EXPECT_TRUE(seen.reservations.empty());
+  reservations.keep(read_reservation_lines(std::string(kPart) + kTwoNodes), nodes, kNow_s);
+  reservations.add_to(seen);
+  EXPECT_EQ(seen.in_part.size(), 2u);
+  EXPECT_TRUE(seen.in_part_later.empty());
 }
 
 TEST(SlurmReservations, ListsOfCores) {
@@ -167,6 +186,7 @@ TEST(SlurmReservations, OneThatFloatsOverSomeCoresIsSlurmsToMind) {
   reservations.add_to(seen);
   EXPECT_TRUE(seen.reservations.empty());
   EXPECT_TRUE(seen.in_part.empty());
+  EXPECT_TRUE(seen.in_part_later.empty());
 }
 
 // Slurm lets those in for whom it is, and everybody on cores that are not reserved.

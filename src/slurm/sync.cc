@@ -65,13 +65,16 @@ const char* node_word(NodeSeen::State state) {
 void add_kept(const KeptCores& kept, json& list) {
   const std::string id = "reservation:" + kept.reservation;
   if (codec::check_text(id, kIdRule).has_value()) return;
-  list.push_back({{"id", id},
-                  {"node", kept.node},
-                  {"cores", kept.cores},
-                  {"devices", json::array()},
-                  {"memory_bytes", 0},
-                  {"name", kept.reservation},
-                  {"ends_by", time_json(kept.ends_s)}});
+  json one{{"id", id},
+           {"node", kept.node},
+           {"cores", kept.cores},
+           {"devices", json::array()},
+           {"memory_bytes", 0},
+           {"name", kept.reservation},
+           {"ends_by", time_json(kept.ends_s)}};
+  // As with one of whole nodes; one that has begun says no instant.
+  if (kept.starts_s > 0) one["started_at"] = time_json(kept.starts_s - kMinute_s);
+  list.push_back(std::move(one));
 }
 
 void add_allocations(const JobSeen& job, json& list) {

@@ -61,6 +61,15 @@ TEST(Sync, CoresThatReservationsKeepAreAllocations) {
       << "the controller would take none with an id as long as the other's";
 }
 
+TEST(Sync, CoresThatAreKeptLaterSayFromWhenOn) {
+  SyncRequest request;
+  request.kept_cores = {{"part", "n1", {0, 1}, 1'763'920'800, 1'763'917'200}};
+  EXPECT_EQ(json::parse(write_request(request)).at("allocations"), json::parse(R"([
+    {"id": "reservation:part", "node": "n1", "cores": [0, 1], "devices": [], "memory_bytes": 0,
+     "name": "part", "started_at": "2025-11-23T16:59:00.000000Z",
+     "ends_by": "2025-11-23T18:00:00.000000Z"}])"));
+}
+
 TEST(Sync, AReservationBeginsAMinuteEarlierForTheLedger) {
   SyncRequest request;
   request.reservations = {

@@ -140,9 +140,13 @@ std::string executors_text(const json& node) {
                        executor.value("closes", false) ? "; nothing new starts here" : "");
     for (const json& one : list_of(executor, "foreign")) {
       const std::int64_t ends_us = number_of(one, "ends_by_us");
-      out += fmt::format("  {:<9} {} job {} of {}: {}{}\n", "Foreign", printable(name),
+      // Nobody runs in what is kept for others: with an instant it is still to come.
+      const std::int64_t from_us =
+          text_of(one, "id").starts_with("reservation:") ? number_of(one, "started_at_us") : 0;
+      out += fmt::format("  {:<9} {} job {} of {}: {}{}{}\n", "Foreign", printable(name),
                          printable(text_of(one, "id")), printable(text_of(one, "user")),
-                         held_text(one), ends_us == 0 ? "" : " until " + when_text(ends_us));
+                         held_text(one), from_us == 0 ? "" : " from " + when_text(from_us),
+                         ends_us == 0 ? "" : " until " + when_text(ends_us));
     }
   }
   return out;

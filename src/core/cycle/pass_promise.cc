@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kFailures_max = 8;
 
 // The ids that it names are still there, and no executor holds them at its start but for jobs that
-// are put back for it. Numbers are small: nodes hardly ever change.
+// are put back for it.
 bool still_exists(const Node& node, const Placement& placement, Instant start,
                   const std::vector<ForeignJobPtr>& put_back) {
   if (node.inventory == nullptr) return false;
@@ -52,12 +52,15 @@ bool is_gone(const Node& node) {
   return node.removed || node.contact == Contact::kLost || node.declared.drained;
 }
 
-// Whether an earlier promise needs the place: kPreempt makes such.
+// Whether an earlier promise needs the place (kPreempt makes such), or it is kept for others later.
 bool is_overruled(const State& state, const NodePlan& plan, JobId id, const Placement& placement,
-                  Instant start) {
+                  Instant start, Instant end) {
   return std::any_of(plan.holds.begin(), plan.holds.end(), [&](const Hold& hold) {
     // Among promises the earlier one stands, and of equals the older job's. That is an order, so
     // two promises never withdraw one another.
+    if (hold.promised && hold.foreign) {
+      return hold.from < end && hold.to > start && share_ids(*hold.placement, placement);
+    }
     if (!hold.promised || std::pair(hold.from, hold.job) >= std::pair(start, id)) return false;
     const Instant to = stay_of(state, *state.find_job(hold.job)->spec).end(hold.from);
     return to > start && share_ids(*hold.placement, placement);
@@ -83,7 +86,7 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
         const Node& node = state.nodes[placement.node];
         const auto& pools = indexes.nodes[placement.node].pools;
         const NodePlan& plan = plan_of(state, indexes.plan, placement.node);
-        return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at) ||
+        return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at, end) ||
                !still_exists(node, placement, promise.start_at, put_back) || !allows(spec, node) ||
                std::find(pools.begin(), pools.end(), pool) == pools.end() ||
                !is_open(state, guest_of(job), plan.windows, start, end);
@@ -160,8 +163,8 @@ class Attempted {
     std::set<JobId> later;
     for (const Placement& placement : promise_.placements) {
       for (const Hold& hold : plan_of(state_, plan_, placement.node).holds) {
-        if (hold.promised && hold.job != job_.id && hold.from > promise_.start_at &&
-            hold.from < claim_.to) {
+        if (hold.promised && !hold.foreign && hold.job != job_.id &&
+            hold.from > promise_.start_at && hold.from < claim_.to) {
           later.insert(hold.job);
         }
       }

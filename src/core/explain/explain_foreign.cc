@@ -103,6 +103,7 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
     if (!text::any_hostlist_holds(pool->nodes, node.name)) continue;
     for (const NodeExecutor& executor : node.executors) {
       for (const ForeignAllocation& one : executor.foreign) {
+        if (is_to_come(one)) continue;
         const bool leaves =
             std::any_of(leaving.begin(), leaving.end(), [&](const ForeignJobPtr& each) {
               return each->executor == executor.name && each->id == one.id;
@@ -118,6 +119,36 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
   first.kind = ReasonKind::kForeign;
   first.count = found - 1;
   out.push_back(std::move(first));
+}
+
+bool keeps_for_later(const State& state) {
+  return !state.executors.empty() &&
+         std::any_of(state.nodes.begin(), state.nodes.end(), has_to_come);
+}
+
+void add_kept_for_later(const State& state, const PoolNodes& nodes, const Job& job,
+                        std::vector<Reason>& out) {
+  Reason reason;
+  reason.kind = ReasonKind::kForeign;
+  Instant first = kNever;
+  std::int64_t found = 0;
+  for (const NodeId id : nodes.ids) {
+    const Node& node = state.nodes[id];
+    if (!nodes.are_available[id] || !allows(*job.spec, node)) continue;
+    for (const NodeExecutor& executor : node.executors) {
+      for (const ForeignAllocation& one : executor.foreign) {
+        if (!is_to_come(one) || (found++ > 0 && one.started_at >= first)) continue;
+        first = one.started_at;
+        reason.subject = fmt::format("{} {}, which is still to come,", executor.name, one.id);
+        reason.resource = held_of(one, "cores");
+        reason.level = node.name;
+        reason.until = one.ends_by;
+      }
+    }
+  }
+  if (found == 0) return;
+  reason.count = found - 1;
+  out.push_back(std::move(reason));
 }
 
 }  // namespace dove::core

@@ -38,5 +38,29 @@ TEST(ExplainForeign, RoomForAJobThatWaitsThereIsNamed) {
   EXPECT_EQ(held, "gpu 0,1");
 }
 
+TEST(ExplainForeign, WhatIsKeptForOthersLaterIsNamed) {
+  TestCluster cluster(1, {.cores = 4});
+  cluster.declare(Executor{"slurm", "", {"n1"}, false, {}});
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
+  ForeignAllocation kept;
+  kept.id = "reservation:course";
+  kept.cores = {2, 3};
+  kept.started_at = cluster.state.now + seconds(1000);
+  kept.ends_by = cluster.state.now + seconds(3000);
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), kept});
+  const auto told = [&](const Ask& ask) {
+    std::string text;
+    for (const Reason& reason : explain(cluster.state, plain_policies(), cluster.submit(ask))) {
+      if (reason.kind != ReasonKind::kForeign) continue;
+      EXPECT_EQ(reason.until, kept.ends_by);
+      text = reason.subject + " " + reason.resource + " " + reason.level;
+    }
+    return text;
+  };
+  EXPECT_EQ(told({.cores = 3}), "slurm reservation:course, which is still to come, 2 cores n1");
+  EXPECT_EQ(told({.cores = 2}), "");
+  EXPECT_EQ(told({.cores = 3, .limit_s = 10}), "") << "it will be gone";
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/cycle/kept_nodes.h"
+#include "core/explain/explain_foreign.h"
 #include "core/place/within_limits.h"
 #include "core/plan/plan.h"
 #include "core/plan/promise.h"
@@ -32,6 +33,12 @@ class Now {
   void keep_promises() {
     plan_.nodes.clear();
     note_promises(state_, plan_);
+  }
+
+  // From here on this counts, too.
+  void keep_to_come() {
+    plan_.nodes.clear();
+    note_to_come(state_, plan_);
   }
 
   bool fits();
@@ -141,14 +148,19 @@ void explain_plan(ExplainIndex& index, const WhatIf& available, const Job& job,
   const State& state = index.state();
   // Before the searches: its reason stands beside "no resources", and needs none.
   add_without_plan(index, job, out);
-  if (state.promises.empty() && !may_keep_nodes(state)) return;
+  const bool keeps = keeps_for_later(state);
+  if (state.promises.empty() && !keeps && !may_keep_nodes(state)) return;
   Now now(state, *index.policies().placement, available, job, out);
   const bool fits = now.fits();
   // Most jobs that wait: nothing is kept from them, as there is nothing.
   if (!fits && search_is_monotone(*job.spec)) return;
   now.keep_promises();
-  // To say what is kept costs most, so it is asked last.
-  if (now.fits()) return add_kept(index, job, out);
+  if (now.fits()) {
+    if (keeps) now.keep_to_come();
+    if (keeps && !now.fits()) return add_kept_for_later(state, available.pool_nodes(), job, out);
+    // To say what is kept costs most, so it is asked last.
+    return add_kept(index, job, out);
+  }
   if (fits) add_promised(state, available.pool_nodes(), job, out);
 }
 

@@ -19,7 +19,9 @@ Instant end_of(const State& state, const ForeignAllocation& one) {
 std::vector<const ForeignAllocation*> by_end(const State& state, const Node& node) {
   std::vector<const ForeignAllocation*> all;
   for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) all.push_back(&one);
+    for (const ForeignAllocation& one : executor.foreign) {
+      if (!is_to_come(one)) all.push_back(&one);
+    }
   }
   std::stable_sort(all.begin(), all.end(), [&](const auto* one, const auto* other) {
     return end_of(state, *one) > end_of(state, *other);
@@ -31,8 +33,9 @@ std::vector<const ForeignAllocation*> by_end(const State& state, const Node& nod
 
 bool has_foreign_ends(const Node& node) {
   return std::any_of(node.executors.begin(), node.executors.end(), [](const NodeExecutor& each) {
-    return std::any_of(each.foreign.begin(), each.foreign.end(),
-                       [](const ForeignAllocation& one) { return one.ends_by != kNever; });
+    return std::any_of(each.foreign.begin(), each.foreign.end(), [](const ForeignAllocation& one) {
+      return one.ends_by != kNever && !is_to_come(one);
+    });
   });
 }
 
@@ -65,11 +68,28 @@ void add_foreign_holds(const State& state, const Node& node, NodePlan& plan) {
   }
 }
 
+void add_to_come(const State& state, const Node& node, NodePlan& plan) {
+  const CoreSet usable = usable_cores(node);
+  for (const NodeExecutor& executor : node.executors) {
+    for (const ForeignAllocation& one : executor.foreign) {
+      if (!is_to_come(one) || one.ends_by <= state.now) continue;
+      Placement kept;
+      kept.node = node.id;
+      kept.cores = one.cores & usable;
+      plan.foreign.emplace_back(std::move(kept));
+      Hold hold{JobId{}, &*plan.foreign.back(), std::max(one.started_at, state.now), one.ends_by};
+      hold.promised = true;
+      hold.foreign = true;
+      add_hold(plan, hold);
+    }
+  }
+}
+
 ForeignParts lasting_foreign(const Node& node, Instant at) {
   ForeignParts held;
   for (const NodeExecutor& executor : node.executors) {
     for (const ForeignAllocation& one : executor.foreign) {
-      if (one.ends_by <= at) continue;
+      if (one.ends_by <= at || is_to_come(one)) continue;
       held.cores |= one.cores;
       held.devices.insert(one.devices.begin(), one.devices.end());
     }
@@ -81,7 +101,7 @@ void keep_open(const State& state, const Node& node, Instant from, FreeBooks& bo
   if (node.declared.cores_reserved > 0) books.cores &= usable_cores(node);
   for (const NodeExecutor& executor : node.executors) {
     for (const ForeignAllocation& one : executor.foreign) {
-      if (end_of(state, one) <= from) continue;
+      if (end_of(state, one) <= from || is_to_come(one)) continue;
       books.cores -= one.cores;
       for (const std::int32_t device : one.devices) {
         const auto index = static_cast<std::size_t>(device);

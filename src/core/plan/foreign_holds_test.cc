@@ -121,6 +121,39 @@ TEST_F(ForeignHoldsTest, AnExclusiveJobWaitsForTheLastOfThem) {
   EXPECT_TRUE(free_from(in(200), alone).has_value());
 }
 
+// Two cores, from 100 s to 300 s from now.
+TEST_F(ForeignHoldsTest, WhatIsKeptForOthersLaterIsFreeUntilThen) {
+  ForeignAllocation kept;
+  kept.id = "reservation:course";
+  kept.cores = {6, 7};
+  kept.started_at = in(100);
+  kept.ends_by = in(300);
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), kept});
+  EXPECT_EQ(cluster.node(1).cores_free.size(), 8u) << "in the books it is not held";
+  EXPECT_EQ(free_at(in(80)), Free(4, 8));
+  EXPECT_EQ(free_at(in(91)), Free(4, 6)) << "ten seconds cross its begin";
+  EXPECT_EQ(free_at(in(299)), Free(4, 6));
+  EXPECT_EQ(free_at(in(300)), Free(4, 8));
+  JobSpec alone = spec_of({});
+  alone.exclusive = true;
+  EXPECT_FALSE(free_from(in(91), alone).has_value());
+  EXPECT_EQ(find({.cores = 6, .limit_s = 500})->start_at, in(0));
+  EXPECT_EQ(find({.cores = 7, .limit_s = 500})->start_at, in(300));
+  const std::vector<NodeId> touched{NodeId(1)};
+  const std::vector<NodeId> none;
+  const std::vector<JobId> no_jobs;
+  note_changes(cluster.state, plan, {none, touched, no_jobs});
+  EXPECT_FALSE(plan.is_empty());
+  cluster.pass(seconds(150));
+  EXPECT_EQ(free_at(cluster.state.now), Free(4, 6)) << "it was not told that it has begun";
+  kept.started_at = {};
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), kept});
+  EXPECT_EQ(cluster.node(1).cores_free.size(), 6u);
+  note_changes(cluster.state, plan, {none, touched, no_jobs});
+  EXPECT_TRUE(plan.is_empty());
+  EXPECT_TRUE(plan.has_future());
+}
+
 TEST_F(ForeignHoldsTest, ThePlanIsKeptAsItIsBuiltAnew) {
   observe("7", {0}, in(100));
   const std::vector<NodeId> touched{NodeId(1)};

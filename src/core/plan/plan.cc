@@ -7,6 +7,7 @@
 #include "core/place/node_windows.h"
 #include "core/plan/foreign_holds.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 
 namespace dove::core {
@@ -109,6 +110,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   }
   // Only now: a promise takes from the steps that the ends of what runs have opened.
   add_promised(state, all, id, plan);
+  add_to_come(state, node, plan);
   // `endless` stands for all that a job without a plan depends on: what is free when all that ends
   // has ended. While it stays, such a job need not be looked at again.
   Digest endless;
@@ -268,7 +270,8 @@ void keep_least(FreeBooks& books, const FreeBooks& other) {
 
 // Neither its own promise nor those behind it: to start before them is no backfill.
 bool counts(const Hold& hold, const Claim& claim) {
-  if (hold.promised) {
+  // What an executor keeps for others gives way to nobody.
+  if (hold.promised && !hold.foreign) {
     if (hold.job == claim.job || hold.from > claim.but_after) return false;
     if (claim.ignored != nullptr && claim.ignored->contains(hold.job)) return false;
   }
@@ -286,13 +289,18 @@ bool is_open_to(const State& state, const NodePlan& plan, const Claim& claim) {
   });
 }
 
+void keep(std::set<NodeId>& nodes, NodeId node, bool in) {
+  if (in) {
+    nodes.insert(node);
+  } else if (!nodes.empty()) {
+    nodes.erase(node);
+  }
+}
+
 void note_node(const State& state, Plan& plan, NodeId node, bool freed) {
   mark_stale(plan, node);
-  if (has_foreign_ends(state.nodes[node])) {
-    plan.foreign_ends.insert(node);
-  } else if (!plan.foreign_ends.empty()) {
-    plan.foreign_ends.erase(node);
-  }
+  keep(plan.foreign_ends, node, has_foreign_ends(state.nodes[node]));
+  keep(plan.to_come, node, has_to_come(state.nodes[node]));
   // Less free on a node cannot let anybody start: it voids plans, but opens nothing.
   check_promises(plan, node);
   if (!freed) return;
@@ -349,6 +357,13 @@ void note_reservations(const State& state, ById<NodeId, std::vector<Window>> win
 void note_promises(const State& state, Plan& plan) {
   for (const auto& [id, promise] : state.promises) {
     for (const Placement& placement : promise.placements) plan.promised[placement.node].insert(id);
+  }
+}
+
+void note_to_come(const State& state, Plan& plan) {
+  if (state.executors.empty()) return;
+  for (const Node& node : state.nodes) {
+    if (has_to_come(node)) plan.to_come.insert(node.id);
   }
 }
 

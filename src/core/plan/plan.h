@@ -24,7 +24,7 @@ namespace dove::core {
 // What an attempt holds, or a promise will hold, on one node during [from, to); or what an executor
 // runs there for others (core/plan/foreign_holds.h).
 struct Hold {
-  JobId job;                             // none: it is foreign
+  JobId job;                             // none: it is foreign, also where it is promised
   const Placement* placement = nullptr;  // in the state, or in a plan of its own
   Instant from;
   Instant to;
@@ -70,6 +70,7 @@ struct Plan {
   ById<NodeId, std::vector<Window>> windows;  // ... by node; short of those that have just joined
   std::int64_t ends = 0;                 // how many active jobs end at some instant that is known
   std::set<NodeId> foreign_ends;         // where something foreign ends at such an instant
+  std::set<NodeId> to_come;              // where something is kept for others later
   Generation freed;                      // something was freed that a job may start on
   Generation sooner;                     // a hold may have come to end sooner
   Generation endless_ended;              // a job without a plan may have got one anywhere
@@ -90,7 +91,7 @@ struct Plan {
 
   // Whether something may be free at some instant that is not free now.
   bool has_future() const { return ends > 0 || !foreign_ends.empty() || !is_empty(); }
-  bool is_empty() const { return promises.empty() && !reserves; }
+  bool is_empty() const { return promises.empty() && to_come.empty() && !reserves; }
   bool is_reserved(NodeId node) const { return windows.holds(node) && !windows[node].empty(); }
 };
 
@@ -123,6 +124,9 @@ inline const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
 
 // Notes the promises of the state, in a plan that nobody keeps up to date.
 void note_promises(const State& state, Plan& plan);
+
+// Notes what executors keep for others later, in such a plan.
+void note_to_come(const State& state, Plan& plan);
 
 // Notes the reservations of the state, and that of one of its nodes.
 void note_reservations(const State& state, Plan& plan);

@@ -10,7 +10,7 @@ namespace dove::core {
 // copy is made, and nothing is remembered: a search looks at thousands of such nodes.
 bool PlannedBooks::is_plain(NodeId id) const {
   return claim_.from <= state_.now && claim_.spec->reservation.empty() && !plan_.is_reserved(id) &&
-         !plan_.promised.contains(id);
+         !plan_.promised.contains(id) && !plan_.to_come.contains(id);
 }
 
 const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {

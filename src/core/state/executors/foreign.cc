@@ -89,14 +89,18 @@ bool only_gets_room(const State& state, const JobSpec& spec) {
 }
 
 bool has_foreign(const Node& node) {
-  return std::any_of(node.executors.begin(), node.executors.end(),
-                     [](const NodeExecutor& executor) { return !executor.foreign.empty(); });
+  return std::any_of(
+      node.executors.begin(), node.executors.end(), [](const NodeExecutor& executor) {
+        return !std::all_of(executor.foreign.begin(), executor.foreign.end(), is_to_come);
+      });
 }
 
 CoreSet foreign_cores(const Node& node) {
   CoreSet cores;
   for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) cores |= one.cores;
+    for (const ForeignAllocation& one : executor.foreign) {
+      if (!is_to_come(one)) cores |= one.cores;
+    }
   }
   return cores;
 }
@@ -104,6 +108,7 @@ CoreSet foreign_cores(const Node& node) {
 bool is_device_foreign(const Node& node, std::size_t device) {
   for (const NodeExecutor& executor : node.executors) {
     for (const ForeignAllocation& one : executor.foreign) {
+      if (is_to_come(one)) continue;
       const auto found =
           std::find(one.devices.begin(), one.devices.end(), static_cast<std::int32_t>(device));
       if (found != one.devices.end()) return true;
@@ -115,9 +120,17 @@ bool is_device_foreign(const Node& node, std::size_t device) {
 std::int64_t foreign_memory(const Node& node) {
   std::int64_t bytes = 0;
   for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) bytes += one.memory_bytes;
+    for (const ForeignAllocation& one : executor.foreign) {
+      if (!is_to_come(one)) bytes += one.memory_bytes;
+    }
   }
   return bytes;
+}
+
+bool has_to_come(const Node& node) {
+  return std::any_of(node.executors.begin(), node.executors.end(), [](const NodeExecutor& each) {
+    return std::any_of(each.foreign.begin(), each.foreign.end(), is_to_come);
+  });
 }
 
 std::string foreign_text(const NodeExecutor& executor, const ForeignAllocation& allocation) {

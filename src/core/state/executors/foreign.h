@@ -55,7 +55,7 @@ std::vector<std::string> features_of(const Node& node);
 // is room for it, and it never runs here (docs/decisions/0047-room-for-jobs-of-slurm.md).
 bool only_gets_room(const State& state, const JobSpec& spec);
 
-// What executors run on the node for others.
+// What executors run on the node for others now: without what is to come (is_to_come).
 bool has_foreign(const Node& node);
 CoreSet foreign_cores(const Node& node);
 bool is_device_foreign(const Node& node, std::size_t device);
@@ -63,6 +63,9 @@ std::int64_t foreign_memory(const Node& node);
 
 // Nobody has anything on the node.
 inline bool is_idle(const Node& node) { return node.jobs.empty() && !has_foreign(node); }
+
+// Whether an executor keeps something there for others later.
+bool has_to_come(const Node& node);
 
 // "slurm job 1234 of ada".
 std::string foreign_text(const NodeExecutor& executor, const ForeignAllocation& allocation);
