@@ -206,7 +206,7 @@ Result<void> SqliteStore::verify(const std::atomic<bool>* stops) {
   const auto goes_on = [&](const Batch&) { return stops == nullptr || !*stops; };
   for (;;) {
     TRY_ASSIGN(const Seq from, forgotten_through());
-    const Result<void> read = read_slices(from, goes_on);
+    const Result<void> read = this->read(from, goes_on);
     if (read.ok()) break;
     if (read.error().code != "records_forgotten") return read.error();  // retention came between
   }
@@ -224,13 +224,23 @@ Result<std::vector<Error>> SqliteStore::damages(const std::atomic<bool>* stops) 
     const Result<Snapshot> snapshot = read_snapshot(snapshots, directory_);
     if (!snapshot.ok()) found.push_back(snapshot.error());
   }
-  TRY_ASSIGN(Statement blobs, reader.database().prepare("SELECT sha256, bytes FROM blobs"));
-  for (;;) {
-    TRY_ASSIGN(const bool row, blobs.step());
-    if (!row || (stops != nullptr && *stops)) break;
-    const std::string name(blobs.bytes(0));
-    if (name.starts_with(kSetAside) || hex_of(Chain().of(blobs.bytes(1))) == name) continue;
-    found.push_back(blob_damaged(name, directory_));
+  snapshots.reset();
+  // In slices, as read(): nothing is held for long.
+  TRY_ASSIGN(Statement blobs,
+             reader.database().prepare("SELECT sha256, bytes FROM blobs WHERE sha256 > ?1 "
+                                       "ORDER BY sha256 LIMIT 100"));
+  std::string name;
+  for (bool more = true; more; blobs.reset()) {
+    const std::string after = name;
+    blobs.bind_text(1, after);
+    for (more = false;; more = true) {
+      TRY_ASSIGN(const bool row, blobs.step());
+      if (!row) break;
+      if (stops != nullptr && *stops) return found;
+      name = blobs.bytes(0);
+      if (name.starts_with(kSetAside) || hex_of(Chain().of(blobs.bytes(1))) == name) continue;
+      found.push_back(blob_damaged(name, directory_));
+    }
   }
   return found;
 }

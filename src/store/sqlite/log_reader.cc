@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace dove::store {
 namespace {
 
 constexpr char kRemedy[] = "restore the data directory from a backup";
+// Records that one transaction reads, and whole batches. The first slices are small: who reads may
+// want no more.
+constexpr std::uint64_t kFirstSlice = 64;
+constexpr std::uint64_t kSliceMax = 4096;
 
 Error damaged(std::uint64_t seq, std::string_view what) {
   return LinkReader(kRemedy).damaged(seq, what);
@@ -87,18 +92,62 @@ Result<StoredHead> read_head(Database& database) {
 LogReader::LogReader(Database& database) : database_(database), links_(kRemedy) {}
 
 Result<void> LogReader::read(Seq after, const std::function<bool(const Batch&)>& visit) {
-  TRY_ASSIGN(Transaction transaction, Transaction::begin(database_, Transaction::Kind::kRead));
-  TRY_ASSIGN(const Anchor anchor, anchor_before(after));
-  return run(anchor, after, visit);
+  std::optional<Seq> end;
+  for (std::uint64_t records = kFirstSlice;; records = std::min(records * 4, kSliceMax)) {
+    std::vector<Batch> slice;
+    const Result<void> filled = fill(slice, after, end, records);
+    for (const Batch& batch : slice) {
+      if (!visit(batch)) return {};
+    }
+    if (!filled.ok() || slice.empty() || links_.seq() >= *end) return filled;
+    after = links_.seq();
+  }
 }
 
-Result<Anchor> LogReader::anchor_before(Seq after) {
+// The first slice says what the `end` is, and puts links_ where it begins.
+Result<void> LogReader::fill(std::vector<Batch>& slice, Seq after, std::optional<Seq>& end,
+                             std::uint64_t records_max) {
+  TRY_ASSIGN(Transaction transaction, Transaction::begin(database_, Transaction::Kind::kRead));
+  TRY_ASSIGN(const Anchor anchor,
+             anchor_before(after, end ? " while those before them were read" : ""));
+  if (end.has_value()) {
+    TRY(check_goes_on(anchor));
+  } else {
+    TRY_ASSIGN(const StoredHead head, read_head(database_));
+    end = head.head.seq;
+    if (after < *end) TRY(seek_after(anchor, after));
+  }
+  if (after >= *end) return {};
+  TRY(load_snapshot_chains());
+  TRY_ASSIGN(Statement batches, batches_from(BatchNumber{links_.batch().value + 1}));
+  TRY_ASSIGN(Statement records, records_after(links_.seq()));
+  for (std::uint64_t count = 0; count < records_max && links_.seq() < *end;) {
+    TRY_ASSIGN(const bool row, batches.step());
+    if (!row) return damaged(links_.seq().value + 1, "it is missing");
+    TRY_ASSIGN(Batch batch, next_batch(batches, records));
+    count += batch.events.size() + batch.decisions.size();
+    slice.push_back(std::move(batch));
+  }
+  return {};
+}
+
+// Nothing held the log since the last slice: it must still have what was read last.
+Result<void> LogReader::check_goes_on(const Anchor& anchor) {
+  if (anchor.seq == links_.seq() && anchor.chain == links_.chain()) return {};
+  TRY_ASSIGN(Statement last, database_.prepare("SELECT chain FROM batches WHERE batch = ?"));
+  last.bind(1, links_.batch().value);
+  TRY_ASSIGN(const bool found, last.step());
+  if (found && last.bytes(0) == bytes_of(links_.chain())) return {};
+  return damaged(links_.seq().value, "it was changed or taken away while the log was read");
+}
+
+Result<Anchor> LogReader::anchor_before(Seq after, const char* meanwhile) {
   TRY_ASSIGN(const Anchor anchor, read_anchor(database_));
   if (anchor.seq <= after) return anchor;
-  return Error{
-      ErrorKind::kNotFound, "records_forgotten",
-      fmt::format("records up to {} were dropped by retention; read after that", anchor.seq.value),
-      ""};
+  return Error{ErrorKind::kNotFound, "records_forgotten",
+               fmt::format("records up to {} were dropped by retention{}; read after that",
+                           anchor.seq.value, meanwhile),
+               ""};
 }
 
 Result<LogPage> LogReader::page(Seq after, std::size_t bytes_max) {
@@ -150,31 +199,14 @@ Result<Statement> LogReader::records_after(Seq seq) {
   return rows;
 }
 
-Result<void> LogReader::read_all(const std::function<bool(const Batch&)>& visit) {
-  TRY_ASSIGN(Transaction transaction, Transaction::begin(database_, Transaction::Kind::kRead));
-  TRY_ASSIGN(const Anchor anchor, read_anchor(database_));
-  return run(anchor, anchor.seq, visit);
-}
-
-Result<void> LogReader::run(const Anchor& anchor, Seq after,
-                            const std::function<bool(const Batch&)>& visit) {
-  TRY_ASSIGN(const StoredHead head, read_head(database_));
-  TRY(load_snapshot_chains());
-  if (after >= head.head.seq) return {};
+// Puts links_ before the batch that has the record behind `after`.
+Result<void> LogReader::seek_after(const Anchor& anchor, Seq after) {
   BatchNumber first{anchor.batch.value + 1};
   if (after > anchor.seq) {
     TRY_ASSIGN(first, batch_of(Seq{after.value + 1}));
   }
   TRY(seek(anchor, first));
   if (links_.seq() > after) return damaged(after.value + 1, "a column of its row was changed");
-  TRY_ASSIGN(Statement batches, batches_from(first));
-  TRY_ASSIGN(Statement records, records_after(links_.seq()));
-  for (;;) {
-    TRY_ASSIGN(const bool row, batches.step());
-    if (!row) break;
-    TRY_ASSIGN(const Batch batch, next_batch(batches, records));
-    if (!visit(batch)) return {};
-  }
   return {};
 }
 

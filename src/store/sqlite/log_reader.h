@@ -1,11 +1,15 @@
 // LogReader: the log of one connection, verified while it is read. Internal to store/sqlite.
 //
-// Works in one read transaction: it sees the log as it was when read() began, whatever is appended
-// meanwhile. One thread.
+// It gives what was there when read() began, whatever is appended meanwhile, in slices: each is
+// read in a transaction that ends before a visitor sees it, so that the write-ahead log can be
+// emptied however slow that one is. A slice goes on from the link of the chain where the one before
+// ended. One thread.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "store/chain/links.h"
 #include "store/chain/log_page.h"
@@ -26,22 +30,23 @@ class LogReader {
  public:
   explicit LogReader(Database& database);
 
-  // As LogStore::read().
+  // As LogStore::read(). kCorrupt also when what was read already was changed meanwhile.
   Result<void> read(Seq after, const std::function<bool(const Batch&)>& visit);
   // As LogSource::page(), without terms. The rows are not verified: whoever takes them does that.
   Result<LogPage> page(Seq after, std::size_t bytes_max);
-  // Everything kept, from the anchor.
-  Result<void> read_all(const std::function<bool(const Batch&)>& visit);
 
  private:
-  Result<void> run(const Anchor& anchor, Seq after, const std::function<bool(const Batch&)>& visit);
-  Result<Anchor> anchor_before(Seq after);
+  Result<void> fill(std::vector<Batch>& slice, Seq after, std::optional<Seq>& end,
+                    std::uint64_t records_max);
+  Result<void> check_goes_on(const Anchor& anchor);
+  Result<Anchor> anchor_before(Seq after, const char* meanwhile = "");
   Result<PagedBatch> next_rows(Statement& batches, Statement& records);
   Result<Statement> batches_from(BatchNumber first);
   Result<Statement> records_after(Seq seq);
   Result<BatchNumber> batch_of(Seq seq);
   Result<void> load_snapshot_chains();
   Result<void> seek(const Anchor& anchor, BatchNumber first);
+  Result<void> seek_after(const Anchor& anchor, Seq after);
   // Made of the row at `batches` and its records.
   Result<Batch> next_batch(Statement& batches, Statement& records);
   Result<void> check_against_snapshots();

@@ -98,7 +98,6 @@ class SqliteStore : public LogStore, public LogKeeper, public LogAuditor, public
   Result<void> open_for_reading();
   Result<void> verify_tail();
   Result<void> insert_rows(Writer& w, const LogPage& page, const std::vector<Batch>& batches);
-  Result<void> read_slices(Seq after, const std::function<bool(const Batch&)>& visit);
   Result<ReaderLease> lease_reader();
   Result<Writer*> writer();
   // Some of them; false: none was left to drop.
