@@ -24,7 +24,7 @@ inline constexpr std::array kLayoutChanges{
     LayoutChange{2, "ExecutorNodeObserved", 1}, LayoutChange{2, "ExecutorStanding", 1},
     LayoutChange{2, "ForeignAllocation", 1},    LayoutChange{2, "Inventory", 2},
     LayoutChange{2, "NodeExecutor", 1},         LayoutChange{2, "PlaceholderMoved", 1},
-    LayoutChange{2, "the snapshot", 12},
+    LayoutChange{2, "the snapshot", 12},        LayoutChange{2, "what lies beside a snapshot", 1},
 };
 
 struct NewKind {

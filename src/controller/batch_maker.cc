@@ -107,11 +107,11 @@ Result<Committed> BatchMaker::add(Input& input) {
     }
     answer.first_job = before->first_job;
     answer.jobs = before->jobs;
-    answer.warnings = before->warnings;
-    if (answer.warnings.empty()) {  // they were not kept through a restart
-      auto again = core::admit(ledger_.state(), *std::get<JobSubmitted>(event.event).spec);
-      if (again.ok()) answer.warnings = std::move(again).value();
-    }
+    // Warnings that the snapshot of a restart did not hold are those of now.
+    answer.warnings =
+        before->warnings.has_value()
+            ? *before->warnings
+            : core::submission_warnings(ledger_.state(), *std::get<JobSubmitted>(event.event).spec);
     answer.replayed = true;
     return answer;
   }

@@ -161,6 +161,53 @@ TEST(Controller, AnIdempotencyKeyGivesTheSameAnswerAlsoAfterARestart) {
   }
 }
 
+// The same submission again, after a restart in which the cluster got the node that it lacked.
+std::vector<std::string> warnings_after_restart(std::int32_t level, std::int32_t jobs_max) {
+  store::MemoryStore store;
+  const auto settings = [&] {
+    ControllerOptions options = test_options(policies::standard_policies());
+    options.first_level = level;
+    options.snapshot_every_records = 1;
+    return options;
+  };
+  {
+    Running first(store, settings());
+    const auto warned =
+        submit_and_wait(first.controller, submission(small_job("wide", 5), "key", "digest"));
+    EXPECT_TRUE(warned.ok()) << warned.error().message;
+    EXPECT_EQ(warned->warnings.size(), 1u) << "the pool has no nodes";
+    EXPECT_TRUE(submit_and_wait(first.controller, submission(small_job(), "fine", "x")).ok());
+  }
+  EXPECT_TRUE(store.latest_snapshot().value().has_value());
+  Running second(store, settings());
+  add_node(second.controller, "n1", 1);
+  if (jobs_max > 0) {
+    ClusterSettings full;
+    full.jobs_max = jobs_max;
+    EXPECT_TRUE(submit_and_wait(second.controller, ObjectApplied{Declared(full)}).ok());
+  }
+  const auto again =
+      submit_and_wait(second.controller, submission(small_job("wide", 5), "key", "digest"));
+  EXPECT_TRUE(again.ok()) << again.error().message;
+  EXPECT_TRUE(again->replayed);
+  return again->warnings;
+}
+
+TEST(Controller, TheWarningsOfASubmissionStayWithItsKey) {
+  const auto kept = warnings_after_restart(kNewestLevel, 0);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_NE(kept[0].find("has no nodes"), std::string::npos) << kept[0];
+}
+
+// A snapshot that controllers of the former version read holds none.
+TEST(Controller, WarningsThatWereNotKeptAreThoseOfNow) {
+  for (const std::int32_t jobs_max : {0, 1}) {  // where it would be admitted again, and where not
+    const auto now = warnings_after_restart(kFirstLevel, jobs_max);
+    ASSERT_EQ(now.size(), 1u) << jobs_max;
+    EXPECT_NE(now[0].find("can hold 4"), std::string::npos) << now[0];
+  }
+}
+
 TEST(Controller, AFullDiskRefusesWorkAndLosesNothing) {
   store::MemoryStore store;
   Running running(store);

@@ -7,6 +7,13 @@ namespace {
 
 constexpr Span kKept = seconds(24 * 3600);
 
+Error unreadable_keys() {
+  return {ErrorKind::kCorrupt, "snapshot_damaged",
+          "the idempotency keys of the snapshot cannot be read; restore the data directory from a "
+          "backup",
+          ""};
+}
+
 }  // namespace
 
 const Idempotency::Entry* Idempotency::find(const Cause& cause) const {
@@ -58,12 +65,33 @@ Result<void> Idempotency::decode(std::string_view bytes) {
     ar(key.first, key.second, entry.body_sha256, entry.first_job, entry.jobs, entry.at);
     if (entries_.try_emplace(key, std::move(entry)).second) oldest_first_.push_back(key);
   }
-  if (ar.failed() || ar.left() != 0) {
-    return Error{ErrorKind::kCorrupt, "snapshot_damaged",
-                 "the idempotency keys of the snapshot cannot be read; restore the data directory "
-                 "from a backup",
-                 ""};
+  if (ar.failed() || ar.left() != 0) return unreadable_keys();
+  return {};
+}
+
+// In the order of the keys.
+void Idempotency::encode_warnings(std::string& out) const {
+  codec::ByteWriter ar(out);
+  ar.varint(oldest_first_.size());
+  for (const Key& key : oldest_first_) {
+    const Entry& entry = entries_.at(key);
+    ar(entry.warnings.has_value());
+    if (entry.warnings.has_value()) ar(*entry.warnings);
   }
+}
+
+Result<void> Idempotency::decode_warnings(std::string_view bytes) {
+  codec::ByteReader ar(bytes);
+  if (ar.varint() != oldest_first_.size()) return unreadable_keys();
+  for (const Key& key : oldest_first_) {
+    bool is_known = false;
+    std::vector<std::string> warnings;
+    ar(is_known);
+    if (is_known) ar(warnings);
+    if (ar.failed()) return unreadable_keys();
+    if (is_known) entries_.at(key).warnings = std::move(warnings);
+  }
+  if (ar.left() != 0) return unreadable_keys();
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,7 +26,8 @@ class Idempotency {
     JobId first_job;
     std::int32_t jobs = 0;
     Instant at;
-    std::vector<std::string> warnings;  // of this process's life only
+    // What the submission was warned of. None: it came after the snapshot that was begun with.
+    std::optional<std::vector<std::string>> warnings;
   };
   static constexpr std::size_t kEntriesMax = 100'000;
 
@@ -33,11 +35,15 @@ class Idempotency {
   const Entry* find(const Cause& cause) const;
   // Does nothing when the cause has no key.
   void remember(const Cause& cause, Entry entry);
-  // Adds what only this process knows to the entry, if there is one.
+  // Adds what is not in the log to the entry, if there is one.
   void keep_warnings(const Cause& cause, const std::vector<std::string>& warnings);
 
   void encode(std::string& out) const;
+  // Apart, and later: controllers of the former version read a snapshot without them.
+  void encode_warnings(std::string& out) const;
   Result<void> decode(std::string_view bytes);
+  // REQUIRES: the keys of the same snapshot were decoded.
+  Result<void> decode_warnings(std::string_view bytes);
   std::size_t size() const { return entries_.size(); }
 
  private:

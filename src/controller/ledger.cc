@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codec/bytes.h"
+#include "codec/layouts.h"
 #include "codec/state/snapshot.h"
 #include "core/state/hash.h"
 
@@ -12,6 +13,7 @@ namespace dove::controller {
 namespace {
 
 constexpr std::size_t kMarksMax = 10'000;
+constexpr std::uint64_t kSidesLayout = 2;  // from 2 on with the warnings of submissions
 
 Error damaged() {
   return Error{ErrorKind::kCorrupt, "snapshot_damaged",
@@ -55,8 +57,12 @@ Result<void> Ledger::load(const store::Snapshot& snapshot) {
     ar(mark.seq, mark.at);
     marks_.push_back(mark);
   }
+  std::string warnings;
+  const bool has_warnings = !ar.failed() && ar.left() > 0;
+  if (has_warnings) ar(warnings);
   if (ar.failed() || ar.left() != 0) return damaged();
   TRY(idempotency.decode(keys));
+  if (has_warnings) TRY(idempotency.decode_warnings(warnings));
   if (!core::has_state_hash(state(), snapshot.state_hash) || state().head != snapshot.head.seq) {
     return damaged();
   }
@@ -105,9 +111,8 @@ Ledger::Submitted Ledger::apply(const StampedEvent& event) {
   const Submitted submitted{JobId(before), static_cast<std::int32_t>(state().next_job - before)};
   if (submitted.jobs > 0 && !event.cause.idempotency_key.empty()) {
     idempotency.remember(
-        event.cause,
-        Idempotency::Entry{
-            event.cause.body_sha256, submitted.first, submitted.jobs, state().now, {}});
+        event.cause, Idempotency::Entry{event.cause.body_sha256, submitted.first, submitted.jobs,
+                                        state().now, std::nullopt});
   }
   return submitted;
 }
@@ -130,6 +135,12 @@ Ledger::PendingSnapshot Ledger::snapshot(const store::Head& head) {
   ar(keys);
   ar.varint(marks_.size());
   for (const Mark& mark : marks_) ar(mark.seq, mark.at);
+  if (codec::layout_at(state().level, "what lies beside a snapshot", kSidesLayout) < 2) {
+    return pending;
+  }
+  std::string warnings;
+  idempotency.encode_warnings(warnings);
+  ar(warnings);
   return pending;
 }
 

@@ -59,7 +59,7 @@ class Ledger {
   struct PendingSnapshot {
     store::Head head;
     core::State state;
-    std::string sides;  // idempotency keys and marks
+    std::string sides;  // idempotency keys, marks, and warnings
     store::Snapshot finish() const;
   };
   PendingSnapshot snapshot(const store::Head& head);

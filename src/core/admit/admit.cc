@@ -381,6 +381,11 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
 
 }  // namespace
 
+std::vector<std::string> submission_warnings(const State& state, const JobSpec& spec) {
+  if (!state.queues.contains(spec.queue) || pool_of(state, spec) == nullptr) return {};
+  return fit_warnings(state, spec);
+}
+
 Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) {
   // The shape first, then what depends on the state: an error about the file is worth more than one
   // about the cluster.

@@ -16,6 +16,10 @@ namespace dove::core {
 // amounts, whether any nodes could ever hold it (a warning, not an error). Errors name the field.
 Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec);
 
+// What admit() warns of, also where it would refuse: for what was submitted before. None without
+// the job's queue and pool.
+std::vector<std::string> submission_warnings(const State& state, const JobSpec& spec);
+
 // May this be done to the job or node? (cancel an ended job, requeue a waiting one, ...)
 Result<void> admit(const State& state, const Policies& policies, const Event& event);
 
