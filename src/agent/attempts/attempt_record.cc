@@ -20,6 +20,7 @@
 #include "agent/forward/task_socket.h"
 #include "base/digest.h"
 #include "codec/json.h"
+#include "files/text_file.h"
 
 namespace dove::agent {
 namespace {
@@ -36,6 +37,7 @@ constexpr char kOrderDigest[] = "order_digest";  // behind the order
 constexpr char kEndDigest[] = "end_digest";      // before the end
 constexpr char kDamaged[] = "(damaged)";
 constexpr std::size_t kEnded_bytes = std::size_t{64} << 20;
+constexpr std::size_t kRecord_bytes = std::size_t{256} << 20;  // an order and an end at most
 
 std::string record_path(const std::string& directory) { return directory + "/record"; }
 
@@ -228,6 +230,38 @@ AttemptOnDisk read_attempt(const std::string& directory) {
     }
   }
   return found;
+}
+
+Result<void> drop_environment(const std::string& directory) {
+  const Result<std::string> found = files::read_text(record_path(directory), kRecord_bytes);
+  if (!found.ok() && found.error().kind == ErrorKind::kNotFound) return {};  // nothing was started
+  TRY_ASSIGN(const std::string record, found);
+  const std::size_t end = record.find('\n');
+  Result<nlohmann::json> order = codec::parse_json(record.substr(0, end), kRecord_bytes);
+  // What cannot be read as an order is of no use to anybody.
+  std::string text = kDamaged;
+  if (order.ok() && order->is_object()) {
+    order->erase("job_token");
+    if (const auto exec = order->find("exec"); exec != order->end() && exec->is_object()) {
+      exec->erase("environment");
+    }
+    text = codec::dump_json(*order);
+  }
+  text += "\n" + digest_line(kOrderDigest, text);
+  const std::string former = fmt::format("{{\"{}\":", kOrderDigest);
+  for (std::size_t at = end; at < record.size() - 1;) {
+    const std::size_t next = std::min(record.find('\n', at + 1), record.size() - 1);
+    const std::string_view line = std::string_view(record).substr(at + 1, next - at);
+    if (!line.starts_with(former)) text += line;
+    at = next;
+  }
+  TRY(files::write_atomically(record_path(directory), text, 0600));
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    if (!entry.path().filename().string().starts_with(kTaskPrefix)) continue;
+    if (::unlink(entry.path().c_str()) != 0) return cannot_write(entry.path(), errno);
+  }
+  return {};
 }
 
 std::optional<AttemptKey> read_key(const std::string& text) {

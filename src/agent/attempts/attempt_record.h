@@ -20,6 +20,9 @@
 
 namespace dove::agent {
 
+// The names of the tasks' files in it begin with it.
+inline constexpr char kTaskPrefix[] = "task.";
+
 // Makes the directory with all that is needed to start. What tasks write there belongs to
 // `linux_user`; "": to the agent's own.
 Result<void> write_attempt(const std::string& directory, const LaunchOrder& order,
@@ -51,6 +54,11 @@ struct AttemptOnDisk {
   std::int64_t started_us = 0;            // with `ended`
 };
 AttemptOnDisk read_attempt(const std::string& directory);
+
+// For what stays of an attempt that is over: takes its job's environment and token out of the
+// order, and removes the tasks' files, which hold them as well. After an error some of it is still
+// there.
+Result<void> drop_environment(const std::string& directory);
 
 // "7.1" as a key; nothing if it is not one.
 std::optional<AttemptKey> read_key(const std::string& text);

@@ -101,6 +101,39 @@ TEST_F(AttemptRecordTest, ABitThatFlippedIsNotBelieved) {
   }
 }
 
+TEST_F(AttemptRecordTest, WhatStaysOfAnAttemptHoldsNoEnvironment) {
+  const std::string order =
+      R"({"exec":{"command":["true"],"environment":{"TOKEN":"hunter2"}},"job":3,"job_token":"t0k"})";
+  order_.has_network = true;
+  ASSERT_TRUE(write_attempt(attempt_, order_, order, "").ok());
+  std::ofstream(attempt_ + "/task.r0") << "env=TOKEN=hunter2";
+  std::filesystem::create_directory(attempt_ + "/output");
+  write_started(attempt_);
+  write_ended(attempt_, ended(), 12'345);
+  const Result<void> dropped = drop_environment(attempt_);
+  ASSERT_TRUE(dropped.ok()) << dropped.error().message;
+  const AttemptOnDisk found = read_attempt(attempt_);
+  EXPECT_EQ(found.order, R"({"exec":{"command":["true"]},"job":3})");
+  EXPECT_TRUE(found.has_network);
+  EXPECT_TRUE(found.started);
+  EXPECT_EQ(found.started_us, 12'345);
+  ASSERT_TRUE(found.ended.has_value());
+  EXPECT_EQ(protocol::report_text(*found.ended), protocol::report_text(ended()));
+  EXPECT_FALSE(std::filesystem::exists(attempt_ + "/task.r0"));
+  EXPECT_TRUE(std::filesystem::exists(attempt_ + "/output"));
+}
+
+TEST_F(AttemptRecordTest, OfADamagedRecordNoOrderStays) {
+  std::filesystem::create_directory(attempt_);
+  EXPECT_TRUE(drop_environment(attempt_).ok()) << "nothing was started";
+  append("{\"exec\":{\"environment\":{\"TOKEN\":\"hun\n{\"left\":true}\n{\"sta");
+  ASSERT_TRUE(drop_environment(attempt_).ok());
+  EXPECT_TRUE(read_attempt(attempt_).left);
+  std::ifstream file(attempt_ + "/record", std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(text.find("hun"), std::string::npos) << text;
+}
+
 TEST_F(AttemptRecordTest, AnEndWithoutAnOrderIsNotWritten) {
   write_ended(attempt_, ended(), 0);
   EXPECT_FALSE(std::filesystem::exists(attempt_ + "/record"));

@@ -240,6 +240,11 @@ void Attempts::forget(AttemptKey key) {
         },
         nullptr);
   }
+  const Result<void> dropped = drop_environment(directory(key));
+  if (!dropped.ok()) {
+    telemetry::log(telemetry::Level::kWarning, "environment_kept",
+                   {{"attempt", key.text()}, {"why", dropped.error().message}});
+  }
   const std::string kept = options_.data_dir + "/finished/" + key.text();
   std::error_code error;
   fs::rename(directory(key), kept, error);

@@ -39,6 +39,7 @@ class AttemptsTest : public ::testing::Test {
   static std::string order(std::uint64_t job) {
     ExecSpec exec;
     exec.command = {"true"};
+    exec.environment = {{"TOKEN", "hunter2"}};
     Placement placement;
     placement.node = NodeId(1);
     placement.tasks.emplace_back();
@@ -161,7 +162,12 @@ TEST_F(AttemptsTest, WhatIsForgottenIsFinished) {
   attempts_->forget(key(7));
   EXPECT_EQ(attempts_->find(key(7)), nullptr);
   EXPECT_FALSE(fs::exists(directory("7.1")));
-  EXPECT_TRUE(fs::exists(data_ + "/finished/7.1"));
+  const AttemptOnDisk kept = read_attempt(data_ + "/finished/7.1");
+  EXPECT_TRUE(kept.ended.has_value());
+  EXPECT_EQ(kept.order.find("hunter2"), std::string::npos) << kept.order;
+  // Where its output is can still be told.
+  const Result<LaunchOrder> order = read_launch_order(Json::parse(kept.order), kept.has_network);
+  EXPECT_TRUE(order.ok()) << order.error().message;
 }
 
 TEST_F(AttemptsTest, WhatIsNotHereIsAnsweredAsOver) {

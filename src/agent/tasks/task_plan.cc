@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "agent/aside/linux_user.h"
+#include "agent/attempts/attempt_record.h"
 #include "agent/containers/container_network.h"
 #include "agent/devices/direct_storage.h"
 #include "agent/forward/task_socket.h"
@@ -25,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kTaskPrefix[] = "task.";
 constexpr char kBatchName[] = "batch";
 constexpr char kContainerEnv[] = "DOVE_CONTAINER_ENV";  // jobfiles/container_options.h
 
