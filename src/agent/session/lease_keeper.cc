@@ -1,7 +1,10 @@
 #include "agent/session/lease_keeper.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include "telemetry/log.h"
 
 namespace dove::agent {
 namespace {
@@ -10,8 +13,8 @@ constexpr std::int64_t kBeatsUnderWay = 4;
 
 }  // namespace
 
-LeaseKeeper::LeaseKeeper(wire::Loop& loop, Contact& contact, Renew renew)
-    : loop_(loop), contact_(contact), renew_(std::move(renew)) {
+LeaseKeeper::LeaseKeeper(wire::Loop& loop, Contact& contact, Host host)
+    : loop_(loop), contact_(contact), host_(std::move(host)), ahead_us_(wall_ahead_us()) {
   if (contact_.fence_us() <= 0) return;
   terms_.fence_us = contact_.fence_us();
   terms_.disconnect_grace_us = contact_.disconnect_grace_us();
@@ -55,6 +58,7 @@ void LeaseKeeper::controller_down(std::int64_t at_us) {
 
 // As if the outage had begun so long before that moment that its grace ends with it.
 void LeaseKeeper::awaited(std::int64_t until_us) {
+  missed_us_ = 0;  // it has just said so
   controller_down(std::min(until_us - contact_.outage_grace_us(), loop_.monotonic_us()));
 }
 
@@ -78,15 +82,38 @@ void LeaseKeeper::controller_full(std::int64_t sent_us) {
 void LeaseKeeper::renew() {
   // Four times in a fence: three renewals may come late before a healthy node's tasks are ended.
   timer_ = loop_.after(std::chrono::microseconds(terms_.fence_us / 4), [this] { renew(); });
-  if (!renew_ || !counted_on_ || contact_.heard_at_us() == 0) return;
-  const std::int64_t now_us = loop_.monotonic_us();
+  look_for_leap();
+  if (!host_.renew || !counted_on_ || contact_.heard_at_us() == 0) return;
+  if (in_session_ && missed_us_ > 0) {
+    if (host_.ask) host_.ask();
+    return;
+  }
+  const std::int64_t now_us = loop_.monotonic_us() + missed_us_;
   const std::int64_t quiet_us = now_us - contact_.heard_at_us();
   const std::int64_t most_us =
       terms_.disconnect_grace_us + (in_session_ ? kBeatsUnderWay * terms_.heartbeat_us : 0);
   const bool in_grace = quiet_us >= 0 && quiet_us < most_us;
   // The deadline is a fence from now, however little of the grace is left: when the controller
   // begins to count on the fence, it waits for a whole one.
-  if (in_grace || contact_.in_outage_grace(now_us)) renew_(now_us + terms_.fence_us);
+  if (!in_grace && !contact_.in_outage_grace(now_us)) return;
+  host_.renew(loop_.monotonic_us() + terms_.fence_us);
+}
+
+std::int64_t LeaseKeeper::wall_ahead_us() const {
+  return (host_.wall_us ? host_.wall_us() : loop_.wall_us()) - loop_.monotonic_us();
+}
+
+void LeaseKeeper::look_for_leap() {
+  if (contact_.heard_at_us() > missed_at_us_) missed_us_ = 0;
+  const std::int64_t now_ahead_us = wall_ahead_us();
+  const std::int64_t leap_us = now_ahead_us - std::exchange(ahead_us_, now_ahead_us);
+  if (leap_us <= terms_.fence_us) return;
+  missed_us_ += leap_us;
+  missed_at_us_ = loop_.monotonic_us();
+  telemetry::log(telemetry::Level::kWarning, "clock_leapt",
+                 {{"seconds", std::to_string(leap_us / 1'000'000)},
+                  {"why", "this machine was paused, or its clock was set"},
+                  {"effect", "tasks run on once the controller has answered"}});
 }
 
 }  // namespace dove::agent

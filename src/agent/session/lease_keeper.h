@@ -6,6 +6,13 @@
 // only while the controller cannot have begun to count on the fence: its last word is young enough,
 // and nothing that happened since may look like a break to it. Whenever that is in doubt the lease
 // is left to run out, and the shims end their tasks. Owned by Session. Loop thread only.
+//
+// A virtual machine that its hypervisor pauses has no time meanwhile, on any clock of its own,
+// until something sets its wall clock. A wall clock that leaps forward by more than a fence is
+// taken for that: the leap is time that passed for the controller, which may have seen a break in a
+// session. Then nothing is renewed before it has answered what was asked since. A clock that was
+// merely set costs nothing, as a controller that counts on this node answers long before the lease
+// is over.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +36,14 @@ class LeaseKeeper {
     std::int64_t heartbeat_us = 2'000'000;
   };
 
+  struct Host {
+    Renew renew;
+    std::function<void()> ask;              // the session's controller for an answer, now
+    std::function<std::int64_t()> wall_us;  // unset: the loop's
+  };
+
   // Goes on with the terms of the contact, if there was one in this boot. `contact` outlives it.
-  LeaseKeeper(wire::Loop& loop, Contact& contact, Renew renew);
+  LeaseKeeper(wire::Loop& loop, Contact& contact, Host host);
 
   // From here on renews four times in a fence.
   void begin() { renew(); }
@@ -54,14 +67,19 @@ class LeaseKeeper {
 
  private:
   void renew();
+  void look_for_leap();
+  std::int64_t wall_ahead_us() const;
 
   wire::Loop& loop_;
   Contact& contact_;
-  const Renew renew_;
+  const Host host_;
   Terms terms_;
   bool in_session_ = false;
   bool broken_ = true;       // the last session ended other than by silence
   bool counted_on_ = false;  // the controller counts on our tasks: the lease may be renewed
+  std::int64_t ahead_us_;    // the wall clock, of the loop's, when the lease was last looked after
+  std::int64_t missed_us_ = 0;  // time that passed for others alone, since the last answer
+  std::int64_t missed_at_us_ = 0;
   wire::Timer timer_;
 };
 

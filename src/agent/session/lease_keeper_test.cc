@@ -17,7 +17,10 @@ class LeaseKeeperTest : public ::testing::Test {
     Result<Contact> opened = Contact::open(data_ + "/contact", std::chrono::seconds(0));
     contact_ = std::make_unique<Contact>(std::move(opened).value());
     contact_->begin_boot("boot-1");
-    keeper_ = std::make_unique<LeaseKeeper>(loop_, *contact_, [this](std::int64_t) { ++renewed_; });
+    keeper_ = std::make_unique<LeaseKeeper>(
+        loop_, *contact_,
+        LeaseKeeper::Host{[this](std::int64_t) { ++renewed_; }, [this] { ++asked_; },
+                          [this] { return loop_.monotonic_us() + ahead_us_; }});
   }
   ~LeaseKeeperTest() override {
     keeper_.reset();
@@ -43,6 +46,8 @@ class LeaseKeeperTest : public ::testing::Test {
   wire::Loop loop_;
   std::unique_ptr<Contact> contact_;
   int renewed_ = 0;
+  int asked_ = 0;
+  std::int64_t ahead_us_ = 1'000'000'000;  // the wall clock, of the loop's
   std::unique_ptr<LeaseKeeper> keeper_;
 };
 
@@ -106,6 +111,40 @@ TEST_F(LeaseKeeperTest, AControllerThatIsDownOrFullCountsOnNobodysEnd) {
   keeper_->refused();
   keeper_->controller_full(loop_.monotonic_us());
   EXPECT_TRUE(renews());
+}
+
+// A virtual machine was paused, or somebody has set the clock: only the controller can tell.
+TEST_F(LeaseKeeperTest, AfterALeapOfTheClockTheControllerIsAskedFirst) {
+  begin_session();
+  ahead_us_ += 7'000;  // less than a fence
+  EXPECT_TRUE(renews());
+  ahead_us_ -= 3'600'000'000;
+  EXPECT_TRUE(renews()) << "set back";
+  EXPECT_EQ(asked_, 0);
+  const std::int64_t sent_us = loop_.monotonic_us();
+  ahead_us_ += 9'000;
+  EXPECT_FALSE(renews());
+  EXPECT_GT(asked_, 1);
+  contact_->heard(sent_us);
+  EXPECT_FALSE(renews()) << "what was asked before it";
+  contact_->heard(loop_.monotonic_us());
+  asked_ = 0;
+  EXPECT_TRUE(renews());
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(LeaseKeeperTest, ALeapOfTheClockIsTimeThatPassedInSilence) {
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/true);
+  ahead_us_ += 30'000'000;
+  EXPECT_TRUE(renews()) << "half of the grace";
+  ahead_us_ += 31'000'000;
+  EXPECT_FALSE(renews());
+  keeper_->awaited(loop_.monotonic_us() + 60'000'000);
+  EXPECT_TRUE(renews()) << "a controller has said so";
+  ahead_us_ += 61'000'000;
+  EXPECT_FALSE(renews());
+  EXPECT_EQ(asked_, 0) << "there is no session";
 }
 
 }  // namespace

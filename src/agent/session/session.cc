@@ -55,7 +55,7 @@ Result<void> Session::open() {
   TRY_ASSIGN(Contact contact, Contact::open(options_.data_dir + "/contact", options_.former_wait));
   contact_.emplace(std::move(contact));
   contact_->begin_boot(options_.boot_id);
-  lease_.emplace(loop_, *contact_, renew_);
+  lease_.emplace(loop_, *contact_, LeaseKeeper::Host{renew_, [this] { reports_.ask(); }, {}});
   uplink_.show_token(files::text_or_empty(options_.data_dir + "/agent_token", kTokenBytesMax));
   return uplink_.open();
 }
