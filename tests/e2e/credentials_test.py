@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Every operation of api/openapi.yaml with every credential that is not good for it, over TLS: none, wrong, expired, revoked,
 of a disabled user, of a job that is over, of another node, used up, of too small a scope. None of them gets an answer, as
-api/authz.yaml says."""
+api/authz.yaml says. The operations of agents are tried where they are, at the port of agents, with every certificate and
+token but the node's own."""
 import http.client
 import os
 import re
 import ssl
 import unittest
 
+from certificates import FUTURE, PAST, Authority, openssl
 from cluster import ROOT, Cluster, until
 from openapi_test import METHODS
+from tls_test import agents_port
 
 RULE = re.compile(r"^(\w+): \{who: (\w+)(?:, scope: (\w+), on: (\w+))?\}$")
 REACH = {"read": {"read"}, "jobs": {"read", "jobs"}, "log": {"log"}}
@@ -81,13 +84,15 @@ class Credentials(unittest.TestCase):
         cls.cluster.__exit__(None, None, None)
 
     @classmethod
-    def status(cls, operation, token):
+    def status(cls, operation, token, port=None, pair=None):
         method, path = cls.where[operation]
         path = re.sub(r"\{id\}", str(cls.job) if path.startswith("/v1/jobs/") else "nowhere", path)
         path = re.sub(r"\{name\}", "node1" if "/nodes/" in path or "/agents/" in path else "default", path)
         path = re.sub(r"\{\w+\}", "pool", path)
         context = ssl.create_default_context(cafile=cls.cluster.ca_file())
-        connection = http.client.HTTPSConnection("127.0.0.1", cls.cluster.port, timeout=20, context=context)
+        if pair:
+            context.load_cert_chain(*pair)
+        connection = http.client.HTTPSConnection("127.0.0.1", port or cls.cluster.port, timeout=20, context=context)
         try:
             headers = {"Authorization": "Bearer " + token} if token else {}
             connection.request(method, path, None if method == "GET" else b"{}", {**headers, "Content-Type": "application/json"})
@@ -97,11 +102,9 @@ class Credentials(unittest.TestCase):
 
     def refused(self, operation, kind, token):
         status = self.status(operation, token)
-        # 404: a port for people does not have the operations of agents.
-        self.assertIn(status, (401, 403, 404), f"{operation} with {kind} was answered {status}")
-        method, _ = self.where[operation]
-        if status == 404:
-            self.assertIn(self.rule[operation], ("agent", "node", "join"), f"{method} {operation} with {kind}")
+        # 404: a port for people does not have the operations of agents, but for those by which a node comes in.
+        expected = (404,) if self.rule[operation] == "agent" else (401, 403)
+        self.assertIn(status, expected, f"{operation} with {kind} was answered {status}")
 
     def test_every_operation_refuses_what_is_not_good_for_it(self):
         every = rules()
@@ -121,6 +124,45 @@ class Credentials(unittest.TestCase):
             for held, key in self.keys.items():
                 if who not in PEOPLE or scope not in REACH[held]:
                     self.refused(operation, f"a key of scope {held}", key)
+
+    def made_pairs(self):
+        """Certificates that are not node1's, by what they are; and one that is, made in the same way."""
+        folder, data = self.cluster.folder, self.cluster.data
+        own, other = Authority(folder + "/own", data + "/ca.pem", data + "/ca.key"), Authority(folder + "/other")
+        names = openssl("x509", "-noout", "-ext", "subjectAltName", "-in", folder + "/nodes/node1/agent_certificate.pem")
+        of_nodes = re.search(r"URI:dove://[^,\s]+/node/", names)[0]
+        closed = {"no certificate": None,
+                  "an expired certificate": own.pair(of_nodes + "node1", PAST),
+                  "a certificate of a later year": own.pair(of_nodes + "node1", FUTURE),
+                  "another authority's certificate": other.pair(of_nodes + "node1"),
+                  "a certificate of no node": own.pair("URI:dove://x/user/root"),
+                  "a certificate of an unknown node": own.pair(of_nodes + "nowhere")}
+        return own.pair(of_nodes + "node1"), closed
+
+    def test_agents_operations_are_refused_where_they_are(self):
+        port = agents_port(self.cluster)
+        nodes = self.cluster.folder + "/nodes/"
+        pair_of = lambda node: (f"{nodes}{node}/agent_certificate.pem", f"{nodes}{node}/agent_key.pem")
+        with open(nodes + "node1/agent_token") as file:
+            token = file.read().strip()
+        good, closed = self.made_pairs()
+        operations_here = [name for name, who, *_ in rules() if who == "agent"]
+        self.assertGreater(len(operations_here), 5)
+        wrong = {**self.dead, **{kind: held for kind, (held, _) in self.others.items()}, "a user's token": self.user,
+                 "the administrator's": self.cluster.api.headers["Authorization"].split()[1]}
+        for operation in operations_here:
+            for kind, pair in closed.items():
+                with self.assertRaises((ssl.SSLError, ConnectionError), msg=f"{operation} with {kind}"):
+                    self.status(operation, token, port, pair)
+            for kind, held in (("node1's token", token), ("its own token", self.others["another node's"][0])):
+                status = self.status(operation, held, port, pair_of("node2"))
+                self.assertIn(status, (401, 403), f"{operation} with node2's certificate and {kind}")
+            for kind, held in wrong.items():
+                status = self.status(operation, held, port, pair_of("node1"))
+                self.assertIn(status, (401, 403), f"{operation} with node1's certificate and {kind} token")
+        # Else the rest would prove nothing: the same certificate and token, and nothing wrong with them.
+        for pair in (good, pair_of("node1")):
+            self.assertNotIn(self.status("takeReport", token, port, pair), (401, 403, 404))
 
     def test_what_is_good_is_not_refused(self):
         """Else the other test would prove nothing."""
