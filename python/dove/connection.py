@@ -23,7 +23,17 @@ _PIECE = 1 << 16
 _PROBLEM_BYTES_MAX = 1 << 20
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
 _ASKED_TOO_MUCH_TRIES, _ASKED_TOO_MUCH_MAX_S = 30, 10
-_LASTING = ("certificate_untrusted", "not_tls", "bad_ca_file", "bad_url")
+_LASTING = ("certificate_untrusted", "certificate_expired", "certificate_not_yet_valid", "certificate_wrong_name",
+            "certificate_refused", "not_tls", "bad_ca_file", "bad_url")
+# By OpenSSL's number of the verdict: the code, and what to do. Of all others, the authority is not trusted.
+_VERDICTS = {
+    9: ("certificate_not_yet_valid", "look at the clocks of both machines"),
+    10: ("certificate_expired", "look at this machine's clock; a dove server renews its own certificate"),
+    62: ("certificate_wrong_name", "use a name that the certificate has, or start the server with --tls-name NAME"),
+    64: ("certificate_wrong_name", "use a name that the certificate has, or start the server with --tls-name NAME"),
+}
+_UNTRUSTED = ("certificate_untrusted", "name the cluster's authority: DOVE_CA_FILE, or ca_file: in config.yaml "
+              "(`dove ca show` on the controller prints it)")
 _FIRST = ("connection_refused", "host_unknown", "timeout")  # no server's restart, unless it has answered before
 _TRY_LATER = (502, 503, 504)
 _LOG_HEAD = "Dove-Log-Head"
@@ -212,9 +222,8 @@ class Api:
         url, origin = self.endpoint.url, self.endpoint.origin
         where = f" (the URL is from {origin})" if origin else ""
         if isinstance(error, ssl.SSLCertVerificationError):
-            return Unreachable("certificate_untrusted", f"cannot trust {url}: {error.verify_message}{where}",
-                               remedy="name the cluster's authority: DOVE_CA_FILE, or ca_file: in config.yaml "
-                               "(`dove ca show` on the controller prints it)")
+            code, remedy = _VERDICTS.get(error.verify_code, _UNTRUSTED)
+            return Unreachable(code, f"cannot trust {url}: {error.verify_message.rstrip('.')}{where}", remedy=remedy)
         if isinstance(error, ssl.SSLError):
             return Unreachable("not_tls", f"no TLS 1.3 with {url}: {error.reason or error}{where}",
                                remedy="write http:// if the server is a plain one")
@@ -269,6 +278,10 @@ def _tls(ca_file: str) -> ssl.SSLContext:
 
 
 def _broken(error: Exception, url: str) -> Unreachable:
+    # In TLS 1.3 a server says so once the client has asked.
+    if isinstance(error, ssl.SSLError) and "CERTIFICATE" in (error.reason or ""):
+        return Unreachable("certificate_refused", f"{url} wants a client's certificate",
+                           remedy="is this the port of the agents? use that of people")
     if isinstance(error, (TimeoutError, socket.timeout)):
         return Unreachable("silent", f"no answer from {url} in time", remedy="try again, or see the server's log")
     return Unreachable("connection_broken", f"the connection to {url} broke: {error or type(error).__name__}",

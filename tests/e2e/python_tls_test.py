@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""The client of the Python package and a server's certificate: each way in which it cannot be trusted has a code and a remedy of
+its own, and no token is sent."""
+import os
+import shutil
+import socket
+import ssl
+import sys
+import tempfile
+import threading
+import unittest
+
+from certificates import FUTURE, NOW, PAST, Authority
+
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python")
+sys.path.insert(0, PACKAGE)
+
+import dove  # noqa: E402
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+class Server:
+    """Answers everybody who gets through with {}, and keeps what they said."""
+
+    def __init__(self, pair, client_authority=None):
+        self.said = b""
+        self.context = None
+        if pair:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(*pair)
+        if client_authority:
+            self.context.verify_mode = ssl.CERT_REQUIRED
+            self.context.load_verify_locations(client_authority)
+        self.listens = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listens.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                plain, _ = self.listens.accept()
+            except OSError:
+                return
+            with plain:
+                plain.settimeout(10)
+                try:
+                    self.answer(plain)
+                except OSError:
+                    pass
+
+    def answer(self, plain):
+        if not self.context:
+            self.said += plain.recv(65536)
+            return plain.sendall(ANSWER)
+        with self.context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False) as stream:
+            try:
+                stream.do_handshake()
+            except ssl.SSLError:
+                # Closed with bytes unread, it would take the alert from the client.
+                while socket.socket.recv(stream, 65536):
+                    pass
+                raise
+            self.said += stream.recv(65536)
+            stream.sendall(ANSWER)
+
+    def end(self):
+        self.listens.shutdown(socket.SHUT_RDWR)
+        self.listens.close()
+        self.thread.join(10)
+
+
+class Trust(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="dove-python-tls.")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.authority = Authority(cls.folder + "/authority")
+        cls.other = Authority(cls.folder + "/other")
+
+    def call(self, server, ca_file):
+        self.addCleanup(server.end)
+        client = dove.Client(url=f"https://127.0.0.1:{server.port}", token="secret", ca_file=ca_file, patience_s=30)
+        return client.api.get("/v1/jobs")
+
+    def fails(self, code, remedy, server, ca_file=None):
+        with self.assertRaises(dove.Unreachable) as caught:
+            self.call(server, ca_file or self.authority.certificate)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        self.assertIn(remedy, str(caught.exception))
+        self.assertNotIn("secret", str(caught.exception))
+        self.assertNotIn(b"secret", server.said)
+
+    def test_a_good_one_is_taken(self):
+        server = Server(self.authority.pair("IP:127.0.0.1", NOW))
+        self.assertEqual(self.call(server, self.authority.certificate), {})
+        self.assertIn(b"Bearer secret", server.said)
+
+    def test_each_that_is_not_has_its_code(self):
+        for code, remedy, pair in (
+                ("certificate_wrong_name", "--tls-name", self.authority.pair("DNS:head,IP:127.0.0.2")),
+                ("certificate_expired", "this machine's clock", self.authority.pair("IP:127.0.0.1", PAST)),
+                ("certificate_not_yet_valid", "clocks of both", self.authority.pair("IP:127.0.0.1", FUTURE)),
+                ("certificate_untrusted", "DOVE_CA_FILE", self.other.pair("IP:127.0.0.1"))):
+            with self.subTest(code):
+                self.fails(code, remedy, Server(pair))
+
+    def test_a_name_is_wrong_as_an_address_is(self):
+        server = Server(self.authority.pair("DNS:head"))
+        self.addCleanup(server.end)
+        client = dove.Client(url=f"https://localhost:{server.port}", token="secret", ca_file=self.authority.certificate)
+        with self.assertRaises(dove.Unreachable) as caught:
+            client.api.get("/v1/jobs")
+        self.assertEqual(caught.exception.code, "certificate_wrong_name", caught.exception)
+
+    def test_a_plain_server_is_named(self):
+        server = Server(None)
+        with self.assertRaises(dove.Unreachable) as caught:
+            self.call(server, self.authority.certificate)
+        self.assertEqual(caught.exception.code, "not_tls", caught.exception)
+
+    def test_the_port_of_agents_is_named(self):
+        pair = self.authority.pair("IP:127.0.0.1")
+        with self.assertRaises(dove.Unreachable) as caught:
+            self.call(Server(pair, client_authority=self.authority.certificate), self.authority.certificate)
+        self.assertEqual(caught.exception.code, "certificate_refused", caught.exception)
+
+
+if __name__ == "__main__":
+    unittest.main()
