@@ -102,6 +102,10 @@ bool are_alike(std::string_view a, std::string_view b) {
 }  // namespace
 
 bool hostlist_holds(std::string_view pattern, std::string_view name) {
+  // Most patterns are one name, and are compared with all nodes of a cluster.
+  if (pattern.find('[') == std::string_view::npos && pattern.find(',') == std::string_view::npos) {
+    return pattern == name || pattern == "*";
+  }
   int depth = 0;
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= pattern.size(); ++at) {
