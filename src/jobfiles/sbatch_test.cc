@@ -171,7 +171,9 @@ TEST(Sbatch, ExportChoosesTheEnvironment) {
   EXPECT_EQ(exported("ALL,A=3"), (Map{{"A", "3"}, {"B", "2"}}));
   EXPECT_EQ(exported("A=3,ALL"), (Map{{"A", "3"}, {"B", "2"}}));
   EXPECT_EQ(exported("C='x,y'"), (Map{{"C", "x,y"}}));
-  EXPECT_FALSE(read("#SBATCH --export=1x=2", context).ok());
+  EXPECT_FALSE(read("#SBATCH --export='a b=2'", context).ok());
+  context.environment = {{"BASH_FUNC_module%%", "() { :\n}"}};
+  EXPECT_EQ(exported("ALL"), (Map{{"BASH_FUNC_module%%", "() { :\n}"}}));
 }
 
 struct Shape {
