@@ -21,6 +21,7 @@ import unittest
 
 import slurm_gate_test
 from cluster import ApiError
+from crowd_report import CrowdReport
 from crowd_watch import CgroupLab, Watch, has_cgroups
 from gate_lab import LUA
 from shared_nodes import ENDED, GPUS, SKIP, available, until
@@ -31,6 +32,7 @@ SEED = int(os.environ.get("SEED", "17"))
 LIVE_MAX = 24
 PACE_S = 0.25
 MEMORY_GIB = 15
+END_S = int(os.environ.get("END_S", "240"))  # what is left ends within that
 MEND_AGAIN_S = 30
 
 WEIGHTS = {"submit_ours": 20, "submit_there": 8, "submit_gated": 20, "submit_ungated": 4, "cancel_ours": 8,
@@ -221,16 +223,19 @@ class Crowd(slurm_gate_test.Gate):
               + ", ".join(f"{count} {name}" for name, count in sorted(self.done.items())))
         print("\n".join("crowd: " + line for line in said), flush=True)
         if watch.wrong:
-            with open(f"{self.lab.folder}/log/adapter") as log:
-                print("".join(log.readlines()[-60:]))
+            print(f"crowd: all that is known: {self.report().whole([], watch.wrong)}", flush=True)
         self.assertEqual(watch.wrong, [])
 
     def every_job_ends(self):
         for job in self.lab.run("squeue -h -t PD -o %A").split():
             self.lab.run(["scontrol", "release", job], check=False)  # a user's hold
-        deadline, mend_at = time.monotonic() + 240, 0
-        while left := self.lab.run("squeue -h -o '%A %j %T %r %k'").strip() or self.unfinished():
-            self.assertLess(time.monotonic(), deadline, f"these never end: {left}; {self.what_is_known()}")
+        deadline, mend_at = time.monotonic() + END_S, 0
+        while True:
+            theirs, ours = self.lab.run("squeue -h -o '%A %j %T %r %k'").splitlines(), self.unfinished()
+            if not theirs and not ours:
+                return
+            if time.monotonic() > deadline:
+                self.fail("these never end: " + self.report().text(theirs, ours))
             if self.miscounts():
                 self.done["mend_slurmctld"] += 1
                 self.restart_slurmctld()
@@ -242,17 +247,8 @@ class Crowd(slurm_gate_test.Gate):
                 self.lab.start_node(name)
             time.sleep(0.5)
 
-    def what_is_known(self):
-        """Of what doesn't end, for whoever reads the failure."""
-        said = [self.lab.run("scontrol show node -o"), self.lab.run("scontrol show job -d -o")]
-        for job in self.unfinished():
-            said.append(self.cluster.run("show", job.split()[0], check=False).stdout)
-        for name in ["adapter", "slurmctld", *(f"slurmd-{node}" for node in self.cluster.names)]:
-            with open(f"{self.lab.folder}/log/{name}") as log:
-                said.append(f"-- {name}\n" + "".join(log.readlines()[-40:]))
-        with open(f"{self.cluster.folder}/processes.log", errors="replace") as log:
-            said.append("-- ours\n" + "".join(log.readlines()[-60:]))
-        return f"{dict(self.done)}; " + "\n".join(said)
+    def report(self):
+        return CrowdReport(self.lab, self.cluster, dict(self.done))
 
     def miscounts(self):
         """Whether Slurm counts GPUs as used when nothing runs: 22.05 loses count now and then when slurmctld is started
