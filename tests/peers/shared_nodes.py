@@ -46,6 +46,7 @@ def numbers_of(text):
 
 
 class SharedNodes(unittest.TestCase):
+    nodes = NODES
     agents = NODES  # on the first so many of the nodes
     threads = int(os.environ.get("THREADS", "1"))  # of each core
     agent_options = []
@@ -54,7 +55,7 @@ class SharedNodes(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = cls.lab_class(nodes=NODES, cpus=CPUS, gpus=GPUS, threads=cls.threads, **cls.lab_options).__enter__()
+        cls.lab = cls.lab_class(nodes=cls.nodes, cpus=CPUS, gpus=GPUS, threads=cls.threads, **cls.lab_options).__enter__()
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
         cls.cluster = Cluster(nodes=cls.agents, gpus=None,
                               agent_options=["--inventory", cls.inventory(), *cls.agent_options])
@@ -81,8 +82,13 @@ class SharedNodes(unittest.TestCase):
                 file.write(f'  - {{cores: "{threads}", memory: 7680Mi}}\n')
             file.write("devices:\n")
             for half in (0, 1):
-                file.write(f"  - {{count: {GPUS // 2}, model: H200, memory: 141Gi, numa_node: {half}}}\n")
+                file.write(f"  - {{count: {GPUS // 2}, model: H200, memory: 141Gi, numa_node: {half}{cls.device_files()}}}\n")
         return path
+
+    @classmethod
+    def device_files(cls):
+        """What the inventory says of the files of its devices: they have none."""
+        return ""
 
     @classmethod
     def adapter_options(cls):
