@@ -121,9 +121,9 @@ class SharedNodes(unittest.TestCase):
 
     # -- Slurm's side
 
-    def sbatch(self, *options, seconds=300):
+    def sbatch(self, *options, seconds=300, script=None):
         return int(self.lab.run(["sbatch", "--parsable", "-c", "1", "--mem=100", "-o", "/dev/null", *options, "--wrap",
-                                 f"sleep {seconds}"]))
+                                 script or f"sleep {seconds}"]))
 
     def running(self, job):
         self.lab.until(f"squeue -h -j {job} -o %T", lambda out: out.strip() == "RUNNING")

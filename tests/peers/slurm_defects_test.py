@@ -14,9 +14,21 @@ import signal
 import subprocess
 import threading
 import time
+import unittest
 
+from crowd_watch import CgroupLab, has_cgroups
+from gate_lab import LUA
 from shared_nodes import DOVE, GPUS, SharedNodes, main, until
 
+# A task tries each, and says which ones the kernel lets it open: those have no driver.
+OPENS = """\
+open=
+for i in {numbers}; do
+  case $(head -c1 {devices}/gpu$i 2>&1) in *"not permitted"*) ;; *) open="$open $i" ;; esac
+done
+echo "opened$open"
+sleep 300
+"""
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 
 
@@ -146,24 +158,62 @@ class Complaints(SharedNodes):
             self.assertEqual((self.cluster.job(job)["state"], self.devices(job)), ("running", devices[job]))
             self.assertEqual(len(self.cluster.job(job)["attempts"]), 1)
 
+    def lose_placeholder(self, job, index):
+        """Its placeholder is cancelled, and a job of Slurm's asks for that device at once. Returns the Slurm job."""
+        return int(self.lab.run(f"scancel -n dove-{job}.1@dove; sbatch --parsable -c 1 --mem=100 -o /dev/null -w n0 "
+                                f"--gres=gpu:h200_{index}:1 --wrap 'sleep 300'"))
+
+    def has_been_asked_for_again(self, job, index, theirs):
+        """Our job is held in its place as before, and Slurm's waits for the device."""
+        self.assertEqual(self.placeholder(job), {("n0", index)})
+        self.assertEqual(self.lab.run(f"squeue -h -j {theirs} -o %T").strip(), "PENDING")
+        self.assertNotIn(str(theirs), self.foreign("n0"))
+        self.assertEqual((self.cluster.job(job)["state"], self.devices(job)), ("running", {("n0", index)}))
+
+    def has_been_taken(self, job, index, theirs):
+        """Slurm was faster: both are named, and nobody else gets the device."""
+        self.assertEqual(self.held_in_slurm()[f"wrap#{theirs}"], {("n0", index)})
+        self.assertIsNone(self.placeholder(job))
+        self.known(theirs, "n0")
+        self.assertEqual(self.foreign("n0")[str(theirs)]["devices"], [index])
+        finding, *more = until(lambda: [one for one in self.cluster.api.call("GET", "/v1/nodes/n0")["findings"]
+                                        if str(job) in one["evidence"]], 20, "the finding")
+        self.assertIn(f"slurm job {theirs}", finding["evidence"].lower())
+        self.assertEqual((finding["device"], more), (index, []))
+        rest = self.submit(GPUS - 1, node="n0")
+        self.assertEqual(self.started(rest), {("n0", i) for i in range(GPUS)} - {("n0", index)})
+        self.cluster.run("cancel", str(rest))
+
     def test_row_3_a_device_whose_placeholder_is_gone_is_not_given_to_the_next(self):
         job = self.submit(1, node="n0")
         (_, index), = self.started(job)
-        self.lab.run(f"scancel -n dove-{job}.1@dove; "
-                     f"sbatch --parsable -c 1 --mem=100 -o /dev/null -w n0 --gres=gpu:h200_{index}:1 --wrap 'sleep 300'")
+        theirs = self.lose_placeholder(job, index)
         until(lambda: any(index in one["devices"] for one in self.foreign("n0").values()) or self.placeholder(job),
               30, "either to hold it")
-        if not self.placeholder(job):  # Slurm was faster: both are named, and nobody else gets the device
-            finding = until(lambda: [one for one in self.cluster.api.call("GET", "/v1/nodes/n0")["findings"]
-                                     if str(job) in one["evidence"]], 20, "the finding")
-            self.assertIn("slurm job", finding[0]["evidence"].lower())
-            self.assertEqual(finding[0]["device"], index)
+        is_ours = self.placeholder(job) is not None
+        (self.has_been_asked_for_again if is_ours else self.has_been_taken)(job, index, theirs)
 
-    def test_row_4_a_task_sees_its_own_devices_alone(self):
-        job = self.submit(2, node="n0", command=("sh", "-c", "echo $CUDA_VISIBLE_DEVICES"))
-        self.assertEqual(self.cluster.wait(job)["state"], "completed")
-        seen = self.cluster.logs(job).strip().split(",")
-        self.assertEqual(len(seen), 2)
+    def test_row_3_so_when_slurm_is_the_first(self):
+        job = self.submit(1, node="n0")
+        (_, index), = self.started(job)
+        self.adapter.send_signal(signal.SIGSTOP)
+        try:
+            theirs = self.lose_placeholder(job, index)
+            self.running(theirs)
+        finally:
+            self.adapter.send_signal(signal.SIGCONT)
+        self.has_been_taken(job, index, theirs)
+        # What it was taken from has it back once Slurm's job is gone.
+        self.lab.run(["scancel", str(theirs)])
+        until(lambda: self.placeholder(job) == {("n0", index)}, 40, "its placeholder to be there again")
+
+    def test_row_3_so_when_we_are_the_first(self):
+        job = self.submit(1, node="n0")
+        (_, index), = self.started(job)
+        self.lab.run(f"scancel -n dove-{job}.1@dove")
+        until(lambda: self.placeholder(job), 40, "its placeholder to be there again")
+        theirs = self.sbatch(f"--gres=gpu:h200_{index}:1", "-w", "n0")
+        self.has_been_asked_for_again(job, index, theirs)
 
     def test_rows_5_and_6_a_repaired_node_is_open_again_and_an_administrators_drain_stays(self):
         self.cluster.run("node", "drain", "n0", "--reason", "xid 79")
@@ -174,6 +224,52 @@ class Complaints(SharedNodes):
         self.addCleanup(self.lab.run, "scontrol update nodename=n1 state=resume", check=False)
         until(lambda: "drain" in self.cluster.api.call("GET", "/v1/nodes/n1")["state"], 15, "the drain here")
         self.assertIn("bad fan", self.cluster.run("nodes", "n1").stdout)
+
+
+class UngatedLab(CgroupLab):
+    def shipped_gate(self):
+        return super().shipped_gate().replace('local GATED = { "main" }', "local GATED = {}")
+
+
+@unittest.skipUnless(LUA and has_cgroups(), "no Slurm with its Lua plug-in, or no cgroups of version 1")
+class OwnDevices(SharedNodes):
+    """Row 4: the kernel lets a task open its own devices alone, whatever it tries."""
+
+    lab_class = UngatedLab
+    agent_options = ["--cgroups", "on"]
+
+    @classmethod
+    def device_files(cls):
+        return f", files: ['{cls.lab.devices}/gpu{{}}']"
+
+    def opened(self, line):
+        """{(node, index)} of a line of `said`."""
+        _, node, _, *devices = line.split()
+        return {(node, int(i)) for i in devices}
+
+    def test_row_4_a_task_opens_its_own_devices_and_no_other(self):
+        # Slurm's job gets the first of a node, and says which it could open.
+        theirs = self.sbatch("--gres=gpu:1", "-w", "n0", script=self.lab.says_its_devices() + "sleep 300")
+        self.running(theirs)
+        self.known(theirs, "n0")
+        seen = {}
+        for gpus in (2, 1, 0):
+            job = self.submit(gpus, node="n0", command=("sh", "-c", OPENS.format(
+                numbers=" ".join(map(str, range(GPUS))), devices=self.lab.devices)))
+            self.started(job)
+            said = until(lambda: re.findall(r"^opened(.*)$", self.cluster.logs(job), re.M), 20, "it to say what it opened")
+            seen[job] = {("n0", int(i)) for i in said[0].split()}
+            self.assertEqual(seen[job], self.devices(job), self.cluster.logs(job))
+            self.assertEqual(len(seen[job]), gpus)
+            if gpus:
+                self.assertEqual(seen[job], self.placeholder(job))
+        with open(self.lab.said) as file:
+            line, = (line for line in file if line.startswith(f"{theirs} "))
+        held = self.held_in_slurm()[f"wrap#{theirs}"]
+        self.assertEqual(self.opened(line), held)
+        self.assertEqual({("n0", i) for i in self.foreign("n0")[str(theirs)]["devices"]}, held)
+        self.assertEqual(sorted(place for places in (*seen.values(), held) for place in places),
+                         [("n0", i) for i in range(GPUS)], "each is open to one of them")
 
 
 class LastGpu(Told):
