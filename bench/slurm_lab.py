@@ -187,7 +187,8 @@ class SlurmLab:
             "TaskPlugin=task/none", "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
             "SchedulerType=sched/backfill", "MaxJobCount=20000", "MinJobAge=300", "PriorityType=priority/basic",
             "JobAcctGatherType=jobacct_gather/none",
-            "MailProg=/bin/true", "SlurmctldTimeout=300", "SlurmdTimeout=300", "InactiveLimit=0", "KillWait=30",
+            # A srun that asks for its step while slurmctld starts waits for so long before it asks again, a minute at least.
+            "MailProg=/bin/true", "SlurmctldTimeout=60", "SlurmdTimeout=300", "InactiveLimit=0", "KillWait=30",
             "SchedulerParameters=batch_sched_delay=0,sched_min_interval=20000,"
             "max_rpc_cnt=150,default_queue_depth=1000",
             f"NodeName=n[0-{last}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{port + 10}-{port + 10 + last}] "

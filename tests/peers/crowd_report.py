@@ -91,6 +91,8 @@ class CrowdReport:
         for job in self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]:
             if job["state"] in ("waiting", "held", "preparing", "running", "stopping"):
                 yield f"-- dove show {job['id']}\n{self.cluster.run('show', str(job['id']), check=False).stdout}"
+        for job in self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]:
+            yield f"-- job {job['id']}\n{self.cluster.job(job['id'])}"
         for node in self.cluster.names:
             yield f"-- node {node}\n{self.cluster.api.call('GET', '/v1/nodes/' + node)}"
         yield from self.steps()

@@ -21,9 +21,11 @@ from shared_nodes import numbers_of, slurms_number, until  # noqa: E402
 EVERY_S = 0.01
 TURN_S = int(os.environ.get("DOVE_TEST_LIMIT_S", "240"))  # a crowd of 150 operations takes one to four minutes
 ORPHAN_S = 5  # a reconcile of one second, and the calls of a busy machine
+SCONTROL_MS = 50  # what one look by scontrol takes there; where it takes longer, so do the adapter's calls
 CGROUPS = "/sys/fs/cgroup"
 HIERARCHIES = ("memory", "devices", "freezer", "pids")  # of version 1, which Slurm 22.05 needs without systemd
 MIB = 1 << 20
+HOLDING = ("RUNNING", "SUSPENDED", "COMPLETING")  # a fence is suspended, and has its device
 NVIDIA = 195  # the major number of device files that stand for GPUs: no driver of this machine has it
 
 # What a job does first: it tries to open each device, and says which ones its cgroup lets it. Those have no driver.
@@ -104,21 +106,30 @@ class Sampler(threading.Thread):
     def __init__(self, sample):
         super().__init__(daemon=True)
         self.sample, self.ends, self.count, self.silent, self.seconds = sample, threading.Event(), 0, 0, 0.0
+        self.trouble = None
 
     def run(self):
         began = time.monotonic()
         while not self.ends.is_set():
             at = time.monotonic()
             self.count += 1
-            if not self.sample():
-                self.silent += 1
+            try:
+                if not self.sample():
+                    self.silent += 1
+            except Exception as trouble:  # else nothing would be seen from here on, and nothing found wrong
+                self.trouble = trouble
+                break
             self.ends.wait(max(EVERY_S - (time.monotonic() - at), 0.001))
         self.seconds = time.monotonic() - began
 
     def close(self):
         self.ends.set()
         self.join(30)
-        return f"{self.count - self.silent} samples, one each {1000 * self.seconds / max(self.count, 1):.0f} ms"
+        return f"{self.count - self.silent} samples, one each {self.period_ms():.0f} ms"
+
+    def period_ms(self):
+        """From one to the next, on average. REQUIRES: closed."""
+        return 1000 * self.seconds / max(self.count, 1)
 
 
 Run = collections.namedtuple("Run", "node who begun ended")  # wall time; who: ("slurm", id) or ("ours", job, attempt)
@@ -127,8 +138,10 @@ Run = collections.namedtuple("Run", "node who begun ended")  # wall time; who: (
 class Watch:
     """Between start() and close(). `wrong` are contradictions; they are found at once or by close()."""
 
-    def __init__(self, lab, cluster, memory_mib, threads):
-        self.lab, self.cluster, self.memory_mib, self.threads = lab, cluster, memory_mib, threads
+    def __init__(self, lab, cluster, memory_mib, threads, lent=None):
+        """lent: {node: indices that Slurm's users may have}; None: all."""
+        self.lab, self.cluster, self.memory_mib, self.threads, self.lent = lab, cluster, memory_mib, threads, lent
+        self.fences, self.put_back, self.figures = set(), set(), {}
         self.wrong, self.placeholders, self.findings = [], {}, set()
         self.cores_held = collections.defaultdict(dict)  # {(job, attempt): {(Slurm job, node): cores}}
         self.alive, self.runs, self.memory_seen = {}, [], 0
@@ -206,18 +219,29 @@ class Watch:
         now, devices, cores, memory = time.time(), {}, {}, collections.Counter()
         for line in said.stdout.splitlines():
             fields = dict(re.findall(r"(\S+?)=(\S*)", line))
-            if fields.get("JobState") != "RUNNING":
+            if "JobId" not in fields:
+                continue  # "No jobs in the system"
+            name, job, state = fields["JobName"], fields["JobId"], fields.get("JobState")
+            if "AdminComment=put back by dovetail" in line:
+                self.put_back.add(job)
+            if state not in HOLDING:
                 continue
-            name, job = fields["JobName"], fields["JobId"]
-            if re.match(r"dove-\d", name):
+            if re.match(r"dove-(fence|keep)-", name):
+                self.fences.add(job)
+            # What is completing has been released; how long that takes is Slurm's matter.
+            if re.match(r"dove-\d", name) and state != "COMPLETING":
                 self.placeholders.setdefault((name, job), []).append(now)
             ours = re.match(r"dove-(\d+)\.(\d+)@", name)
             for node, ids, held, gres in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+) Mem=(\d+) GRES=(\S*)", line):
                 memory[node] += int(held)
-                if ours:
+                if ours and state == "RUNNING":
                     self.cores_held[int(ours[1]), int(ours[2])][job, node] = set(numbers_of(ids))
+                indices = {i for text in re.findall(r"\(IDX:([\d,-]+)\)", gres) for i in numbers_of(text)}
+                if self.lent is not None and not name.startswith("dove-") and (stray := indices - self.lent[node]):
+                    self.say_wrong(f"Slurm gives its job {job} the GPUs {sorted(stray)} of {node}, which it was not lent")
+                # The cores of what is suspended are free for others, until its end.
                 for kind, taken, numbers in (("GPU", devices, re.findall(r"\(IDX:([\d,-]+)\)", gres)),
-                                             ("core", cores, [ids])):
+                                             ("core", cores, [ids] if state == "RUNNING" or fields["SuspendTime"] == "None" else [])):
                     for i in (i for text in numbers for i in numbers_of(text)):
                         if (other := taken.setdefault((node, i), job)) != job:
                             self.say_wrong(f"Slurm gives {kind} {i} of {node} to its jobs {other} and {job}")
@@ -244,11 +268,19 @@ class Watch:
     def close(self, outages):
         """Lines that say what was seen. `outages`: (begin, end) of the times when a party was down or stood still."""
         said = [f"{name}: {sampler.close()}" for name, sampler in self.samplers.items()]
+        for name, sampler in self.samplers.items():
+            if sampler.trouble is not None or sampler.count == sampler.silent:
+                self.say_wrong(f"nobody looks at {name} any more: {sampler.trouble!r}")
+        self.figures = {f"{name}_ms": sampler.period_ms() for name, sampler in self.samplers.items()}
         jobs = self.all_jobs()
+        stops = collections.Counter(attempt["stop_reason"] for job in jobs.values() for attempt in job["attempts"])
+        self.figures |= {"preempted": stops["preempted"], "put_back": len(self.put_back), "jobs": len(jobs)}
         self.check_ledger(jobs)
         said += self.check_runs(jobs)
         said.append(self.check_placeholders(jobs, outages))
         said.append(self.check_cores(jobs))
+        said.append(f"ledger: {stops['preempted']} attempts preempted, {len(self.put_back)} jobs of Slurm put back; "
+                    + ", ".join(f"{count} {reason}" for reason, count in sorted(stops.items(), key=str)))
         said += [f"ledger: {finding}" for finding in sorted(self.findings)]
         said.append(f"cgroups: at most {self.memory_seen >> 20} MiB of {self.memory_mib} of a node")
         return said
@@ -339,8 +371,8 @@ class Watch:
 
     def check_placeholders(self, jobs, outages):
         """How long a placeholder was there after its attempt, while all parties worked."""
-        worst = 0.0
-        for (name, _), times in self.placeholders.items():
+        worst, which = 0.0, ""
+        for (name, slurm_job), times in self.placeholders.items():
             job, attempt = (int(i) for i in re.match(r"dove-(\d+)\.(\d+)", name).groups())
             ended = next((one["ended_at_us"] for one in jobs[job]["attempts"] if one["number"] == attempt), None)
             if ended is None:
@@ -349,7 +381,9 @@ class Watch:
             for begun, over in sorted(outages):
                 if begun < times[-1] and over > since:
                     since = over
-            worst = max(worst, times[-1] - since)
-        if worst > ORPHAN_S:
-            self.say_wrong(f"a placeholder was there {worst:.1f} s after its reason")
-        return f"scontrol: {len(self.placeholders)} placeholders, none more than {worst:.1f} s after its reason"
+            if times[-1] - since > worst:
+                worst, which = times[-1] - since, f"{name} (Slurm's job {slurm_job}), last seen at {times[-1]:.1f}"
+        if worst > ORPHAN_S * max(self.figures["scontrol_ms"] / SCONTROL_MS, 1):
+            self.say_wrong(f"a placeholder was there {worst:.1f} s after its reason: {which}")
+        self.figures |= {"placeholders": len(self.placeholders), "fences": len(self.fences), "orphan_s": worst}
+        return f"scontrol: {len(self.placeholders)} placeholders, {len(self.fences)} fences, none more than {worst:.1f} s after its reason"

@@ -10,6 +10,7 @@ SEED says which operations (17), THREADS how many each core has (1); `make test-
 peers, as root) or version 1 of the cgroups is missing.
 """
 import collections
+import json
 import os
 import random
 import re
@@ -32,18 +33,24 @@ SEED = int(os.environ.get("SEED", "17"))
 LIVE_MAX = 24
 PACE_S = 0.25
 MEMORY_GIB = 15
-END_S = int(os.environ.get("END_S", "240"))  # what is left ends within that
+END_S = int(os.environ.get("END_S", "240"))  # of what is left, one ends within that
+END_MAX_S = 480  # and all of it
+PERIOD_MAX_MS = 20  # between two looks at the cgroups, on average, where nothing else runs
+IDLE_LOAD = 2  # for each processor; the crowd itself is a load of about one
+PREEMPTING_OPERATIONS = 150  # among so many, something makes room for something else
 MEND_AGAIN_S = 30
 
-WEIGHTS = {"submit_ours": 20, "submit_there": 8, "submit_gated": 20, "submit_ungated": 4, "cancel_ours": 8,
+WEIGHTS = {"submit_ours": 20, "submit_urgent": 4, "submit_there": 8, "submit_gated": 20, "submit_ungated": 6, "cancel_ours": 8,
            "cancel_slurms": 8, "requeue_ours": 4, "requeue_slurms": 4, "hold": 4, "release": 6, "drain": 2, "resume": 4,
            "kill_adapter": 1, "kill_server": 1, "kill_agent": 1, "kill_slurmd": 1, "restart_slurmctld": 1, "stand_still": 2}
 
 
 class Crowd(slurm_gate_test.Gate):
     lab_class = CgroupLab
-    objects = slurm_gate_test.Gate.objects + "runs_jobs: true\n"
+    objects = slurm_gate_test.Gate.objects + "runs_jobs: true\nqueues: {lab: default}\npreempts: [open]\n"
     agent_options = ["--cgroups", "on"]
+    lent = None  # {node: indices that Slurm's users may have}; None: all
+    operations = OPERATIONS
 
     def setUp(self):
         super().setUp()
@@ -57,26 +64,34 @@ class Crowd(slurm_gate_test.Gate):
         return self.rng.choice((0, 1, 2, 3, 5))
 
     def submit_ours(self):
-        return self.accepted({"command": ["sleep", str(self.length())], "priority": self.rng.randint(0, 3)})
+        """Every second may be stopped for one of a higher level, and lasts longer."""
+        may_stop = self.rng.randrange(2)
+        return self.accepted({"command": ["sleep", str(self.length() * (2 + may_stop) // 2)],
+                              "priority": self.rng.randint(0, 2), "preempt": "restart" if may_stop else "never"})
+
+    def submit_urgent(self):
+        """Above all others, and too large to find a place beside them."""
+        return self.accepted({"command": ["sleep", "1"], "priority": 9}, gpus=self.rng.randint(3, 4))
 
     def submit_there(self):
         script = self.lab.says_its_devices() + f"sleep {self.length()}"
         return self.accepted({"command": ["/bin/sh", "-c", script], "executor": "slurm", "workdir": "/",
                               "stdout_path": "/dev/null"}, **{"X-Dove-User": self.rng.choice(PEOPLE)})
 
-    def accepted(self, body, **headers):
+    def accepted(self, body, gpus=None, **headers):
         body |= {"name": "crowd", "cores": self.rng.randint(1, 2), "memory": f"{self.rng.randint(100, 4000)}Mi",
-                 "gpus": self.rng.randint(0, 2)}
+                 "gpus": self.rng.randint(0, 2) if gpus is None else gpus}
         self.ours.append(self.cluster.submit(body, **headers))
 
     def submit_gated(self):
         return self.slurms("main", self.rng.choice(["nobody", *PEOPLE]))
 
     def submit_ungated(self):
-        return self.slurms("open", "nobody")
+        """It makes room for ours of higher priority: Slurm puts it back."""
+        return self.slurms("open", "nobody", "-A", "lab", "--requeue")
 
-    def slurms(self, partition, user):
-        options = [f"--gres=gpu:{n}"] if (n := self.rng.randint(0, 2)) else []
+    def slurms(self, partition, user, *more):
+        options = [*more] + [f"--gres=gpu:{n}"] if (n := self.rng.randint(0, 2)) else []
         options += ["-p", partition, "-c", str(self.rng.randint(1, 2)), f"--mem={self.rng.randint(100, 4000)}", "-t", "5"]
         try:
             self.theirs.append(self.gated(*options, user=user, script=self.lab.says_its_devices()
@@ -206,10 +221,10 @@ class Crowd(slurm_gate_test.Gate):
             raise AssertionError(f"{name}: {error}") from error
 
     def test_nothing_is_given_twice_and_every_job_ends(self):
-        watch = Watch(self.lab, self.cluster, 1024 * MEMORY_GIB, self.threads)
+        watch = Watch(self.lab, self.cluster, 1024 * MEMORY_GIB, self.threads, self.lent)
         watch.start()
         began, told = time.monotonic(), 0
-        while sum(self.done.values()) < OPERATIONS and not watch.wrong:
+        while sum(self.done.values()) < self.operations and not watch.wrong:
             self.operate()
             if sum(self.done.values()) >= told + 100:
                 told = sum(self.done.values())
@@ -222,18 +237,30 @@ class Crowd(slurm_gate_test.Gate):
         print(f"crowd: seed {SEED}, {sum(self.done.values())} operations in {time.monotonic() - began:.0f} s: "
               + ", ".join(f"{count} {name}" for name, count in sorted(self.done.items())))
         print("\n".join("crowd: " + line for line in said), flush=True)
+        if figures := os.environ.get("CROWD_FIGURES"):  # for bench/crowd
+            with open(figures, "w") as file:
+                json.dump({"operations": sum(self.done.values()), **watch.figures}, file)
         if watch.wrong:
             print(f"crowd: all that is known: {self.report().whole([], watch.wrong)}", flush=True)
         self.assertEqual(watch.wrong, [])
+        if os.getloadavg()[0] <= IDLE_LOAD * os.cpu_count():
+            self.assertLessEqual(watch.figures["cgroups_ms"], PERIOD_MAX_MS, "between two looks at the cgroups")
+        if self.operations >= PREEMPTING_OPERATIONS:
+            self.assertGreater(watch.figures["preempted"] + watch.figures["put_back"], 0, "nothing made room")
 
     def every_job_ends(self):
         for job in self.lab.run("squeue -h -t PD -o %A").split():
             self.lab.run(["scontrol", "release", job], check=False)  # a user's hold
-        deadline, mend_at = time.monotonic() + END_S, 0
+        deadline, last, mend_at, left = time.monotonic() + END_S, time.monotonic() + END_MAX_S, 0, set()
         while True:
-            theirs, ours = self.lab.run("squeue -h -o '%A %j %T %r %k'").splitlines(), self.unfinished()
+            theirs, ours = self.in_slurm(), self.unfinished()
             if not theirs and not ours:
                 return
+            # A busy machine may take minutes for all of them, but not for the next one. Placeholders and fences come and go.
+            now_left = {line.split()[0] for line in [*theirs, *ours] if not line.split()[1].startswith("dove-")}
+            if left - now_left:
+                deadline = min(time.monotonic() + END_S, last)
+            left = now_left
             if time.monotonic() > deadline:
                 self.fail("these never end: " + self.report().text(theirs, ours))
             if self.miscounts():
@@ -246,6 +273,11 @@ class Crowd(slurm_gate_test.Gate):
                 self.lab.kill_node(name)
                 self.lab.start_node(name)
             time.sleep(0.5)
+
+    def in_slurm(self):
+        """Lines of what is left there; what holds the devices that are not lent stays."""
+        return [line for line in self.lab.run("squeue -h -o '%A %j %T %r %k'").splitlines()
+                if self.lent is None or not line.split()[1].startswith("dove-keep-")]
 
     def report(self):
         return CrowdReport(self.lab, self.cluster, dict(self.done))
@@ -269,6 +301,21 @@ class Crowd(slurm_gate_test.Gate):
                 if one["state"] not in ENDED]
 
 
+class LentCrowd(Crowd):
+    """Half of a node's devices are not Slurm's."""
+
+    lent = {"n0": {2, 3}, "n1": set(range(GPUS))}
+    objects = Crowd.objects + "lendable: [{nodes: [n0], devices: [2, 3]}, {nodes: [n1], devices: [0, 1, 2, 3]}]\n"
+    operations = OPERATIONS // 3
+
+    def miscounts(self):
+        return False  # its fences have devices at all times
+
+    def clear(self):
+        self.cluster.run("apply", "-f", "-", input=Crowd.objects.split("---\n")[-1] + "lendable: []\n")
+        super().clear()
+
+
 for inherited in [name for name in dir(slurm_gate_test.Gate) if name.startswith("test_")]:
     setattr(Crowd, inherited, None)
 del inherited
@@ -278,4 +325,4 @@ if __name__ == "__main__":
         print("no Slurm with its Lua plug-in (tools/setup peers, as root), or no cgroups of version 1 here")
         sys.exit(SKIP)
     assert GPUS == 4
-    sys.exit(unittest.main(defaultTest="Crowd"))
+    sys.exit(unittest.main(defaultTest=["Crowd", "LentCrowd"]))
