@@ -4,6 +4,7 @@
 
 Skips where Slurm (tools/setup peers, as root) is missing.
 """
+import json
 import os
 import re
 import subprocess
@@ -31,6 +32,31 @@ srun bash -c 'exit $SLURM_PROCID' 2>/dev/null
 echo step said $?
 scontrol show hostnames "$SLURM_JOB_NODELIST" | wc -l
 """
+
+
+# Columns of which both say the same of the same jobs and nodes. squeue's %k, %m, %o, %p, %q, %s, %S and %Q, and sinfo's %m,
+# %e, %n, %o and %O say other things: comments, memory and priorities are not Slurm's here.
+JOB_COLUMNS = "iFKjtTDCNRPualMLbczhBeVgGUwZnfEyHIJxOrXYvd"
+NODE_COLUMNS = "PRalDtTNcCFAsrhgzXYZwpSBLdfbEuHM"
+JOB_KEYS = {"account", "admin_comment", "array_job_id", "array_task_id", "array_task_string", "batch_flag", "batch_host",
+            "cluster", "command", "comment", "cpus", "cpus_per_task", "current_working_directory", "dependency",
+            "derived_exit_code", "eligible_time", "end_time", "excluded_nodes", "exit_code", "features", "group_id", "group_name",
+            "job_id", "job_state", "memory_per_cpu", "memory_per_node", "name", "nice", "node_count", "nodes", "partition",
+            "priority", "qos", "requeue", "required_nodes", "restart_cnt", "resv_name", "standard_error", "standard_input",
+            "standard_output", "start_time", "state_reason", "submit_time", "tasks", "time_limit", "tres_alloc_str",
+            "tres_per_node", "tres_req_str", "user_id", "user_name"}
+NODE_KEYS = {"active_features", "address", "alloc_cpus", "alloc_memory", "boards", "cores", "cpus", "features", "free_memory",
+             "gres", "gres_used", "hostname", "idle_cpus", "name", "partitions", "real_memory", "reason", "sockets", "state",
+             "state_flags", "temporary_disk", "threads", "tres", "tres_used", "weight"}
+
+
+def as_ours(text):
+    """What differs between the two in a page of nodes: the partition's name, in columns of one width, memory and the date."""
+    text = re.sub(r"   main\b", "default", text)
+    text = re.sub(r"\bmain(\*?)   ", r"default\1", text)
+    text = re.sub(r"\bmain\b", "default", text)
+    text = re.sub(r"^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$", "DATE", text, flags=re.M)
+    return re.sub(r"\b16(000|384)\b", "MEMORY", text)
 
 
 class Place:
@@ -84,7 +110,9 @@ class SameAsSlurm(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(nodes=2, cores=4).__enter__()
+        cls.cluster = Cluster(nodes=2, cores=4)
+        cls.cluster.names = ["n0", "n1"]  # as the lab's
+        cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
         cls.lab = SlurmLab(nodes=2, cpus=4).__enter__()
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
@@ -184,6 +212,109 @@ class SameAsSlurm(unittest.TestCase):
             place.run("scancel", str(held))
             return said, long, shown, place.ended(held)
         self.both(what)
+
+    # -- what squeue and sinfo print
+
+    def idle(self, place):
+        """All nodes are."""
+        self.waits_for(lambda: place.run("sinfo", "-h", "-t", "idle", "-o", "%D").stdout.strip() == "2")
+
+    def waits_for(self, done):
+        deadline = time.monotonic() + 60
+        while not done():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+
+    def crowded(self, place):
+        """{name: id} of a job that runs on both nodes, an array of which one runs, and one that is held."""
+        self.idle(place)
+        jobs = {}
+        self.addCleanup(self.end_all, place, jobs)
+        jobs["runs"] = place.submit("-J", "runs", "-N2", "-n2", "-t", "10", "--wrap", "sleep 300")
+        self.waits_for(lambda: place.fields(jobs["runs"])[0]["JobState"] == "RUNNING")
+        jobs["some"] = place.submit("-J", "some", "-a", "1-5%1", "--wrap", "sleep 300")
+        self.waits_for(lambda: place.run("squeue", "-h", "-t", "R", "-o", "%j").stdout.split().count("some") == 1)
+        jobs["held"] = place.submit("-H", "-J", "held", "-a", "7,9", "--wrap", "sleep 300")
+        return jobs
+
+    def end_all(self, place, jobs):
+        for job in jobs.values():
+            place.run("scancel", str(job))
+        self.waits_for(lambda: not place.run("squeue", "-h").stdout.strip())
+
+    def test_nodes_look_the_same(self):
+        every = "|".join("%" + letter for letter in NODE_COLUMNS)
+        pages = (["sinfo"], ["sinfo", "-N"], ["sinfo", "-o", every], ["sinfo", "-h", "-N", "-o", "%N %.6D %P %t"], ["sinfo", "-l"],
+                 ["sinfo", "-N", "-l"], ["sinfo", "-s"], ["sinfo", "-R"], ["sinfo", "-h", "-t", "mix", "-o", "%D %T"])
+
+        def looks(place):
+            return {" ".join(page): as_ours(place.run(*page).stdout) for page in pages}
+
+        def what(place):
+            self.idle(place)
+            idle = looks(place)
+            jobs = self.crowded(place)
+            found = idle, looks(place)
+            self.end_all(place, jobs)
+            return found
+        theirs, ours = (what(place) for place in self.places)
+        for state, their_pages, our_pages in zip(("idle", "in use"), theirs, ours):
+            for page, text in their_pages.items():
+                with self.subTest(f"{state}: {page}"):
+                    self.assertEqual(our_pages[page], text)
+
+    def test_jobs_that_run_and_arrays_look_the_same(self):
+        every = "|".join("%" + letter for letter in JOB_COLUMNS)
+        pages = (["squeue"], ["squeue", "-l"], ["squeue", "-r"], ["squeue", "-h", "-t", "PD"], ["squeue", "-o", every],
+                 ["squeue", "-h", "-r", "-o", every], ["squeue", "-h", "-O", "JobArrayID:20,Name:10,StateCompact:4,NumNodes:.6"])
+
+        def rows(text, place, jobs):
+            """Words of each line; ids, times and which single node it is are not the same."""
+            text = as_ours(text).replace(place.folder, "FOLDER")
+            for name, job in jobs.items():
+                text = re.sub(rf"^( *){job}(?=[_ |])", rf"\1{name}", text, flags=re.M)
+                text = re.sub(rf"^({name}[^|]*)\|{job}\|", rf"\1|{name}|", text, flags=re.M)
+            text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "INSTANT", text)
+            text = re.sub(r"\b\d+:\d\d\b", "SPAN", text)
+            return [re.sub(r"\bn[01]\b", "n?", line).split() for line in text.splitlines()]
+
+        def what(place):
+            jobs = self.crowded(place)
+            found = {" ".join(page): rows(place.run(*page).stdout, place, jobs) for page in pages}
+            self.end_all(place, jobs)
+            return found
+        theirs, ours = (what(place) for place in self.places)
+        for page, text in theirs.items():
+            with self.subTest(page):
+                self.assertEqual(ours[page], text)
+
+    def test_json_has_what_programs_read(self):
+        def what(place):
+            jobs = self.crowded(place)
+            found = [json.loads(place.run(command, "--json").stdout) for command in ("squeue", "sinfo")]
+            self.end_all(place, jobs)
+            return found
+        (their_jobs, their_nodes), (our_jobs, our_nodes) = (what(place) for place in self.places)
+        self.assertEqual(set(our_jobs), set(their_jobs))
+        self.assertEqual(set(our_nodes), set(their_nodes))
+        for answers, name, keys in (((their_jobs, our_jobs), "jobs", JOB_KEYS), ((their_nodes, our_nodes), "nodes", NODE_KEYS)):
+            theirs, ours = (answer[name] for answer in answers)
+            self.assertEqual(keys - set(theirs[0]), set(), "Slurm's own")
+            self.assertEqual(keys - set(ours[0]), set())
+            for one, other in ((one, other) for one in theirs for other in ours):
+                for key in keys:
+                    if one[key] is not None and other[key] is not None:
+                        self.assertIs(type(other[key]), type(one[key]), key)
+        same = ("job_state", "state_reason", "node_count", "nodes", "cpus", "tasks", "time_limit", "user_name", "user_id",
+                "group_name", "batch_flag", "restart_cnt", "dependency", "exit_code", "tres_per_node", "required_nodes")
+        runs = [next(job for job in answer["jobs"] if job["name"] == "runs") for answer in (their_jobs, our_jobs)]
+        self.assertEqual(*({key: job[key] for key in same} for job in runs))
+        for job in runs:
+            self.assertEqual(job["end_time"] - job["start_time"], 600)
+        same = ("name", "state", "state_flags", "reason", "cpus", "boards", "sockets", "cores", "threads", "weight", "gres",
+                "features")
+        self.assertEqual(*([{key: node[key] for key in same} for node in answer["nodes"]] for answer in (their_nodes, our_nodes)))
+        self.assertEqual(*(sum(node["alloc_cpus"] for node in answer["nodes"]) for answer in (their_nodes, our_nodes)))
 
     def test_cancelling_and_time(self):
         def what(place):

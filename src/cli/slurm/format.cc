@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "cli/terminal/output.h"
@@ -100,6 +101,12 @@ std::string with_all_fields(const std::string& format, const std::string& letter
   std::string all;
   for (const char letter : letters) all += fmt::format("{}%{}", all.empty() ? "" : "|", letter);
   return format.substr(0, at) + all + format.substr(at + 4);
+}
+
+bool has_field(const std::vector<FormatPiece>& pieces, std::string_view fields) {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const FormatPiece& piece) {
+    return piece.field != 0 && fields.find(piece.field) != std::string_view::npos;
+  });
 }
 
 std::string format_line(const std::vector<FormatPiece>& pieces,

@@ -34,6 +34,9 @@ Result<std::vector<FormatPiece>> parse_long_format(const std::string& format,
 // "%all" in `format` becomes all of `letters`, with "|" between: as squeue and sinfo show it.
 std::string with_all_fields(const std::string& format, const std::string& letters);
 
+// Whether it has any of these.
+bool has_field(const std::vector<FormatPiece>& pieces, std::string_view fields);
+
 // One line without its end. `value` gives a field's text.
 std::string format_line(const std::vector<FormatPiece>& pieces,
                         const std::function<std::string(char field)>& value);

@@ -17,7 +17,7 @@ struct Title {
   char field;
   const char* text;
 };
-constexpr std::array<Title, 42> kTitles = {{{'i', "JOBID"},
+constexpr std::array<Title, 50> kTitles = {{{'i', "JOBID"},
                                             {'A', "JOBID"},
                                             {'F', "ARRAY_JOB_ID"},
                                             {'K', "ARRAY_TASK_ID"},
@@ -58,6 +58,14 @@ constexpr std::array<Title, 42> kTitles = {{{'i', "JOBID"},
                                             {'x', "EXC_NODES"},
                                             {'y', "NICE"},
                                             {'w', "WCKEY"},
+                                            {'G', "GROUP"},
+                                            {'z', "S:C:T"},
+                                            {'H', "SOCKETS_PER_NODE"},
+                                            {'I', "CORES_PER_SOCKET"},
+                                            {'J', "THREADS_PER_CORE"},
+                                            {'O', "CONTIGUOUS"},
+                                            {'X', "CORE_SPEC"},
+                                            {'Y', "SCHEDNODES"},
                                             {'d', "MIN_TMP_DISK"}}};
 
 std::string gres_of(const JobView& job) {
@@ -87,6 +95,17 @@ std::string nodes_or_reason(const JobView& job) {
   return "(" + slurm_reason(job) + ")";
 }
 
+// "3"; of several in one line those of "12_[2-5%1]".
+std::string array_tasks(const JobView& job) {
+  if (job.array.empty()) return "N/A";
+  const std::size_t begin = job.shown_id.find('[');
+  const std::size_t end = job.shown_id.find(']');
+  if (begin == std::string::npos || end == std::string::npos) {
+    return std::to_string(job.array_index);
+  }
+  return job.shown_id.substr(begin + 1, end - begin - 1);
+}
+
 std::string time_field(const JobView& job, char field, std::int64_t now_us) {
   const std::int64_t start_us = started_at_us(job);
   switch (field) {
@@ -101,9 +120,8 @@ std::string time_field(const JobView& job, char field, std::int64_t now_us) {
       return local_time_text(job.promised_start_us != 0 ? job.promised_start_us : job.begin_at_us);
     case 'e':
       if (job.ended) return local_time_text(job.ended_at_us);
-      return start_us == 0 || job.time_limit_us == 0
-                 ? "N/A"
-                 : local_time_text(start_us + job.time_limit_us);
+      if (start_us == 0) return "N/A";
+      return job.time_limit_us == 0 ? "NONE" : local_time_text(start_us + job.time_limit_us);
     case 'V':
       return local_time_text(job.submitted_at_us);
     default:
@@ -143,7 +161,7 @@ std::string text_field(const JobView& job, char field) {
     case 'F':
       return job.array.empty() ? job.id : job.array;
     case 'K':
-      return job.array.empty() ? "N/A" : std::to_string(job.array_index);
+      return array_tasks(job);
     case 'j':
       return job.name;
     case 'u':
@@ -152,6 +170,8 @@ std::string text_field(const JobView& job, char field) {
       return local_ids(job.user).uid;
     case 'g':
       return local_ids(job.user).group;
+    case 'G':
+      return local_ids(job.user).gid;
     case 't':
       return slurm_state(job).compact;
     case 'T':
@@ -182,6 +202,17 @@ std::string text_field(const JobView& job, char field) {
       return joined(job.nodes_wanted, "");
     case 'h':
       return "OK";
+    case 'z':
+      return "*:*:*";
+    case 'H':
+    case 'I':
+    case 'J':
+      return "*";
+    case 'O':
+      return "0";
+    case 'X':
+      return "N/A";
+    case 'Y':
     case 'k':
     case 'v':
     case 'w':

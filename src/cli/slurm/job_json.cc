@@ -1,12 +1,15 @@
 #include "cli/slurm/job_json.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
 #include "cli/face.h"
 #include "cli/slurm/amounts.h"
+#include "cli/slurm/job_fields.h"
 #include "cli/slurm/job_page.h"
 #include "cli/slurm/local_ids.h"
+#include "cli/slurm/node_json.h"
 #include "text/feature_expression.h"
 #include "text/hostlist.h"
 
@@ -31,12 +34,6 @@ json exit_json(const SlurmExit& exit) {
               {"return_code", exit.code}};
   if (exit.signal != 0) object["signal"] = {{"signal_id", exit.signal}};
   return object;
-}
-
-json meta(const char* plugin, const char* name) {
-  return {{"plugin", {{"type", plugin}, {"name", name}}},
-          {"Slurm",
-           {{"version", {{"major", 22}, {"minor", 5}, {"micro", 8}}}, {"release", "22.05.8"}}}};
 }
 
 json time_json(const AccountRow& row, const AccountContext& context) {
@@ -97,13 +94,17 @@ json accounted_json(const JobView& job, const AccountContext& context) {
 json queued_json(const JobView& job, const std::string& cluster) {
   const AccountRow row = account_rows(job, /*steps=*/false).front();
   const LocalIds ids = local_ids(job.user);
+  const std::int64_t nodes = std::max<std::int64_t>(job.nodes_asked, 1);
   const AttemptView* attempt = job.last_attempt();
   const std::int64_t restarts = attempt == nullptr ? 0 : attempt->number - 1;
   return {{"job_id", number(job.id)},
           {"array_job_id", number(job.array)},
           {"array_task_id", job.array.empty() ? json(nullptr) : json(job.array_index)},
+          {"array_task_string", ""},
           {"name", job.name},
           {"account", job.project},
+          {"comment", ""},
+          {"admin_comment", ""},
           {"user_name", job.user},
           {"user_id", number(ids.uid)},
           {"group_name", ids.group},
@@ -125,13 +126,24 @@ json queued_json(const JobView& job, const std::string& cluster) {
           {"submit_time", seconds(job.submitted_at_us)},
           {"eligible_time", seconds(job.eligible_at_us)},
           {"start_time", seconds(row.start_us)},
-          {"end_time", seconds(row.end_us)},
+          {"end_time", seconds(row.end_us != 0 || row.start_us == 0 || job.time_limit_us == 0
+                                   ? row.end_us
+                                   : row.start_us + job.time_limit_us)},
           {"exit_code", wait_status(exit_of_job(job, /*accounting=*/false))},
           {"derived_exit_code", wait_status(exit_of_steps(job))},
           {"requeue", job.requeue},
           {"restart_cnt", restarts < 0 ? 0 : restarts},
           {"dependency", job.dependencies.empty() ? "" : job.dependencies.front()},
           {"features", text::write_feature_expression(job.features)},
+          {"required_nodes", text::fold_sorted_hostlist(job.nodes_wanted)},
+          {"excluded_nodes", ""},
+          {"tres_per_node", job.gpus_milli == 0 ? "" : squeue_field(job, 'b', 0)},
+          {"tres_req_str", account_field(row, "ReqTRES", {})},
+          {"tres_alloc_str", account_field(row, "AllocTRES", {})},
+          {"memory_per_node", (job.memory_bytes >> 20) / nodes},
+          {"memory_per_cpu", nullptr},
+          {"nice", nullptr},
+          {"resv_name", ""},
           {"command", absolute_script(job)},
           {"current_working_directory", job.workdir},
           {"standard_output", absolute_stdout(job)},
@@ -144,7 +156,7 @@ json queued_json(const JobView& job, const std::string& cluster) {
 json queue_json(const std::vector<JobView>& jobs, const std::string& cluster) {
   json list = json::array();
   for (const JobView& job : jobs) list.push_back(queued_json(job, cluster));
-  return {{"meta", meta("openapi/v0.0.38", "Slurm OpenAPI v0.0.38")},
+  return {{"meta", slurm_meta("openapi/v0.0.38", "Slurm OpenAPI v0.0.38")},
           {"errors", json::array()},
           {"jobs", std::move(list)}};
 }
@@ -152,7 +164,7 @@ json queue_json(const std::vector<JobView>& jobs, const std::string& cluster) {
 json accounting_json(const std::vector<JobView>& jobs, const AccountContext& context) {
   json list = json::array();
   for (const JobView& job : jobs) list.push_back(accounted_json(job, context));
-  return {{"meta", meta("openapi/dbv0.0.38", "Slurm OpenAPI DB v0.0.38")},
+  return {{"meta", slurm_meta("openapi/dbv0.0.38", "Slurm OpenAPI DB v0.0.38")},
           {"errors", json::array()},
           {"jobs", std::move(list)}};
 }

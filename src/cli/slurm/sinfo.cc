@@ -7,6 +7,7 @@
 #include "cli/face.h"
 #include "cli/families.h"
 #include "cli/slurm/format.h"
+#include "cli/slurm/node_json.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
 #include "telemetry/clock.h"
@@ -17,8 +18,10 @@ namespace {
 
 constexpr const char* kDefaultFormat = "%9P %.5a %.10l %.6D %.6t %N";
 constexpr const char* kLongFormat = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N";
-constexpr const char* kNodeFormat = "%N %.6D %9P %6t";
-constexpr const char* kNodeLongFormat = "%N %.5D %9P %11T %.4c %.8z %.6m %.8d %.6w %.8f %20E";
+// "%N" and "%P" of these are as wide as the longest name.
+constexpr const char* kNodeFormat = "%N %.6D %.P %6t";
+constexpr const char* kNodeLongFormat = "%N %.6D %.P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E";
+constexpr std::size_t kNameWidth = 9;
 
 // Nodes that are told in one line.
 struct Line {
@@ -49,7 +52,7 @@ const std::map<char, std::string>& titles() {
                                                       {'C', "CPUS(A/I/O/T)"},
                                                       {'s', "JOB_SIZE"},
                                                       {'r', "ROOT"},
-                                                      {'h', "OVERSUBS"},
+                                                      {'h', "OVERSUBSCRIBE"},
                                                       {'g', "GROUPS"},
                                                       {'z', "S:C:T"},
                                                       {'d', "TMP_DISK"},
@@ -187,27 +190,28 @@ std::string field_of(const Line& line, char field) {
       return "NO";
     case 'g':
       return "all";
+    case 'S':
+      return "all";
     case 'L':
     case 'O':
+      return "n/a";
     case 'H':
     case 'u':
-      return "n/a";
+      return "Unknown";
+    case 'B':
+      return "UNLIMITED";
+    case 'M':
+      return "OFF";  // of the partition, which gives its jobs no mode
     case 'd':
-    case 'w':
-    case 'p':
       return "0";
+    case 'p':
+    case 'w':
     case 'X':
     case 'Z':
       return "1";
     default:
       return node_field(line, field);
   }
-}
-
-bool has_field(const std::vector<FormatPiece>& pieces, std::string_view fields) {
-  return std::any_of(pieces.begin(), pieces.end(), [&](const FormatPiece& piece) {
-    return piece.field != 0 && fields.find(piece.field) != std::string_view::npos;
-  });
 }
 
 // One line for each partition and what the format tells apart; with `by_node` one for each node.
@@ -221,6 +225,7 @@ std::vector<Line> lines_of(const std::vector<PartitionView>& partitions,
     return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
   };
   const bool apart = has_field(pieces, "tT");
+  const bool only_reasons = invocation.has("list-reasons");
   std::vector<Line> lines;
   for (const PartitionView& partition : partitions) {
     if (!kept(pools, partition.name)) continue;
@@ -228,6 +233,7 @@ std::vector<Line> lines_of(const std::vector<PartitionView>& partitions,
     for (const NodeView& node : partition.nodes) {
       const std::string state = slurm_node_state(node, false);
       if (!kept(nodes, node.name)) continue;
+      if (only_reasons && node.drain_reason.empty()) continue;
       if (!kept(states, state) && !kept(states, slurm_node_state(node, true))) continue;
       std::string key = by_node || has_field(pieces, "n") ? node.name : apart ? state : "";
       if (has_field(pieces, "E")) key += "\n" + node.drain_reason;
@@ -237,7 +243,8 @@ std::vector<Line> lines_of(const std::vector<PartitionView>& partitions,
       line.nodes.push_back(node);
     }
     for (auto& [key, line] : groups) lines.push_back(std::move(line));
-    if (groups.empty() && nodes.empty() && states.empty()) lines.push_back({&partition, {}});
+    if (groups.empty() && nodes.empty() && states.empty() && !only_reasons)
+      lines.push_back({&partition, {}});
   }
   if (by_node) {
     std::stable_sort(lines.begin(), lines.end(),
@@ -246,14 +253,29 @@ std::vector<Line> lines_of(const std::vector<PartitionView>& partitions,
   return lines;
 }
 
-// "%N" of the node formats is as wide as the longest name.
+// Nodes and partitions in the node formats are as wide as the longest name.
 void widen_names(const std::vector<Line>& lines, std::vector<FormatPiece>& pieces) {
-  std::size_t width = title_of('N').size();
-  for (const Line& line : lines)
-    width = std::max(width, text::fold_sorted_hostlist(names_of(line)).size());
-  if (!pieces.empty() && pieces[0].field == 'N' && pieces[0].width == 0) {
-    pieces[0].width = static_cast<int>(width);
+  for (FormatPiece& piece : pieces) {
+    if ((piece.field != 'N' && piece.field != 'P') || piece.width != 0) continue;
+    std::size_t width = kNameWidth;
+    for (const Line& line : lines) width = std::max(width, field_of(line, piece.field).size());
+    piece.width = static_cast<int>(width);
   }
+}
+
+// Each node once, with the partitions that it is in.
+Result<int> print_json(Api& api, const Invocation& invocation) {
+  TRY_ASSIGN(const std::vector<PartitionView> partitions, read_partitions(api));
+  std::map<std::string, NodeInPartitions> nodes;
+  for (const Line& line : lines_of(partitions, {}, /*by_node=*/true, invocation)) {
+    for (const NodeView& node : line.nodes) {
+      NodeInPartitions& one = nodes[node.name];
+      one.node = node;
+      one.partitions.push_back(line.partition->name);
+    }
+  }
+  print(nodes_json(nodes).dump(2) + "\n");
+  return 0;
 }
 
 Result<int> run_sinfo(const Invocation& invocation) {
@@ -279,6 +301,7 @@ Result<int> run_sinfo(const Invocation& invocation) {
     }
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
+  if (invocation.has("json")) return print_json(api, invocation);
   Invocation paced = invocation;
   if (invocation.has("iterate")) paced.values["watch"] = invocation.all("iterate");
   return repeat(paced, [&]() -> Result<int> {
@@ -286,7 +309,7 @@ Result<int> run_sinfo(const Invocation& invocation) {
     const std::vector<Line> lines = lines_of(partitions, pieces, by_node, invocation);
     if (by_node && !invocation.has("format")) widen_names(lines, pieces);
     std::string out;
-    if (is_long) out += local_time_text(telemetry::now_us()) + "\n";
+    if (is_long) out += calendar_text(telemetry::now_us()) + "\n";
     if (!invocation.has("noheader")) out += format_line(pieces, title_of) + "\n";
     for (const Line& line : lines) {
       out += format_line(pieces, [&](char field) { return field_of(line, field); }) + "\n";
@@ -312,6 +335,7 @@ std::vector<Command> sinfo_commands() {
                   {"noheader", 'h', "", "no titles"},
                   {"summarize", 's', "", "one line for each pool"},
                   {"list-reasons", 'R', "", "why nodes are drained"},
+                  {"json", 0, "", "nodes as JSON"},
                   {"exact", 'e', "", "accepted"},
                   {"all", 'a', "", "accepted: all pools are shown"},
                   {"iterate", 'i', "SECONDS", "refresh at this interval"},

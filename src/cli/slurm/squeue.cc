@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/commands/job_list.h"
 #include "cli/face.h"
@@ -26,7 +27,7 @@ using nlohmann::json;
 constexpr const char* kDefaultFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 constexpr const char* kLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 constexpr int kReasonsAsked = 100;
-constexpr std::size_t kPagesAsked = 200;  // with --json
+constexpr std::size_t kPagesAsked = 200;  // with --json, and for paths
 
 Result<std::vector<FormatPiece>> format_of(const Invocation& invocation) {
   std::vector<FormatPiece> pieces;
@@ -110,6 +111,15 @@ void sort_jobs(const std::string& keys, std::int64_t now_us, std::vector<JobView
   });
 }
 
+// By partition; what waits comes before what runs.
+void sort_as_slurm(std::vector<JobView>& jobs) {
+  const auto key = [](const JobView& job) {
+    return std::tuple(slurm_partition(job), job.ended, !job.waiting(), -job.priority);
+  };
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [&](const JobView& a, const JobView& b) { return key(a) < key(b); });
+}
+
 // Slurm knows no id that it never gave or has forgotten; of several it shows those that there are.
 Result<bool> is_unknown(Api& api, const Wanted& wanted) {
   if (wanted.filter.ids.size() != 1) return false;
@@ -142,6 +152,18 @@ Result<int> show_json(Api& api, Wanted wanted) {
   return 0;
 }
 
+// What the list does not say of the first jobs, and their own pages do.
+void fetch_paths(Api& api, std::vector<JobView>& jobs) {
+  for (std::size_t i = 0; i < std::min(jobs.size(), kPagesAsked); ++i) {
+    const Result<json> page = api.get(job_target(jobs[i].id));
+    if (!page.ok()) continue;
+    JobView whole = read_job(*page);
+    jobs[i].workdir = std::move(whole.workdir);
+    jobs[i].command = std::move(whole.command);
+    jobs[i].source_name = std::move(whole.source_name);
+  }
+}
+
 Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& pieces,
                  const Wanted& wanted, Api& api) {
   TRY_ASSIGN(const std::vector<json> found, list_jobs(api, wanted.filter));
@@ -162,10 +184,15 @@ Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& p
   }
   if (!invocation.has("array")) jobs = with_arrays_joined(jobs);
   fetch_reasons(api, jobs, kReasonsAsked);
+  if (has_field(pieces, "Zo")) fetch_paths(api, jobs);
   const std::int64_t now_us = telemetry::now_us();
-  if (invocation.has("sort")) sort_jobs(invocation.get("sort"), now_us, jobs);
+  if (invocation.has("sort")) {
+    sort_jobs(invocation.get("sort"), now_us, jobs);
+  } else {
+    sort_as_slurm(jobs);
+  }
   std::string out;
-  if (invocation.has("long")) out += local_time_text(now_us) + "\n";
+  if (invocation.has("long")) out += calendar_text(now_us) + "\n";
   if (!invocation.has("noheader")) out += format_line(pieces, squeue_title) + "\n";
   for (const JobView& job : jobs) {
     out += format_line(pieces, [&](char field) { return squeue_field(job, field, now_us); }) + "\n";
@@ -181,10 +208,7 @@ Result<int> run_squeue(const Invocation& invocation) {
   }
   TRY_ASSIGN(const std::vector<FormatPiece> pieces, format_of(invocation));
   TRY_ASSIGN(Wanted wanted, wanted_of(invocation));
-  wanted.filter.full = std::any_of(pieces.begin(), pieces.end(), [](const FormatPiece& piece) {
-    return piece.field != 0 &&
-           std::string_view("EcfnS").find(piece.field) != std::string_view::npos;
-  });
+  wanted.filter.full = has_field(pieces, "EcfnS");
   TRY_ASSIGN(Api api, Api::connect(invocation));
   if (invocation.has("json")) return show_json(api, std::move(wanted));
   Invocation paced = invocation;

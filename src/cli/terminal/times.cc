@@ -43,6 +43,15 @@ std::string span_text(std::int64_t span_us) {
 
 std::string local_time_text(std::int64_t at_us) { return at_us == 0 ? "N/A" : local(at_us, 'T'); }
 
+std::string calendar_text(std::int64_t at_us) {
+  const std::time_t at_s = at_us / 1'000'000;
+  std::tm parts{};
+  localtime_r(&at_s, &parts);
+  std::array<char, 64> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%a %b %d %H:%M:%S %Y", &parts);
+  return {text.data(), size};
+}
+
 std::string when_text(std::int64_t at_us) { return at_us == 0 ? "-" : local(at_us, ' '); }
 
 std::string zoned_text(std::int64_t at_us) {

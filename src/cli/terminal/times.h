@@ -14,6 +14,8 @@ std::string clock_text(std::int64_t span_us);
 std::string span_text(std::int64_t span_us);
 // "2026-08-30T14:05:59" in local time, "N/A" for 0 (as Slurm writes it).
 std::string local_time_text(std::int64_t at_us);
+// "Sun Aug 30 14:05:59 2026" in local time, as ctime(3) writes it.
+std::string calendar_text(std::int64_t at_us);
 // "2026-08-30 14:05:59" in local time, "-" for 0.
 std::string when_text(std::int64_t at_us);
 // "2026-08-30 14:05:59 CEST": likewise, for prose.
