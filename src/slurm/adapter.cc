@@ -283,7 +283,13 @@ bool Adapter::begin(const WantedWork& work) {
 
 bool Adapter::carry_out(const WorkPlan& plan) {
   bool changed = false;
-  for (const WantedWork* work : plan.begin) changed = begin(*work) || changed;
+  for (const WantedWork* work : plan.begin) {
+    // After slurmctld's start it has not heard of the node yet. srun would be refused the step, and
+    // ask again after SlurmctldTimeout only, a minute at least (22.05).
+    const NodeSeen* node = observed_.find_node(work->key.node);
+    if (node != nullptr && (node->settles || !node->registered)) continue;
+    changed = begin(*work) || changed;
+  }
   for (const StepSignal& one : plan.signals) {
     const Result<void> sent =
         one.number == 0 ? steps_->warn(one.step, one.warning)

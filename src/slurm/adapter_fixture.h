@@ -25,7 +25,7 @@ class AdapterFixture : public testing::Test {
           if (controller_down_) return Error{ErrorKind::kUnavailable, refusal_code_, "", ""};
           return answer_;
         },
-        [this] { return now_us_; }, AdapterOptions{});
+        [this] { return now_us_; }, AdapterOptions{}, steps_);
   }
   void want(std::vector<int> devices) {
     Wanted one;
@@ -42,6 +42,7 @@ class AdapterFixture : public testing::Test {
   bool controller_down_ = false;
   std::string refusal_code_ = "connection_refused";
   std::int64_t now_us_ = kStart_us;
+  Steps* steps_ = nullptr;  // taken with the next restart()
   std::optional<Adapter> adapter_;
 };
 

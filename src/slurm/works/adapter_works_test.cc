@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "slurm/adapter_fixture.h"
+
+namespace dove::slurm {
+namespace {
+
+// Sruns that begin and run on.
+class FakeSteps : public Steps {
+ public:
+  Result<std::vector<StepSeen>> all() override { return begun; }
+  Result<void> begin(const StepWanted& step) override {
+    StepSeen seen;
+    seen.key = step.work.key;
+    seen.slurm_job = step.slurm_job;
+    begun.push_back(seen);
+    return {};
+  }
+  Result<void> signal(const StepSeen&, int, int, std::int64_t) override { return {}; }
+  Result<void> warn(const StepSeen&, const Warning&) override { return {}; }
+  Result<void> give_up(const PlaceholderKey&) override { return {}; }
+  void forget(const PlaceholderKey&) override {}
+
+  std::vector<StepSeen> begun;
+};
+
+class AdapterWorksTest : public AdapterFixture {
+ protected:
+  AdapterWorksTest() {
+    steps_ = &steps;
+    restart();
+    want({2});
+    answer_.wanted[0].runs = true;
+    WantedWork work;
+    work.key = answer_.wanted[0].key;
+    work.ranks = {0};
+    work.user = "ada";
+    work.program.emplace().command = {"true"};
+    answer_.works = {work};
+  }
+  void cycles(int count) {
+    for (int i = 0; i < count; ++i) adapter_->cycle();
+  }
+
+  FakeSteps steps;
+};
+
+TEST_F(AdapterWorksTest, WorkBeginsInItsPlaceholder) {
+  cycles(4);
+  ASSERT_EQ(steps.begun.size(), 1u);
+  EXPECT_EQ(steps.begun[0].slurm_job, slurm_.last_id);
+  cycles(2);
+  EXPECT_EQ(steps.begun.size(), 1u);
+}
+
+TEST_F(AdapterWorksTest, NoneBeginsOnANodeThatSlurmctldHasNotHeardOfSinceItsStart) {
+  cycles(1);
+  ASSERT_EQ(slurm_.asked, 1);
+  ASSERT_TRUE(steps.begun.empty());
+  slurm_.state.nodes.front().registered = false;
+  cycles(3);
+  EXPECT_TRUE(steps.begun.empty()) << "its srun would wait for minutes";
+  slurm_.state.nodes.front().registered = true;
+  cycles(1);
+  EXPECT_EQ(steps.begun.size(), 1u);
+}
+
+}  // namespace
+}  // namespace dove::slurm
