@@ -12,7 +12,8 @@ namespace dove::core {
 namespace {
 
 constexpr std::int64_t kCore_milli = 1000;
-constexpr std::size_t kShapesMax = 512;  // remembered by the index of a pool
+constexpr std::int64_t kDevicesMax = 1 << 20;  // more than any node has
+constexpr std::size_t kShapesMax = 512;        // remembered by the index of a pool
 
 FreeState closed() {
   FreeState state;
@@ -66,15 +67,15 @@ void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
   const bool by_model = policy_->learns() == Learns::kTasks;
   // Score policies are about devices: the tasks without any would only blur the mix.
   for (const TaskGroup& group : spec.groups) {
-    const Request& it = group.per_task;
-    if (it.gpus == 0 && it.share_milli == 0) continue;
+    const NodeShape it = node_shape(group);
+    if (!it.has_devices()) continue;
     const auto at =
         live_
-            .try_emplace({it.cores, it.gpus, it.share_milli, by_model ? it.gpu_model : "",
-                          by_model ? it.gpu_memory_bytes : 0})
+            .try_emplace({it.cores, it.gpus, it.share_milli, by_model ? it.devices->gpu_model : "",
+                          by_model ? it.devices->gpu_memory_bytes : 0})
             .first;
     const std::uint64_t before = coarse(at->second);
-    at->second += sign * group.tasks;
+    at->second += sign * it.nodes;
     // Only a change of its power of two makes the scorer stale. To prepare one costs far more than
     // to use it, and a mix that is a little off decides the same.
     if (coarse(at->second) != before) is_stale_ = true;
@@ -148,13 +149,14 @@ FreeState ScoreBoard::state_of(const Node& node) const {
   return state;
 }
 
-TaskShape ScoreBoard::shape_of(const Request& request) const {
+TaskShape ScoreBoard::shape_of(const NodeShape& asked) const {
   TaskShape shape;
-  shape.cpu_milli = request.cores * kCore_milli;
-  shape.memory_bytes = request.memory_bytes;
-  shape.devices = request.share_milli > 0 ? 1 : request.gpus;
-  if (shape.devices == 0) return shape;
-  shape.device_milli = request.share_milli > 0 ? request.share_milli : kWholeDevice_milli;
+  shape.cpu_milli = asked.cores * kCore_milli;
+  shape.memory_bytes = asked.memory_bytes;
+  if (!asked.has_devices()) return shape;
+  const bool is_share = asked.share_milli > 0;
+  shape.devices = is_share ? 1 : static_cast<std::int32_t>(std::min(asked.gpus, kDevicesMax));
+  shape.device_milli = is_share ? asked.share_milli : kWholeDevice_milli;
   // Which kinds of devices will do, as a mask: the name is compared here once, not on each node.
   shape.models = 0;
   for (const auto& [kind, entry] : kinds_) {
@@ -162,7 +164,7 @@ TaskShape ScoreBoard::shape_of(const Request& request) const {
     device.kind = kind.kind;
     device.model = kind.model;
     device.memory_bytes = kind.memory_bytes;
-    if (matches(request, device)) shape.models |= std::uint64_t{1} << entry.number;
+    if (matches(*asked.devices, device)) shape.models |= std::uint64_t{1} << entry.number;
   }
   return shape;
 }
@@ -172,13 +174,15 @@ TaskShape ScoreBoard::shape_of(const Request& request) const {
 void ScoreBoard::prepare() {
   Mix mix;
   for (const auto& [asked, count] : live_) {
-    Request request;
-    request.cores = asked.cores;
-    request.gpus = asked.gpus;
-    request.share_milli = asked.share_milli;
-    request.gpu_model = asked.model;
-    request.gpu_memory_bytes = asked.device_memory_bytes;
-    TaskShape shape = shape_of(request);
+    Request devices;
+    devices.gpu_model = asked.model;
+    devices.gpu_memory_bytes = asked.device_memory_bytes;
+    NodeShape it;
+    it.cores = asked.cores;
+    it.gpus = asked.gpus;
+    it.share_milli = asked.share_milli;
+    it.devices = &devices;
+    TaskShape shape = shape_of(it);
     if (policy_->learns() == Learns::kSizes) shape.models = kAnyModel;
     mix.add(shape, static_cast<std::int64_t>(coarse(count)));
   }
@@ -218,12 +222,21 @@ ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::strin
   return index;
 }
 
+bool ScoreBoard::is_scored(const JobSpec& spec) const {
+  // The cursor is moved by folding: scored, but moving none, jobs of other shapes would all go to
+  // the same node.
+  if (policy_->ties() == Ties::kNext) return moves_cursor(spec);
+  if (!has_one_shape(spec)) return false;
+  const NodeShape shape = node_shape(spec.groups.front());
+  // Cores that devices will need are worth something only where it is known what is to come.
+  if (policy_->learns() == Learns::kNothing && !shape.has_devices()) return false;
+  return shape.nodes == 1;
+}
+
 std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const std::string& pool,
                                                      const JobSpec& spec,
                                                      const std::function<bool(NodeId)>& open) {
-  if (policy_ == nullptr || !is_plain_task(spec)) return std::nullopt;
-  // Cores that devices will need are worth something only where it is known what is to come.
-  if (policy_->learns() == Learns::kNothing && !is_scored(spec)) return std::nullopt;
+  if (policy_ == nullptr) return std::nullopt;
   look_at_touched(state);
   // The masks are full. A choice by a part of the kinds would depend on which came first, so the
   // search decides all.
@@ -237,6 +250,8 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
     indexes_.clear();
     return std::nullopt;
   }
+  // Asked last, as most clusters ask for whole devices with cores enough, and end above.
+  if (!is_scored(spec)) return std::nullopt;
   // Built or not, it is a function of the state: replay asks other questions first, and gets the
   // same node.
   PoolIndex& index = index_of(state, pool);
@@ -255,7 +270,7 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
         last == state.round_robin.end() ? std::nullopt : std::optional(index.places[last->second]));
   }
   const auto choice =
-      index.index.choose(index.index.shape_id(shape_of(spec.groups.front().per_task)));
+      index.index.choose(index.index.shape_id(shape_of(node_shape(spec.groups.front()))));
   if (!choice) return std::nullopt;
   return Choice{index.order[static_cast<std::size_t>(choice->node)], choice->device};
 }

@@ -1,6 +1,7 @@
-// ScoreBoard: scores for the live cluster. Where a job of one task goes best.
+// ScoreBoard: scores for the live cluster. Where a job that takes one node goes best.
 //
-// It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs. It is an
+// It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs: what each
+// takes of each of its nodes (core/place/node_shape.h). It is an
 // index: its answers are a function of the State alone, whatever it was asked before, and so
 // deciding again gives the same. Nothing is worked out before somebody asks.
 #pragma once
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/place/node_shape.h"
 #include "core/place/score.h"
 #include "core/place/score_index.h"
 #include "core/queue/policy.h"
@@ -55,10 +57,10 @@ class ScoreBoard {
                                const std::function<bool(NodeId)>& open);
 
  private:
-  // What tasks ask for, as far as it matters to the mix.
+  // What is asked for of a node, as far as it matters to the mix.
   struct Asked {
-    std::int32_t cores = 0;
-    std::int32_t gpus = 0;
+    std::int64_t cores = 0;
+    std::int64_t gpus = 0;
     std::int32_t share_milli = 0;
     std::string model;
     std::int64_t device_memory_bytes = 0;
@@ -101,7 +103,8 @@ class ScoreBoard {
   NodeClass class_of(const Devices& devices) const;
   PoolIndex& index_of(const State& state, const std::string& pool);
   FreeState state_of(const Node& node) const;
-  TaskShape shape_of(const Request& request) const;
+  TaskShape shape_of(const NodeShape& asked) const;
+  bool is_scored(const JobSpec& spec) const;
   void prepare();
 
   const ScorePolicy* policy_ = nullptr;
@@ -112,7 +115,7 @@ class ScoreBoard {
   ById<NodeId, std::optional<Devices>> devices_;  // none unless all are alike
   std::map<Devices, std::int64_t> alike_;         // the number of nodes alike
   std::map<std::string, PoolIndex> indexes_;
-  std::map<Asked, std::int64_t> live_;    // tasks with devices
+  std::map<Asked, std::int64_t> live_;    // nodes that they take with devices
   bool is_stale_ = true;                  // the scorer is not that of mix, classes and kinds
   std::unique_ptr<const Scorer> scorer_;  // null once prepared: scores gain nothing
   std::uint64_t number_ = 0;              // of the scorer

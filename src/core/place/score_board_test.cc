@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "base/random.h"
 #include "core/state/round_robin.h"
 
@@ -81,6 +83,8 @@ JobSpec some_job(Random& random) {
   } else {
     request.share_milli = 500;
   }
+  // As sbatch does.
+  if (random.below(3) == 0) std::swap(request, spec.groups[0].per_node);
   if (random.below(3) == 0) request.gpu_model = "M1";
   return spec;
 }
@@ -131,19 +135,20 @@ TEST_P(ScoreBoardOf, AnswersAreAFunctionOfTheState) {
 
 INSTANTIATE_TEST_SUITE_P(Mix, ScoreBoardOf, ::testing::Values(Learns::kSizes, Learns::kTasks));
 
+class Remembers final : public ScorePolicy {
+ public:
+  std::string_view name() const override { return "remembers/1"; }
+  Learns learns() const override { return Learns::kSizes; }
+  std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,
+                                        std::span<const NodeClass>) const override {
+    seen.assign(mix.begin(), mix.end());
+    return nullptr;
+  }
+  mutable std::vector<MixEntry> seen;
+};
+
 // Counts are rounded down to powers of two: apart, 3 + 3 + 10 would be 2 + 2 + 8.
 TEST(ScoreBoard, ThoseThatNameAModelCountInFullWhereModelsDoNot) {
-  class Remembers final : public ScorePolicy {
-   public:
-    std::string_view name() const override { return "remembers/1"; }
-    Learns learns() const override { return Learns::kSizes; }
-    std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,
-                                          std::span<const NodeClass>) const override {
-      seen.assign(mix.begin(), mix.end());
-      return nullptr;
-    }
-    mutable std::vector<MixEntry> seen;
-  };
   const Remembers policy;
   ScoreBoard board;
   board.use(&policy);
@@ -158,6 +163,34 @@ TEST(ScoreBoard, ThoseThatNameAModelCountInFullWhereModelsDoNot) {
   ASSERT_EQ(policy.seen.size(), 1u);
   EXPECT_EQ(policy.seen[0].count, 16);
   EXPECT_EQ(policy.seen[0].shape.models, kAnyModel);
+}
+
+// sbatch -N 4 --gpus-per-node=8, and --ntasks=8 --gpus-per-task=1 -N 1: both take whole nodes.
+TEST(ScoreBoard, TheMixCountsWhatIsTakenOfEachNode) {
+  const Remembers policy;
+  ScoreBoard board;
+  board.use(&policy);
+  JobSpec gang;
+  gang.groups.resize(1);
+  gang.groups[0].tasks = gang.groups[0].nodes_min = gang.groups[0].nodes_max = 4;
+  gang.groups[0].per_task.cores = 64;
+  gang.groups[0].per_node.gpus = 8;
+  JobSpec one;
+  one.groups.resize(1);
+  one.groups[0].tasks = 8;
+  one.groups[0].nodes_min = one.groups[0].nodes_max = 1;
+  one.groups[0].per_task.cores = 8;
+  one.groups[0].per_task.gpus = 1;
+  for (const JobSpec& spec : {gang, gang, one}) board.add(spec);
+  EXPECT_FALSE(board.choose(State{}, "all", one, any_node));
+  ASSERT_EQ(policy.seen.size(), 1u);
+  EXPECT_EQ(policy.seen[0].count, 8) << "nine, rounded down";
+  EXPECT_EQ(policy.seen[0].shape.devices, 8);
+  EXPECT_EQ(policy.seen[0].shape.cpu_milli, 64'000);
+  board.remove(one);
+  board.remove(gang);
+  EXPECT_FALSE(board.choose(State{}, "all", one, any_node));
+  EXPECT_EQ(policy.seen[0].count, 4);
 }
 
 // Cores are kept for those that need devices beside them.
@@ -274,6 +307,12 @@ TEST(ScoreBoard, LeavesOtherKindsOfJobsToTheSearch) {
   const auto found = board.choose(state, "all", spec, any_node);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->node, node.id);
+  JobSpec sbatch = spec;
+  std::swap(sbatch.groups[0].per_task.gpus, sbatch.groups[0].per_node.gpus);
+  sbatch.groups[0].per_node.memory_bytes = 100;
+  EXPECT_EQ(board.choose(state, "all", sbatch, any_node), found) << "--gres=gpu:1 --mem=100";
+  sbatch.groups[0].per_node.memory_bytes = 1001;
+  EXPECT_FALSE(board.choose(state, "all", sbatch, any_node)) << "more than there is";
   JobSpec gang = spec;
   gang.groups[0].tasks = 2;
   EXPECT_FALSE(board.choose(state, "all", gang, any_node));

@@ -240,7 +240,7 @@ class DecisionFold {
   }
 
   void move_cursor(const JobSpec& spec, const std::vector<SharedPlacement>& placements) {
-    if (!is_round_robin(state_.settings) || !is_scored(spec) || placements.empty()) return;
+    if (!is_round_robin(state_.settings) || !moves_cursor(spec) || placements.empty()) return;
     const Pool* pool = pool_of(state_, spec);
     if (pool != nullptr) state_.round_robin[pool->name] = placements.front()->node;
   }

@@ -25,17 +25,20 @@ bool is_round_robin(const ClusterSettings& settings) {
   return is_called(kRound_robin, name.substr(0, name.find('/')));
 }
 
-bool is_plain_task(const JobSpec& spec) {
-  if (spec.exclusive || spec.groups.size() != 1 || spec.groups.front().tasks != 1) return false;
+bool takes_any_node(const JobSpec& spec) {
+  if (spec.exclusive || spec.groups.size() != 1) return false;
   // What an executor is lent is known to the search alone, not to scores by class of node.
   if (!spec.executor.empty()) return false;
   // Scores take all nodes of a pool for equal but for what is free.
-  if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
-    return false;
-  }
+  return spec.features.empty() && spec.nodes_wanted.empty() && spec.nodes_excluded.empty();
+}
+
+bool moves_cursor(const JobSpec& spec) {
+  if (!takes_any_node(spec) || spec.groups.front().tasks != 1) return false;
   const TaskGroup& group = spec.groups.front();
-  // Compared as a whole with what scores know: a field of Request that is added later makes a job
-  // one for the search, and not one that is scored wrongly.
+  // Folding asks this, and logs are folded by later releases, too: what scores have learned to
+  // place since (core/place/node_shape.h) moves no cursor.
+  // Compared as a whole: a field of Request that is added later moves none either.
   Request plain;
   plain.cores = group.per_task.cores;
   plain.memory_bytes = group.per_task.memory_bytes;
@@ -43,13 +46,8 @@ bool is_plain_task(const JobSpec& spec) {
   plain.share_milli = group.per_task.share_milli;
   plain.gpu_model = group.per_task.gpu_model;
   plain.gpu_memory_bytes = group.per_task.gpu_memory_bytes;
-  return group.per_task == plain && group.per_node == Request{};
-}
-
-bool is_scored(const JobSpec& spec) {
-  if (!is_plain_task(spec)) return false;
-  const Request& task = spec.groups.front().per_task;
-  return task.gpus > 0 || task.share_milli > 0;
+  if (group.per_task != plain || group.per_node != Request{}) return false;
+  return plain.gpus > 0 || plain.share_milli > 0;
 }
 
 }  // namespace dove::core

@@ -16,10 +16,12 @@ bool is_called(std::string_view full, std::string_view name);
 // then. Told by the policy's name, since folding knows no policies.
 bool is_round_robin(const ClusterSettings& settings);
 
-// Whether jobs like this are placed by any score: one task that asks for cores, memory and plain
-// devices, on any node of its pool.
-bool is_scored(const JobSpec& spec);
-// As is_scored, or without any devices: what scores that learn place.
-bool is_plain_task(const JobSpec& spec);
+// Whether any node of its pool will do for the job, as far as nodes differ in more than what they
+// have and have free; it is one group of tasks, and does not want nodes to itself.
+bool takes_any_node(const JobSpec& spec);
+
+// Whether a launch of such a job moves the cursor on: one task that asks for cores, memory and
+// plain devices for itself, on any node of its pool, and nothing for its node.
+bool moves_cursor(const JobSpec& spec);
 
 }  // namespace dove::core

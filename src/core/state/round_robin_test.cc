@@ -21,13 +21,13 @@ TEST(RoundRobin, IsKeptWherePlacementGoesAround) {
   EXPECT_TRUE(is_round_robin(settings));
 }
 
-TEST(RoundRobin, OneTaskWithPlainDevicesIsScored) {
-  EXPECT_TRUE(is_scored(spec_of({.gpus = 1})));
-  EXPECT_FALSE(is_scored(spec_of({.gpus = 0})));
-  EXPECT_FALSE(is_scored(spec_of({.gpus = 1, .tasks = 2})));
+TEST(RoundRobin, OneTaskWithPlainDevicesOfItsOwnMovesTheCursor) {
+  EXPECT_TRUE(moves_cursor(spec_of({.gpus = 1})));
+  EXPECT_FALSE(moves_cursor(spec_of({.gpus = 0})));
+  EXPECT_FALSE(moves_cursor(spec_of({.gpus = 1, .tasks = 2})));
   JobSpec chooses = spec_of({.gpus = 1});
   chooses.features = {"fast"};
-  EXPECT_FALSE(is_scored(chooses));
+  EXPECT_FALSE(moves_cursor(chooses));
 }
 
 TEST(RoundRobin, TheStateRemembersWhereTheLastOneWent) {

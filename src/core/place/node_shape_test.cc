@@ -1,0 +1,112 @@
+#include "core/place/node_shape.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/state/cluster_fixture.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+// sbatch --gres=gpu:G --mem=M GiB -c C, as jobfiles reads it: per node but the cores.
+JobSpec sbatch_job(std::int32_t gpus, std::int32_t cores, std::int64_t memory_gib = 0) {
+  JobSpec spec = spec_of({.cores = cores});
+  spec.groups[0].per_node.gpus = gpus;
+  spec.groups[0].per_node.memory_bytes = memory_gib * kGiB;
+  return spec;
+}
+
+TEST(NodeShape, WhatIsAskedForTheNodeAndForItsTaskIsOne) {
+  const JobSpec spec = sbatch_job(1, 8, 16);
+  const NodeShape shape = node_shape(spec.groups[0]);
+  EXPECT_TRUE(has_one_shape(spec));
+  EXPECT_EQ(shape.nodes, 1);
+  EXPECT_EQ(shape.cores, 8);
+  EXPECT_EQ(shape.gpus, 1);
+  EXPECT_EQ(shape.memory_bytes, 16 * kGiB);
+  // sbatch --gpus-per-task=1 --mem=8G: some of it is the task's, some the node's.
+  JobSpec mixed = spec_of({.cores = 2, .gpus = 1});
+  mixed.groups[0].per_node.memory_bytes = 8 * kGiB;
+  EXPECT_TRUE(has_one_shape(mixed));
+  EXPECT_EQ(node_shape(mixed.groups[0]).memory_bytes, 8 * kGiB);
+}
+
+TEST(NodeShape, TasksThatAreBoundToOneNodeAreAsOne) {
+  JobSpec spec = spec_of({.cores = 2, .gpus = 1, .tasks = 8});
+  TaskGroup& group = spec.groups[0];
+  EXPECT_FALSE(has_one_shape(spec)) << "the search may split them";
+  EXPECT_EQ(node_shape(group).nodes, 8);
+  EXPECT_EQ(node_shape(group).gpus, 1);
+  group.nodes_max = 1;
+  EXPECT_TRUE(has_one_shape(spec));
+  EXPECT_EQ(node_shape(group).nodes, 1);
+  EXPECT_EQ(node_shape(group).gpus, 8);
+  EXPECT_EQ(node_shape(group).cores, 16);
+}
+
+TEST(NodeShape, GangsWithANumberOfTasksForEachNodeAreThatManyNodes) {
+  JobSpec spec = sbatch_job(8, 4);
+  TaskGroup& group = spec.groups[0];
+  group.tasks = 32;
+  group.nodes_min = group.nodes_max = 4;
+  EXPECT_TRUE(has_one_shape(spec));
+  EXPECT_EQ(node_shape(group).nodes, 4);
+  EXPECT_EQ(node_shape(group).gpus, 8);
+  EXPECT_EQ(node_shape(group).cores, 32);
+  group.nodes_min = group.nodes_max = 0;
+  group.tasks_per_node = 16;
+  EXPECT_EQ(node_shape(group).nodes, 2);
+  group.tasks_per_node = 20;
+  EXPECT_FALSE(has_one_shape(spec)) << "twelve are left over";
+  group.tasks_per_node = 0;
+  group.nodes_min = 2;
+  group.nodes_max = 4;
+  EXPECT_FALSE(has_one_shape(spec)) << "two to four";
+  EXPECT_EQ(node_shape(group).nodes, 2) << "at least";
+  EXPECT_EQ(node_shape(group).gpus, 8);
+}
+
+TEST(NodeShape, SeveralSharesAreNotOne) {
+  JobSpec spec = spec_of({.cores = 1});
+  TaskGroup& group = spec.groups[0];
+  group.per_task.share_milli = 500;
+  EXPECT_TRUE(has_one_shape(spec));
+  group.tasks = group.tasks_per_node = 2;
+  EXPECT_FALSE(has_one_shape(spec));
+  EXPECT_EQ(node_shape(group).nodes, 2);
+  EXPECT_EQ(node_shape(group).share_milli, 500);
+  group.tasks = group.tasks_per_node = 1;
+  group.per_node.gpus = 1;
+  EXPECT_FALSE(has_one_shape(spec));
+}
+
+TEST(NodeShape, DevicesOfOneKindAddUp) {
+  JobSpec spec = spec_of({.cores = 1, .gpus = 1, .tasks = 2});
+  TaskGroup& group = spec.groups[0];
+  group.tasks_per_node = 2;
+  group.per_node.gpus = 1;
+  EXPECT_TRUE(has_one_shape(spec));
+  EXPECT_EQ(node_shape(group).gpus, 3);
+  group.per_node.gpu_model = "H200";
+  EXPECT_FALSE(has_one_shape(spec)) << "the node's may be others than the tasks'";
+  EXPECT_EQ(node_shape(group).gpus, 2);
+}
+
+TEST(NodeShape, OtherResourcesAndWishesAreForTheSearch) {
+  JobSpec counts = sbatch_job(1, 1);
+  counts.groups[0].per_node.countables = {{"rdma", 1}};
+  EXPECT_FALSE(has_one_shape(counts));
+  JobSpec wishes = sbatch_job(1, 1);
+  wishes.nodes_excluded = {"n1"};
+  EXPECT_FALSE(has_one_shape(wishes));
+  JobSpec alone = sbatch_job(1, 1);
+  alone.exclusive = true;
+  EXPECT_FALSE(has_one_shape(alone));
+}
+
+}  // namespace
+}  // namespace dove::core
