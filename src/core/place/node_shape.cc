@@ -52,6 +52,8 @@ bool is_plain(const Request& request) {
   plain.memory_bytes = request.memory_bytes;
   plain.gpus = request.gpus;
   plain.share_milli = request.share_milli;
+  plain.slice = request.slice;
+  plain.slices = request.slices;
   plain.gpu_model = request.gpu_model;
   plain.gpu_memory_bytes = request.gpu_memory_bytes;
   return request == plain;
@@ -66,12 +68,11 @@ NodeShape node_shape(const TaskGroup& group) {
   const bool of_node = wants_devices(node);
   Split split = split_of(group);
   NodeShape shape;
-  shape.is_exact = split.is_fixed && task.slices == 0 && node.slices == 0;
   // Whole devices of one kind add up. Anything else besides leaves the node's part to the search.
-  const bool adds_up = task.share_milli == 0 && node.share_milli == 0 && same_kind(task, node);
+  const bool adds_up = task.gpus > 0 && node.gpus > 0 && same_kind(task, node);
   // Several shares may lie on one device or on several: each is as a node's only one.
   if (task.share_milli > 0 && split.tasks > 1) split = {1, group.tasks, false};
-  if (!split.is_fixed || (of_task && of_node && !adds_up)) shape.is_exact = false;
+  shape.is_exact = split.is_fixed && (!of_task || !of_node || adds_up);
   shape.tasks = split.tasks;
   shape.nodes = split.nodes;
   shape.cores = split.tasks * task.cores + node.cores;
@@ -80,11 +81,13 @@ NodeShape node_shape(const TaskGroup& group) {
     shape.devices = &task;
     shape.gpus = split.tasks * task.gpus;
     shape.share_milli = task.share_milli;
+    shape.slices = split.tasks * task.slices;
   }
   if (of_node && (!of_task || adds_up)) {
     shape.devices = &node;
     shape.gpus += node.gpus;
     shape.share_milli = node.share_milli;
+    shape.slices = node.slices;
   }
   return shape;
 }

@@ -18,13 +18,15 @@ struct NodeShape {
   std::int64_t memory_bytes = 0;
   std::int64_t gpus = 0;         // whole ones
   std::int32_t share_milli = 0;  // of one device
-  // Whose model and memory devices are to have; null without devices. Of the group.
+  std::int64_t slices = 0;       // of one profile
+  // The group's request that names model, memory and profile of the devices; null without any.
   const Request* devices = nullptr;
   // Whether every node of the group is taken so. Not if it is up to the search how many tasks a
-  // node gets, if tasks are left over for another node, or if a node gives several shares, slices,
-  // or devices of two kinds. Then the shape says what to expect of such jobs, and no more.
+  // node gets, if tasks are left over for another node, or if a node gives several shares or
+  // devices of two kinds. Then the shape says what to expect of such jobs, and no more.
   bool is_exact = true;
 
+  // Whole ones or a share: what the mix is about.
   bool has_devices() const { return gpus > 0 || share_milli > 0; }
 };
 

@@ -84,6 +84,20 @@ TEST(NodeShape, SeveralSharesAreNotOne) {
   EXPECT_FALSE(has_one_shape(spec));
 }
 
+TEST(NodeShape, SlicesOfOneProfileAddUpOverTasks) {
+  JobSpec spec = spec_of({.cores = 1, .tasks = 2});
+  TaskGroup& group = spec.groups[0];
+  group.tasks_per_node = 2;
+  group.per_task.slice = "1g.10gb";
+  group.per_task.slices = 3;
+  EXPECT_TRUE(has_one_shape(spec));
+  EXPECT_EQ(node_shape(group).slices, 6);
+  EXPECT_FALSE(node_shape(group).has_devices()) << "the mix leaves them out";
+  group.per_node.slice = "1g.10gb";
+  group.per_node.slices = 1;
+  EXPECT_FALSE(has_one_shape(spec));
+}
+
 TEST(NodeShape, DevicesOfOneKindAddUp) {
   JobSpec spec = spec_of({.cores = 1, .gpus = 1, .tasks = 2});
   TaskGroup& group = spec.groups[0];

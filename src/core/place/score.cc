@@ -32,9 +32,28 @@ std::uint32_t kind_of(const TaskShape& task) {
   return task.is_share() ? 1u : 1u << std::min(task.devices, 31);
 }
 
+std::optional<std::int32_t> cuts_anew(const FreeState& node, const TaskShape& task) {
+  if (node.node_class.slice_table == kNoTable) return std::nullopt;
+  const SliceTable& table = slice_tables()[static_cast<std::size_t>(node.node_class.slice_table)];
+  const SliceProfile* profile = find_profile(table, task.slice);
+  if (profile == nullptr) return std::nullopt;
+  std::int32_t left = task.slices;
+  for (std::size_t i = 0; i < node.slots_taken.size() && left > 0; ++i) {
+    if (node.slots_taken[i] != 0) left -= slices_left(*profile, node.slots_taken[i]);
+  }
+  if (left <= 0) return 0;
+  const std::int32_t each = slices_left(*profile, 0);
+  if (each == 0) return std::nullopt;
+  const std::int32_t cut = left / each + (left % each > 0 ? 1 : 0);
+  // A device that is shared is closed to slices, however little of it is taken.
+  if (cut > node.whole_devices()) return std::nullopt;
+  return cut;
+}
+
 bool fits(const FreeState& node, const TaskShape& task) {
   if (task.cpu_milli > node.cpu_milli || task.memory_bytes > node.memory_bytes) return false;
   if (!node.takes_more || (task.models >> node.node_class.model & 1) == 0) return false;
+  if (task.slices > 0) return cuts_anew(node, task).has_value();
   std::int32_t found = 0;
   // Each device of the task has to have the room by itself: rests of two devices make no whole one.
   for (std::int32_t milli : node.devices_milli) found += milli >= task.device_milli ? 1 : 0;
@@ -74,6 +93,24 @@ void allocate(FreeState& node, const TaskShape& task, std::int32_t device) {
     --left;
   }
   CHECK(left == 0, "whole devices are taken from a node that has them");
+}
+
+Score score_of_slices(const Scorer& scorer, const FreeState& node, const TaskShape& task) {
+  // Scores stay within this on either side, and each device that is cut is a step of twice as much:
+  // four of them, and half a step, are what 64 bits hold.
+  constexpr std::int64_t kMost = std::int64_t{1} << 59;
+  constexpr std::int64_t kSteps = 4;
+  TaskShape cost;
+  cost.cpu_milli = task.cpu_milli;
+  cost.memory_bytes = task.memory_bytes;
+  cost.devices = cuts_anew(node, task).value();
+  if (cost.devices > 0) cost.device_milli = kWholeDevice_milli;
+  cost.models = task.models;
+  Score found = scorer.score(node, cost);
+  found.value = std::clamp(found.value, -kMost, kMost) +
+                2 * kMost * std::max<std::int64_t>(kSteps - cost.devices, 0);
+  found.device = kAnyDevice;
+  return found;
 }
 
 }  // namespace dove::core

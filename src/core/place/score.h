@@ -8,16 +8,19 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/state/slices.h"
 #include "model/resources.h"
 
 namespace dove::core {
 
 constexpr std::int32_t kModelsMax = 64;
 constexpr std::uint64_t kAnyModel = ~std::uint64_t{0};
+constexpr std::int32_t kNoTable = -1;  // the device cannot be cut
 
 // What a node is, whatever it runs: nodes of one class differ only in what is free.
 struct NodeClass {
@@ -25,6 +28,7 @@ struct NodeClass {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
   std::int32_t devices = 0;
+  std::int32_t slice_table = kNoTable;  // of its devices, among slice_tables()
   auto operator<=>(const NodeClass&) const = default;
 };
 
@@ -35,6 +39,8 @@ struct TaskShape {
   std::int32_t devices = 0;       // 0, 1, or more whole ones
   std::int32_t device_milli = 0;  // of each: 1..999 only when devices == 1
   std::uint64_t models = kAnyModel;
+  std::int32_t slices = 0;      // with any, devices == 0
+  std::string_view slice = "";  // their profile, as a table names it
   auto operator<=>(const TaskShape&) const = default;
 
   bool is_share() const { return devices > 0 && device_milli < kWholeDevice_milli; }
@@ -46,9 +52,10 @@ struct FreeState {
   NodeClass node_class;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
-  std::uint32_t hosts = 0;  // kind_of() of each task there
-  bool takes_more = true;   // below its most tasks
-  std::vector<std::int32_t> devices_milli;
+  std::uint32_t hosts = 0;                  // kind_of() of each task there
+  bool takes_more = true;                   // below its most tasks
+  std::vector<std::int32_t> devices_milli;  // 0 of those that are cut
+  std::vector<SlotSet> slots_taken;         // by device; empty: none is cut
   auto operator<=>(const FreeState&) const = default;
 
   std::int64_t gpus_milli() const;
@@ -63,11 +70,15 @@ std::uint32_t kind_of(const TaskShape& task);
 
 bool fits(const FreeState& node, const TaskShape& task);
 
+// How many devices its slices cut anew, as those that are cut are filled first
+// (core/place/device_fit.h). None: there is no room. REQUIRES: task.slices > 0.
+std::optional<std::int32_t> cuts_anew(const FreeState& node, const TaskShape& task);
+
 // The device that a share leaves least of, the first of several. REQUIRES: fits(); a share.
 std::int32_t tightest_device(const FreeState& node, const TaskShape& task);
 
 // What is left. `device` is a share's; whole devices are the first ones that are wholly free.
-// REQUIRES: fits(node, task), with the share on `device`.
+// REQUIRES: fits(node, task), with the share on `device`; no slices.
 void allocate(FreeState& node, const TaskShape& task, std::int32_t device);
 
 constexpr std::int32_t kAnyDevice = -1;
@@ -80,9 +91,14 @@ struct Score {
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // REQUIRES: fits(node, task); the node's class was known to prepare.
+  // REQUIRES: fits(node, task); the node's class was known to prepare; no slices.
   virtual Score score(const FreeState& node, const TaskShape& task) const = 0;
 };
+
+// A task with slices scores as the whole devices that it cuts anew. A node where it cuts fewer
+// scores higher, whatever the scorer says: slices on a device that is cut cost no device.
+// REQUIRES: fits(node, task); the node's class was known to prepare; task.slices > 0.
+Score score_of_slices(const Scorer& scorer, const FreeState& node, const TaskShape& task);
 
 // A shape, and the number of tasks that have it.
 struct MixEntry {

@@ -15,10 +15,41 @@ constexpr std::int64_t kCore_milli = 1000;
 constexpr std::int64_t kDevicesMax = 1 << 20;  // more than any node has
 constexpr std::size_t kShapesMax = 512;        // remembered by the index of a pool
 
+bool wants_slices(const JobSpec& spec) {
+  return std::any_of(spec.groups.begin(), spec.groups.end(), [](const TaskGroup& group) {
+    return group.per_task.slices > 0 || group.per_node.slices > 0;
+  });
+}
+
 FreeState closed() {
   FreeState state;
   state.takes_more = false;
   return state;
+}
+
+// What best_fit prefers, for slices where the policy has nothing to gain.
+class LeastFree final : public Scorer {
+ public:
+  Score score(const FreeState& node, const TaskShape&) const override {
+    constexpr std::int64_t kCpuLimit_milli = std::int64_t{1} << 32;  // more than any node has
+    return {-node.gpus_milli() * kCpuLimit_milli - node.cpu_milli};
+  }
+};
+
+const LeastFree kLeast_free;
+
+// kNoTable when such a device cannot be cut.
+std::int32_t table_of(const Device& device) {
+  const SliceTable* table = slice_table(device);
+  return table == nullptr ? kNoTable : static_cast<std::int32_t>(table - slice_tables().data());
+}
+
+// The profile as tables name it, which stays; "" when none knows it.
+std::string_view profile_called(std::string_view name) {
+  for (const SliceTable& table : slice_tables()) {
+    if (const SliceProfile* found = find_profile(table, name)) return found->name;
+  }
+  return "";
 }
 
 std::uint64_t coarse(std::int64_t count) {
@@ -61,7 +92,9 @@ std::optional<ScoreBoard::Devices> ScoreBoard::devices_of(const Node& node) {
 
 // Counts matter to a power of two: the scorer is good for a while.
 void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
-  if (policy_ == nullptr || policy_->learns() == Learns::kNothing) return;
+  if (policy_ == nullptr) return;
+  if (wants_slices(spec)) live_slices_ += sign;
+  if (policy_->learns() == Learns::kNothing) return;
   // Counted apart by model, tasks that name one would be rounded down and left out as rare: the mix
   // would say least of them.
   const bool by_model = policy_->learns() == Learns::kTasks;
@@ -113,6 +146,15 @@ void ScoreBoard::set_devices(NodeId node, const std::optional<Devices>& devices)
   std::int32_t number = 0;
   while (taken.contains(number)) ++number;
   at->second.number = number;
+  at->second.slice_table = table_of(device_of(devices->kind));
+}
+
+Device ScoreBoard::device_of(const DeviceKind& kind) {
+  Device device;
+  device.kind = kind.kind;
+  device.model = kind.model;
+  device.memory_bytes = kind.memory_bytes;
+  return device;
 }
 
 void ScoreBoard::look_at_touched(const State& state) {
@@ -133,8 +175,9 @@ void ScoreBoard::look_at_touched(const State& state) {
 }
 
 NodeClass ScoreBoard::class_of(const Devices& devices) const {
-  return {kinds_.at(devices.kind).number, devices.cpu_milli, devices.memory_bytes,
-          static_cast<std::int32_t>(devices.count)};
+  const NumberedKind& kind = kinds_.at(devices.kind);
+  return {kind.number, devices.cpu_milli, devices.memory_bytes,
+          static_cast<std::int32_t>(devices.count), kind.slice_table};
 }
 
 FreeState ScoreBoard::state_of(const Node& node) const {
@@ -146,6 +189,13 @@ FreeState ScoreBoard::state_of(const Node& node) const {
   // Copied: the index groups nodes by it.
   state.memory_bytes = node.memory_free_bytes;
   state.devices_milli = node.device_free_milli;
+  for (std::size_t i = 0; i < node.slots_taken.size(); ++i) {
+    if (!is_sliced(node.slots_taken, i)) continue;
+    // Whatever is free of it, to whole and shared use it is closed. Only where some device is cut
+    // is a state told apart by slots.
+    state.devices_milli[i] = 0;
+    state.slots_taken = node.slots_taken;
+  }
   return state;
 }
 
@@ -153,18 +203,18 @@ TaskShape ScoreBoard::shape_of(const NodeShape& asked) const {
   TaskShape shape;
   shape.cpu_milli = asked.cores * kCore_milli;
   shape.memory_bytes = asked.memory_bytes;
-  if (!asked.has_devices()) return shape;
+  if (asked.devices == nullptr) return shape;
+  if (asked.slices > 0) {
+    shape.slices = static_cast<std::int32_t>(std::min(asked.slices, kDevicesMax));
+    shape.slice = profile_called(asked.devices->slice);
+  }
   const bool is_share = asked.share_milli > 0;
   shape.devices = is_share ? 1 : static_cast<std::int32_t>(std::min(asked.gpus, kDevicesMax));
-  shape.device_milli = is_share ? asked.share_milli : kWholeDevice_milli;
+  if (shape.devices > 0) shape.device_milli = is_share ? asked.share_milli : kWholeDevice_milli;
   // Which kinds of devices will do, as a mask: the name is compared here once, not on each node.
   shape.models = 0;
   for (const auto& [kind, entry] : kinds_) {
-    Device device;
-    device.kind = kind.kind;
-    device.model = kind.model;
-    device.memory_bytes = kind.memory_bytes;
-    if (matches(*asked.devices, device)) shape.models |= std::uint64_t{1} << entry.number;
+    if (matches(*asked.devices, device_of(kind))) shape.models |= std::uint64_t{1} << entry.number;
   }
   return shape;
 }
@@ -229,7 +279,7 @@ bool ScoreBoard::is_scored(const JobSpec& spec) const {
   if (!has_one_shape(spec)) return false;
   const NodeShape shape = node_shape(spec.groups.front());
   // Cores that devices will need are worth something only where it is known what is to come.
-  if (policy_->learns() == Learns::kNothing && !shape.has_devices()) return false;
+  if (policy_->learns() == Learns::kNothing && shape.devices == nullptr) return false;
   return shape.nodes == 1;
 }
 
@@ -245,12 +295,11 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
     return std::nullopt;
   }
   if (is_stale_) prepare();
-  // The policy has nothing to gain from this mix: an index that nobody asks is not kept up to date.
-  if (scorer_ == nullptr) {
-    indexes_.clear();
-    return std::nullopt;
-  }
-  // Asked last, as most clusters ask for whole devices with cores enough, and end above.
+  // The policy has nothing to gain from this mix, but that slices leave devices whole: an index
+  // that nobody asks is not kept up to date.
+  if (scorer_ == nullptr && live_slices_ == 0) indexes_.clear();
+  if (scorer_ == nullptr && !wants_slices(spec)) return std::nullopt;
+  // Asked late, as most clusters ask for whole devices with cores enough, and end above.
   if (!is_scored(spec)) return std::nullopt;
   // Built or not, it is a function of the state: replay asks other questions first, and gets the
   // same node.
@@ -261,7 +310,7 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
   }
   index.changed.clear();
   if (index.scorer != number_) {
-    index.index.use(scorer_.get());
+    index.index.use(scorer_ == nullptr ? &kLeast_free : scorer_.get());
     index.scorer = number_;
   }
   if (policy_->ties() == Ties::kNext) {

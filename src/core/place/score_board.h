@@ -83,6 +83,7 @@ class ScoreBoard {
   };
   struct NumberedKind {
     std::int32_t number = 0;
+    std::int32_t slice_table = kNoTable;
     std::int64_t nodes = 0;
   };
   // Ties go to nodes with fewer devices, so that large ones stay whole, then to the older node;
@@ -100,6 +101,7 @@ class ScoreBoard {
   void count(const JobSpec& spec, std::int64_t sign);
   void look_at_touched(const State& state);
   void set_devices(NodeId node, const std::optional<Devices>& devices);
+  static Device device_of(const DeviceKind& kind);
   NodeClass class_of(const Devices& devices) const;
   PoolIndex& index_of(const State& state, const std::string& pool);
   FreeState state_of(const Node& node) const;
@@ -116,8 +118,9 @@ class ScoreBoard {
   std::map<Devices, std::int64_t> alike_;         // the number of nodes alike
   std::map<std::string, PoolIndex> indexes_;
   std::map<Asked, std::int64_t> live_;    // nodes that they take with devices
+  std::int64_t live_slices_ = 0;          // jobs that ask for some
   bool is_stale_ = true;                  // the scorer is not that of mix, classes and kinds
-  std::unique_ptr<const Scorer> scorer_;  // null once prepared: scores gain nothing
+  std::unique_ptr<const Scorer> scorer_;  // null once prepared: scores gain nothing, but for slices
   std::uint64_t number_ = 0;              // of the scorer
 };
 

@@ -217,6 +217,86 @@ TEST(ScoreBoard, TasksWithoutDevicesAreScoredByPoliciesThatLearn) {
   EXPECT_EQ(found->node, NodeId{2});
 }
 
+// Whole GPUs with cores enough: such a mix needs no scores.
+class NothingToGain final : public ScorePolicy {
+ public:
+  std::string_view name() const override { return "nothing_to_gain/1"; }
+  Learns learns() const override { return Learns::kSizes; }
+  std::unique_ptr<const Scorer> prepare(std::span<const MixEntry>,
+                                        std::span<const NodeClass>) const override {
+    return nullptr;
+  }
+};
+
+// The first node has a GPU that is cut and one that is idle, the second only an idle one.
+State node_with_a_cut_device() {
+  State state;
+  for (std::uint32_t id = 1; id <= 2; ++id) {
+    Node node;
+    node.id = NodeId(id);
+    node.inventory = inventory("H100", id == 1 ? 2 : 1);
+    node.cores_free = {0, 1, 2, 3, 4, 5, 6, 7};
+    node.device_free_milli.assign(node.inventory->devices.size(), 1000);
+    node.memory_free_bytes = 1000;
+    if (id == 1) {
+      node.device_free_milli[0] = 750;
+      node.slots_taken = {0b11, 0};
+    }
+    state.nodes.push_back(std::move(node));
+  }
+  return state;
+}
+
+TEST(ScoreBoard, SlicesGoToDevicesThatAreCutWhateverThePolicyGains) {
+  const SomePolicy some;
+  const NothingToGain nothing;
+  const State state = node_with_a_cut_device();
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].per_task.cores = 1;
+  spec.groups[0].per_task.slice = "2g.20gb";
+  spec.groups[0].per_task.slices = 1;
+  JobSpec whole;
+  whole.groups.resize(1);
+  whole.groups[0].per_task.gpus = 1;
+  for (const ScorePolicy* policy :
+       {static_cast<const ScorePolicy*>(&some), static_cast<const ScorePolicy*>(&nothing)}) {
+    ScoreBoard board;
+    board.use(policy);
+    for (const Node& node : state.nodes) board.touch(node.id);
+    board.add(spec);
+    board.add(whole);
+    board.choose(state, "all", whole, any_node);
+    const auto found = board.choose(state, "all", spec, any_node);
+    ASSERT_TRUE(found) << policy->name();
+    EXPECT_EQ(found->node, NodeId(1)) << "best_fit prefers the other, which has least free";
+    spec.groups[0].per_task.slices = 4;
+    EXPECT_EQ(board.choose(state, "all", spec, any_node)->node, NodeId(1)) << "and two devices";
+    spec.groups[0].per_task.slices = 7;
+    EXPECT_FALSE(board.choose(state, "all", spec, any_node));
+    spec.groups[0].per_task.slices = 1;
+    std::swap(spec.groups[0].per_task, spec.groups[0].per_node);
+    EXPECT_EQ(board.choose(state, "all", spec, any_node), found) << "as sbatch asks";
+    std::swap(spec.groups[0].per_task, spec.groups[0].per_node);
+  }
+}
+
+// What is free of a device that is cut is for slices alone.
+TEST(ScoreBoard, CutDevicesAreClosedToWholeAndSharedUse) {
+  const SomePolicy policy;
+  State state = node_with_a_cut_device();
+  state.nodes[NodeId(1)].device_free_milli[1] = 0;
+  state.nodes[NodeId(2)].device_free_milli[0] = 0;
+  ScoreBoard board;
+  board.use(&policy);
+  for (const Node& node : state.nodes) board.touch(node.id);
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].per_task.share_milli = 500;
+  board.add(spec);
+  EXPECT_FALSE(board.choose(state, "all", spec, any_node));
+}
+
 class RoundRobin final : public ScorePolicy {
  public:
   class Level final : public Scorer {

@@ -104,7 +104,8 @@ void ScoreIndex::score_group(Scored& scored, std::size_t group) const {
     scored.values[group] = kNoRoom;
     return;
   }
-  const Score score = scorer_->score(state, scored.shape);
+  const Score score = scored.shape.slices > 0 ? score_of_slices(*scorer_, state, scored.shape)
+                                              : scorer_->score(state, scored.shape);
   scored.values[group] = score.value;
   scored.devices[group] = score.device;
 }

@@ -35,6 +35,60 @@ TEST(Score, TheModelsOfATaskAreAMask) {
   EXPECT_TRUE(fits(all_free(other), task));
 }
 
+// Four GPUs of 80 GiB, the first of them cut; places for three more 2g.20gb are two on it.
+FreeState cut_node() {
+  FreeState node = all_free(four_gpus());
+  Device device;
+  device.model = "H100";
+  device.memory_bytes = std::int64_t{80} << 30;
+  node.node_class.slice_table =
+      static_cast<std::int32_t>(slice_table(device) - slice_tables().data());
+  node.devices_milli[0] = 0;
+  node.slots_taken = {0b11, 0, 0, 0};
+  return node;
+}
+
+TaskShape slices(std::int32_t count, const char* profile = "2g.20gb") {
+  TaskShape task;
+  task.slices = count;
+  task.slice = profile;
+  return task;
+}
+
+TEST(Score, SlicesCutADeviceAnewWhereThoseThatAreCutHaveNoRoom) {
+  const FreeState node = cut_node();
+  EXPECT_EQ(cuts_anew(node, slices(2)), 0);
+  EXPECT_EQ(cuts_anew(node, slices(3)), 1);
+  EXPECT_EQ(cuts_anew(node, slices(2 + 3 * 3)), 3);
+  EXPECT_FALSE(fits(node, slices(2 + 3 * 3 + 1)));
+  EXPECT_FALSE(fits(node, slices(1, "1g.5gb"))) << "no profile of this model";
+  EXPECT_FALSE(fits(all_free(four_gpus()), slices(1))) << "cannot be cut";
+  FreeState shared = node;
+  shared.devices_milli[1] = 900;
+  EXPECT_FALSE(fits(shared, slices(2 + 3 * 3)));
+}
+
+class MostFree final : public Scorer {
+ public:
+  Score score(const FreeState& node, const TaskShape& task) const override {
+    return {node.gpus_milli() - task.gpus_milli()};
+  }
+};
+
+TEST(Score, SlicesCostTheDevicesThatTheyCutAnew) {
+  const MostFree scorer;
+  const FreeState cut = cut_node();
+  FreeState idle = cut;
+  idle.slots_taken.clear();
+  idle.devices_milli[0] = kWholeDevice_milli;
+  const auto value = [&](const FreeState& node, std::int32_t count) {
+    return score_of_slices(scorer, node, slices(count)).value;
+  };
+  EXPECT_GT(value(cut, 2), value(idle, 2)) << "though more is free there";
+  EXPECT_GT(value(idle, 3), value(cut, 3)) << "one device here and there";
+  EXPECT_GT(value(idle, 3), value(idle, 4));
+}
+
 TEST(Score, KindsOfTasksAreBits) {
   EXPECT_EQ(kind_of({1000, 0, 0, 0}), 0u);
   EXPECT_NE(kind_of(share(100)), kind_of(whole(1)));
