@@ -13,43 +13,17 @@
 #include "core/cycle/kept_nodes.h"
 #include "core/cycle/passes.h"
 #include "core/cycle/promises.h"
+#include "core/cycle/scored_places.h"
 #include "core/place/limits.h"
 #include "core/place/place.h"
 #include "core/place/reservation.h"
 #include "core/place/within_limits.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
-#include "core/state/executors/foreign.h"
 #include "core/state/restored/restored.h"
 
 namespace dove::core {
 namespace {
-
-// Takes a share of the device that was chosen with the node.
-class OnDevice final : public PlacementPolicy {
- public:
-  OnDevice(const PlacementPolicy& policy, std::int32_t device) : policy_(policy), device_(device) {}
-  std::string_view name() const override { return policy_.name(); }
-  NodeRank rank(const NodeFree& free) const override { return policy_.rank(free); }
-  NodeRank skip(const NodeRank& from, const NodeNeeds& needs) const override {
-    return policy_.skip(from, needs);
-  }
-  DeviceIds whole_devices(const DeviceChoice& choice) const override {
-    return policy_.whole_devices(choice);
-  }
-  std::int32_t share_device(const DeviceChoice& choice) const override {
-    // The score was given for the node's free devices. A promise may keep that very device; then
-    // the policy chooses another.
-    const bool offered =
-        std::any_of(choice.offers.begin(), choice.offers.end(),
-                    [&](const DeviceOffer& offer) { return offer.device == device_; });
-    return offered ? device_ : policy_.share_device(choice);
-  }
-
- private:
-  const PlacementPolicy& policy_;
-  std::int32_t device_;
-};
 
 // All nodes but those that are kept for others.
 class NotKept final : public FreeNodes {
@@ -89,26 +63,6 @@ class PromisesBehind {
   std::map<std::tuple<std::string, std::int32_t, bool>, std::set<JobId>> known_;
 };
 
-// On the node that scores best, if the job is of a kind that is scored. The board remembers what is
-// open: nodes that are kept from this job are left to Candidates::free.
-std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const EquivalenceClass& it,
-                                                      Candidates candidates) {
-  Indexes& indexes = cycle.indexes;
-  const auto open = [&](NodeId id) {
-    const IndexedNode& entry = indexes.nodes[id];
-    // The board scores all nodes alike; which of them belong to the pool is known here, and that no
-    // executor runs what is scored.
-    return entry.available && has_agent(cycle.state.nodes[id]) &&
-           std::find(entry.pools.begin(), entry.pools.end(), it.pool) != entry.pools.end();
-  };
-  const auto best = indexes.scores.choose(cycle.state, it.pool->name, *it.spec, open);
-  if (!best) return std::nullopt;
-  // The usual search on this one node: labels, promises and limits are checked as always.
-  const RankedNodes only = {{indexes.nodes[best->node].rank, best->node}};
-  candidates.ranked = &only;
-  return find_places(candidates, OnDevice(*cycle.policies.placement, best->device), *it.spec, {});
-}
-
 std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClass& it,
                                              const std::set<JobId>& ignored,
                                              const std::vector<NodeId>& kept,
@@ -128,12 +82,16 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClas
   NotKept not_kept(candidates.free, kept);
   if (!kept.empty()) candidates.free = &not_kept;
   candidates.spares_last = planned.takes_spares();
-  // Scores decide where a job goes best, never whether it goes: what no board scores, or what finds
-  // no open node there, is searched for in full.
-  if (avoided.empty()) {
-    if (auto found = search_by_score(cycle, it, candidates)) return found;
+  // Spare nodes are taken last, which scores do not know.
+  const bool scored = avoided.empty() && !candidates.spares_last;
+  const bool by_unit = goes_by_unit(*it.spec, *candidates.domains);
+  if (scored && !by_unit) {
+    if (auto found = places_by_score(cycle, it, candidates)) return found;
   }
-  return find_places(candidates, *cycle.policies.placement, *it.spec, avoided);
+  auto found = find_places(candidates, *cycle.policies.placement, *it.spec, avoided);
+  if (!found || !scored || !by_unit) return found;
+  auto better = better_in_unit(cycle, it, candidates, *found);
+  return better ? std::move(better) : std::move(found);
 }
 
 // A refusal costs as much as a look at this many classes: all are looked at when that is paid for.

@@ -149,6 +149,13 @@ std::vector<std::vector<std::int32_t>> Domains::above(std::string_view level) co
   }
 }
 
+std::int32_t Domains::unit_with(NodeId node, std::string_view level) const {
+  if (!members_.holds(node)) return -1;
+  std::int32_t at = members_[node].unit;
+  while (at >= 0 && unit(at).level != level) at = unit(at).parent;
+  return at;
+}
+
 std::string Domains::widest() const {
   const Unit* first = nullptr;
   for (const Unit& unit : units_) {

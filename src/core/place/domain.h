@@ -58,6 +58,10 @@ class Domains {
   // The units above all units of the level, nearest first: one list for each step up, ordered as
   // above.
   std::vector<std::vector<std::int32_t>> above(std::string_view level) const;
+  // Whether there have been units of the level.
+  bool has_level(std::string_view level) const { return by_level_.contains(level); }
+  // The unit of the level that the node is in; -1: none.
+  std::int32_t unit_with(NodeId node, std::string_view level) const;
   // The level of the widest units; "" without any.
   std::string widest() const;
 

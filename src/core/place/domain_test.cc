@@ -407,5 +407,23 @@ TEST(Domain, TheHardestGroupIsPlacedFirstWhenThatHelps) {
   EXPECT_EQ(found->at(1).tasks[0].group, 1);
 }
 
+TEST(Domains, AUnitIsFoundByANodeAndItsLevel) {
+  State state;
+  Domains domains;
+  for (std::uint32_t id = 1; id <= 2; ++id) {
+    Node node;
+    node.id = NodeId(id);
+    if (id == 1) node.declared.topology = {{"block", "b"}, {"rack", "r"}};
+    domains.put(node, {}, {});
+  }
+  EXPECT_EQ(domains.unit(domains.unit_with(NodeId(1), "rack")).path, "b/r");
+  EXPECT_EQ(domains.unit(domains.unit_with(NodeId(1), "block")).path, "b");
+  EXPECT_EQ(domains.unit_with(NodeId(1), "switch"), -1);
+  EXPECT_EQ(domains.unit_with(NodeId(2), "rack"), -1);
+  EXPECT_EQ(domains.unit_with(NodeId(3), "rack"), -1);
+  EXPECT_TRUE(domains.has_level("rack"));
+  EXPECT_FALSE(domains.has_level("switch"));
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -277,30 +277,48 @@ bool ScoreBoard::is_scored(const JobSpec& spec) const {
   // the same node.
   if (policy_->ties() == Ties::kNext) return moves_cursor(spec);
   if (!has_one_shape(spec)) return false;
-  const NodeShape shape = node_shape(spec.groups.front());
   // Cores that devices will need are worth something only where it is known what is to come.
-  if (policy_->learns() == Learns::kNothing && shape.devices == nullptr) return false;
-  return shape.nodes == 1;
+  return policy_->learns() != Learns::kNothing ||
+         node_shape(spec.groups.front()).devices != nullptr;
 }
 
-std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const std::string& pool,
-                                                     const JobSpec& spec,
-                                                     const std::function<bool(NodeId)>& open) {
-  if (policy_ == nullptr) return std::nullopt;
+std::vector<ScoreIndex::Choice> ScoreBoard::best_of(PoolIndex& index, const NodeShape& asked,
+                                                    const Wanted& wanted) const {
+  const std::int32_t shape = index.index.shape_id(shape_of(asked));
+  const auto least = static_cast<std::size_t>(asked.nodes);
+  const std::size_t most = least + wanted.spare;
+  if (wanted.among != nullptr) {
+    std::vector<std::int32_t> places;
+    for (NodeId node : *wanted.among) places.push_back(index.places[node]);
+    auto found = index.index.choose_among(shape, places, most);
+    if (found.size() < least) found.clear();
+    return found;
+  }
+  if (most > 1) return index.index.choose_many(shape, least, most);
+  const auto found = index.index.choose(shape);
+  if (!found) return {};
+  return {*found};
+}
+
+std::vector<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const std::string& pool,
+                                                   const JobSpec& spec,
+                                                   const std::function<bool(NodeId)>& open,
+                                                   const Wanted& wanted) {
+  if (policy_ == nullptr) return {};
   look_at_touched(state);
   // The masks are full. A choice by a part of the kinds would depend on which came first, so the
   // search decides all.
   if (kinds_.size() > static_cast<std::size_t>(kModelsMax)) {
     indexes_.clear();
-    return std::nullopt;
+    return {};
   }
   if (is_stale_) prepare();
   // The policy has nothing to gain from this mix, but that slices leave devices whole: an index
   // that nobody asks is not kept up to date.
   if (scorer_ == nullptr && live_slices_ == 0) indexes_.clear();
-  if (scorer_ == nullptr && !wants_slices(spec)) return std::nullopt;
+  if (scorer_ == nullptr && !wants_slices(spec)) return {};
   // Asked late, as most clusters ask for whole devices with cores enough, and end above.
-  if (!is_scored(spec)) return std::nullopt;
+  if (!is_scored(spec)) return {};
   // Built or not, it is a function of the state: replay asks other questions first, and gets the
   // same node.
   PoolIndex& index = index_of(state, pool);
@@ -318,10 +336,11 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
     index.index.set_taken(
         last == state.round_robin.end() ? std::nullopt : std::optional(index.places[last->second]));
   }
-  const auto choice =
-      index.index.choose(index.index.shape_id(shape_of(node_shape(spec.groups.front()))));
-  if (!choice) return std::nullopt;
-  return Choice{index.order[static_cast<std::size_t>(choice->node)], choice->device};
+  std::vector<Choice> choices;
+  for (const auto& best : best_of(index, node_shape(spec.groups.front()), wanted)) {
+    choices.push_back({index.order[static_cast<std::size_t>(best.node)], best.device});
+  }
+  return choices;
 }
 
 }  // namespace dove::core

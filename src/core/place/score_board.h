@@ -1,4 +1,5 @@
-// ScoreBoard: scores for the live cluster. Where a job that takes one node goes best.
+// ScoreBoard: scores for the live cluster. Where a job goes best that takes a node, or several
+// alike.
 //
 // It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs: what each
 // takes of each of its nodes (core/place/node_shape.h). It is an
@@ -51,10 +52,16 @@ class ScoreBoard {
     std::int32_t device = kAnyDevice;  // for a share
     bool operator==(const Choice&) const = default;
   };
-  // The best node of the pool; none when the job is of a kind that is not scored, or no node that
-  // is scored has room. `open` says whether a node is of the pool and takes work.
-  std::optional<Choice> choose(const State& state, const std::string& pool, const JobSpec& spec,
-                               const std::function<bool(NodeId)>& open);
+  // Which nodes are wanted.
+  struct Wanted {
+    std::size_t spare = 0;                       // beyond those that the job takes
+    const std::vector<NodeId>* among = nullptr;  // of the pool's; null: of all
+  };
+  // The best nodes of the pool, best first: as many as the job takes, and up to `spare` more. None
+  // when the job is of a kind that is not scored, or too few nodes that are scored have room.
+  // `open` says whether a node is of the pool and takes work.
+  std::vector<Choice> choose(const State& state, const std::string& pool, const JobSpec& spec,
+                             const std::function<bool(NodeId)>& open, const Wanted& wanted);
 
  private:
   // What is asked for of a node, as far as it matters to the mix.
@@ -107,6 +114,8 @@ class ScoreBoard {
   FreeState state_of(const Node& node) const;
   TaskShape shape_of(const NodeShape& asked) const;
   bool is_scored(const JobSpec& spec) const;
+  std::vector<ScoreIndex::Choice> best_of(PoolIndex& index, const NodeShape& asked,
+                                          const Wanted& wanted) const;
   void prepare();
 
   const ScorePolicy* policy_ = nullptr;

@@ -91,6 +91,16 @@ JobSpec some_job(Random& random) {
 
 bool any_node(NodeId) { return true; }
 
+// The best node for a job that takes one.
+std::optional<ScoreBoard::Choice> choose(ScoreBoard& board, const State& state,
+                                         const std::string& pool, const JobSpec& spec,
+                                         const std::function<bool(NodeId)>& open = any_node) {
+  const auto found = board.choose(state, pool, spec, open, {});
+  if (found.empty()) return std::nullopt;
+  EXPECT_EQ(found.size(), 1u);
+  return found.front();
+}
+
 class ScoreBoardOf : public ::testing::TestWithParam<Learns> {};
 
 // What a board knows from before must not matter: one that has seen everything answers as one that
@@ -124,10 +134,10 @@ TEST_P(ScoreBoardOf, AnswersAreAFunctionOfTheState) {
     fresh.use(&policy);
     for (const Node& each : state.nodes) fresh.touch(each.id);
     for (const JobSpec& spec : live) fresh.add(spec);
-    const auto found = kept.choose(state, "all", live.back(), any_node);
-    ASSERT_EQ(found, fresh.choose(state, "all", live.back(), any_node)) << "round " << round;
-    ASSERT_EQ(kept.choose(state, "even", live.back(), even),
-              fresh.choose(state, "even", live.back(), even));
+    const auto found = choose(kept, state, "all", live.back());
+    ASSERT_EQ(found, choose(fresh, state, "all", live.back())) << "round " << round;
+    ASSERT_EQ(choose(kept, state, "even", live.back(), even),
+              choose(fresh, state, "even", live.back(), even));
     if (found) ++chosen;
   }
   EXPECT_GT(chosen, 500);
@@ -159,7 +169,7 @@ TEST(ScoreBoard, ThoseThatNameAModelCountInFullWhereModelsDoNot) {
     spec.groups[0].per_task.gpu_model = i < 3 ? "m0" : i < 6 ? "m1" : "";
     board.add(spec);
   }
-  EXPECT_FALSE(board.choose(State{}, "all", spec, any_node));
+  EXPECT_FALSE(choose(board, State{}, "all", spec));
   ASSERT_EQ(policy.seen.size(), 1u);
   EXPECT_EQ(policy.seen[0].count, 16);
   EXPECT_EQ(policy.seen[0].shape.models, kAnyModel);
@@ -182,14 +192,14 @@ TEST(ScoreBoard, TheMixCountsWhatIsTakenOfEachNode) {
   one.groups[0].per_task.cores = 8;
   one.groups[0].per_task.gpus = 1;
   for (const JobSpec& spec : {gang, gang, one}) board.add(spec);
-  EXPECT_FALSE(board.choose(State{}, "all", one, any_node));
+  EXPECT_FALSE(choose(board, State{}, "all", one));
   ASSERT_EQ(policy.seen.size(), 1u);
   EXPECT_EQ(policy.seen[0].count, 8) << "nine, rounded down";
   EXPECT_EQ(policy.seen[0].shape.devices, 8);
   EXPECT_EQ(policy.seen[0].shape.cpu_milli, 64'000);
   board.remove(one);
   board.remove(gang);
-  EXPECT_FALSE(board.choose(State{}, "all", one, any_node));
+  EXPECT_FALSE(choose(board, State{}, "all", one));
   EXPECT_EQ(policy.seen[0].count, 4);
 }
 
@@ -212,7 +222,7 @@ TEST(ScoreBoard, TasksWithoutDevicesAreScoredByPoliciesThatLearn) {
   JobSpec spec;
   spec.groups.resize(1);
   spec.groups[0].per_task.cores = 1;
-  const auto found = board.choose(state, "all", spec, any_node);
+  const auto found = choose(board, state, "all", spec);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->node, NodeId{2});
 }
@@ -266,17 +276,17 @@ TEST(ScoreBoard, SlicesGoToDevicesThatAreCutWhateverThePolicyGains) {
     for (const Node& node : state.nodes) board.touch(node.id);
     board.add(spec);
     board.add(whole);
-    board.choose(state, "all", whole, any_node);
-    const auto found = board.choose(state, "all", spec, any_node);
+    choose(board, state, "all", whole);
+    const auto found = choose(board, state, "all", spec);
     ASSERT_TRUE(found) << policy->name();
     EXPECT_EQ(found->node, NodeId(1)) << "best_fit prefers the other, which has least free";
     spec.groups[0].per_task.slices = 4;
-    EXPECT_EQ(board.choose(state, "all", spec, any_node)->node, NodeId(1)) << "and two devices";
+    EXPECT_EQ(choose(board, state, "all", spec)->node, NodeId(1)) << "and two devices";
     spec.groups[0].per_task.slices = 7;
-    EXPECT_FALSE(board.choose(state, "all", spec, any_node));
+    EXPECT_FALSE(choose(board, state, "all", spec));
     spec.groups[0].per_task.slices = 1;
     std::swap(spec.groups[0].per_task, spec.groups[0].per_node);
-    EXPECT_EQ(board.choose(state, "all", spec, any_node), found) << "as sbatch asks";
+    EXPECT_EQ(choose(board, state, "all", spec), found) << "as sbatch asks";
     std::swap(spec.groups[0].per_task, spec.groups[0].per_node);
   }
 }
@@ -294,7 +304,7 @@ TEST(ScoreBoard, CutDevicesAreClosedToWholeAndSharedUse) {
   spec.groups.resize(1);
   spec.groups[0].per_task.share_milli = 500;
   board.add(spec);
-  EXPECT_FALSE(board.choose(state, "all", spec, any_node));
+  EXPECT_FALSE(choose(board, state, "all", spec));
 }
 
 class RoundRobin final : public ScorePolicy {
@@ -339,8 +349,8 @@ TEST(ScoreBoard, TheCursorOfTheStateIsFollowed) {
     for (const Node& node : state.nodes) board.touch(node.id);
     board.add(spec);
     const auto open = [away](NodeId id) { return id.value != away; };
-    const auto found = board.choose(state, pool, spec, open);
-    EXPECT_EQ(found, board.choose(state, pool, spec, open)) << "asking moves no cursor";
+    const auto found = choose(board, state, pool, spec, open);
+    EXPECT_EQ(found, choose(board, state, pool, spec, open)) << "asking moves no cursor";
     return found ? found->node : NodeId{};
   };
   EXPECT_EQ(next("a"), NodeId{2}) << "nodes with fewer devices come first";
@@ -352,6 +362,56 @@ TEST(ScoreBoard, TheCursorOfTheStateIsFollowed) {
   EXPECT_EQ(next("b"), NodeId{2}) << "each pool has its own cursor";
   EXPECT_EQ(next("a", 4), NodeId{2}) << "who is not there is passed over";
   EXPECT_EQ(next("a", 3), NodeId{4}) << "though it was the last";
+}
+
+// Prefers the node with the most free.
+class MostFree final : public ScorePolicy {
+ public:
+  class Most final : public Scorer {
+   public:
+    Score score(const FreeState& node, const TaskShape&) const override {
+      return {node.gpus_milli()};
+    }
+  };
+  std::string_view name() const override { return "most_free/1"; }
+  std::unique_ptr<const Scorer> prepare(std::span<const MixEntry>,
+                                        std::span<const NodeClass>) const override {
+    return std::make_unique<Most>();
+  }
+};
+
+TEST(ScoreBoard, AGangGetsAsManyNodesAsItTakesBestFirst) {
+  const MostFree policy;
+  const State state = four_nodes();
+  ScoreBoard board;
+  board.use(&policy);
+  for (const Node& node : state.nodes) board.touch(node.id);
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].tasks = spec.groups[0].nodes_min = spec.groups[0].nodes_max = 2;
+  spec.groups[0].per_node.gpus = 1;
+  const auto nodes = [&](const ScoreBoard::Wanted& wanted) {
+    std::vector<std::uint32_t> found;
+    for (const auto& each : board.choose(state, "all", spec, any_node, wanted)) {
+      found.push_back(each.node.value);
+    }
+    return found;
+  };
+  using Nodes = std::vector<std::uint32_t>;
+  EXPECT_EQ(nodes({}), (Nodes{1, 3}));
+  EXPECT_EQ(nodes({.spare = 9}), (Nodes{1, 3, 4, 2}));
+  const std::vector<NodeId> unit = {NodeId(2), NodeId(4)};
+  EXPECT_EQ(nodes({.among = &unit}), (Nodes{4, 2}));
+  spec.groups[0].tasks = 8;
+  spec.groups[0].per_task.gpus = 1;
+  spec.groups[0].per_node.gpus = 0;
+  EXPECT_EQ(nodes({}), Nodes{}) << "none has four";
+  spec.groups[0].tasks = 6;
+  spec.groups[0].nodes_min = spec.groups[0].nodes_max = 3;
+  EXPECT_EQ(nodes({}), (Nodes{1, 3, 4}));
+  spec.groups[0].tasks = 8;
+  spec.groups[0].nodes_min = spec.groups[0].nodes_max = 4;
+  EXPECT_EQ(nodes({}), Nodes{}) << "three have two";
 }
 
 TEST(ScoreBoard, RoundRobinIsKnownByItsNameOnly) {
@@ -384,23 +444,23 @@ TEST(ScoreBoard, LeavesOtherKindsOfJobsToTheSearch) {
   spec.groups[0].per_task.cores = 1;
   board.add(spec);
   spec.groups[0].per_task.gpus = 1;
-  const auto found = board.choose(state, "all", spec, any_node);
+  const auto found = choose(board, state, "all", spec);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->node, node.id);
   JobSpec sbatch = spec;
   std::swap(sbatch.groups[0].per_task.gpus, sbatch.groups[0].per_node.gpus);
   sbatch.groups[0].per_node.memory_bytes = 100;
-  EXPECT_EQ(board.choose(state, "all", sbatch, any_node), found) << "--gres=gpu:1 --mem=100";
+  EXPECT_EQ(choose(board, state, "all", sbatch), found) << "--gres=gpu:1 --mem=100";
   sbatch.groups[0].per_node.memory_bytes = 1001;
-  EXPECT_FALSE(board.choose(state, "all", sbatch, any_node)) << "more than there is";
+  EXPECT_FALSE(choose(board, state, "all", sbatch)) << "more than there is";
   JobSpec gang = spec;
   gang.groups[0].tasks = 2;
-  EXPECT_FALSE(board.choose(state, "all", gang, any_node));
+  EXPECT_FALSE(choose(board, state, "all", gang));
   JobSpec featured = spec;
   featured.features = {"ib"};
-  EXPECT_FALSE(board.choose(state, "all", featured, any_node));
+  EXPECT_FALSE(choose(board, state, "all", featured));
   board.touch(node.id);
-  EXPECT_FALSE(board.choose(state, "all", spec, [](NodeId) { return false; })) << "not available";
+  EXPECT_FALSE(choose(board, state, "all", spec, [](NodeId) { return false; })) << "not available";
 }
 
 }  // namespace

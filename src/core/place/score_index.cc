@@ -1,6 +1,7 @@
 #include "core/place/score_index.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "base/check.h"
@@ -198,15 +199,94 @@ std::optional<ScoreIndex::Choice> ScoreIndex::choose(std::int32_t shape_id) {
   refresh(scored);
   const std::vector<std::int32_t> groups = best_groups(scored);
   if (groups.empty()) return std::nullopt;
+  taken_ = pick_node(groups);
+  return choice_of(scored, taken_);
+}
+
+ScoreIndex::Choice ScoreIndex::choice_of(const Scored& scored, std::int32_t node) {
   Choice choice;
-  choice.node = taken_ = pick_node(groups);
+  choice.node = node;
   if (scored.shape.is_share()) {
-    const auto group = static_cast<std::size_t>(group_of_[static_cast<std::size_t>(choice.node)]);
-    choice.device = scored.devices[group];
+    choice.device = scored.devices[index_of_group(node)];
     // The scorer said that devices do not matter to it.
-    if (choice.device == kAnyDevice) choice.device = any_device(state(choice.node), scored.shape);
+    if (choice.device == kAnyDevice) choice.device = any_device(state(node), scored.shape);
   }
   return choice;
+}
+
+// The place of a node among equals: behind all others if the cursor has passed it.
+std::int64_t ScoreIndex::order_of(std::int32_t node) const {
+  CHECK(ties_ != Ties::kRandom, "several nodes are chosen in an order");
+  const bool has_passed = ties_ == Ties::kNext && node <= taken_;
+  return node + (has_passed ? std::ssize(group_of_) : 0);
+}
+
+std::vector<ScoreIndex::Choice> ScoreIndex::choose_many(std::int32_t shape_id, std::size_t least,
+                                                        std::size_t most) {
+  Scored& scored = scored_[static_cast<std::size_t>(shape_id)];
+  refresh(scored);
+  // The next node of a group, in the order of ties.
+  struct Next {
+    std::int64_t value;
+    std::int64_t order;
+    std::size_t group;
+    std::size_t at;  // among its nodes
+  };
+  std::vector<Next> heap;
+  std::size_t with_room = 0;
+  for (std::size_t i = 0; i < first_.size(); ++i) {
+    if (first_[i] == kNobody || scored.values[i] == kNoRoom) continue;
+    const auto& nodes = groups_[i].nodes;
+    auto from = nodes.begin();
+    if (ties_ == Ties::kNext) from = std::upper_bound(nodes.begin(), nodes.end(), taken_);
+    if (from == nodes.end()) from = nodes.begin();
+    with_room += nodes.size();
+    heap.push_back(
+        {scored.values[i], order_of(*from), i, static_cast<std::size_t>(from - nodes.begin())});
+  }
+  if (with_room < least) return {};
+  const auto is_worse = [](const Next& a, const Next& b) {
+    return a.value != b.value ? a.value < b.value : a.order > b.order;
+  };
+  // A heap, and not a sort: as many groups are looked at further as nodes are asked for.
+  std::make_heap(heap.begin(), heap.end(), is_worse);
+  std::vector<Choice> found;
+  while (!heap.empty() && found.size() < most) {
+    std::pop_heap(heap.begin(), heap.end(), is_worse);
+    Next& best = heap.back();
+    const auto& nodes = groups_[best.group].nodes;
+    found.push_back(choice_of(scored, nodes[best.at]));
+    best.at = (best.at + 1) % nodes.size();
+    const std::int64_t order = order_of(nodes[best.at]);
+    // Around the end of its nodes there are none but those that it has named.
+    if (order <= best.order) {
+      heap.pop_back();
+      continue;
+    }
+    best.order = order;
+    std::push_heap(heap.begin(), heap.end(), is_worse);
+  }
+  return found;
+}
+
+std::vector<ScoreIndex::Choice> ScoreIndex::choose_among(std::int32_t shape_id,
+                                                         std::span<const std::int32_t> nodes,
+                                                         std::size_t most) {
+  Scored& scored = scored_[static_cast<std::size_t>(shape_id)];
+  refresh(scored);
+  std::vector<std::pair<std::int64_t, std::int32_t>> order;  // and the node
+  for (std::int32_t node : nodes) {
+    if (scored.values[index_of_group(node)] != kNoRoom) order.emplace_back(order_of(node), node);
+  }
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(most, order.size()));
+  std::partial_sort(order.begin(), end, order.end(), [&](const auto& a, const auto& b) {
+    const std::int64_t value_a = scored.values[index_of_group(a.second)];
+    const std::int64_t value_b = scored.values[index_of_group(b.second)];
+    return value_a != value_b ? value_a > value_b : a.first < b.first;
+  });
+  std::vector<Choice> found;
+  for (auto at = order.begin(); at != end; ++at) found.push_back(choice_of(scored, at->second));
+  return found;
 }
 
 }  // namespace dove::core

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -36,6 +37,13 @@ class ScoreIndex {
 
   // The best node that has room; none when no node has. REQUIRES: a scorer is in use.
   std::optional<Choice> choose(std::int32_t shape_id);
+  // The best nodes that have room, `most` at most, best first: as choose would name them if each
+  // were full then. None when fewer than `least` have room. It moves no cursor. REQUIRES: a scorer
+  // is in use; ties are not kRandom.
+  std::vector<Choice> choose_many(std::int32_t shape_id, std::size_t least, std::size_t most);
+  // The best of these nodes alone; each is named once.
+  std::vector<Choice> choose_among(std::int32_t shape_id, std::span<const std::int32_t> nodes,
+                                   std::size_t most);
 
   const FreeState& state(std::int32_t node) const;
   void set_state(std::int32_t node, FreeState state);
@@ -72,6 +80,11 @@ class ScoreIndex {
   std::vector<std::int32_t> best_groups(const Scored& scored) const;
   std::int32_t pick_node(const std::vector<std::int32_t>& groups);
   std::int32_t any_device(const FreeState& state, const TaskShape& shape);
+  Choice choice_of(const Scored& scored, std::int32_t node);
+  std::int64_t order_of(std::int32_t node) const;
+  std::size_t index_of_group(std::int32_t node) const {
+    return static_cast<std::size_t>(group_of_[static_cast<std::size_t>(node)]);
+  }
 
   const Scorer* scorer_ = nullptr;
   Ties ties_;

@@ -91,6 +91,55 @@ TEST(ScoreIndex, AnswersAsIfAllNodesWereScored) {
   EXPECT_GT(chosen, 5000);
 }
 
+// The best of some nodes, one by one, each full once it was named.
+std::vector<std::int32_t> best_one_by_one(std::vector<FreeState> nodes, const Scorer& scorer,
+                                          const TaskShape& task, std::size_t most) {
+  std::vector<std::int32_t> best;
+  while (best.size() < most) {
+    const std::int32_t next = best_of_all(nodes, scorer, task);
+    if (next < 0) break;
+    best.push_back(next);
+    nodes[static_cast<std::size_t>(next)].takes_more = false;
+  }
+  return best;
+}
+
+std::vector<std::int32_t> nodes_of(const std::vector<ScoreIndex::Choice>& choices) {
+  std::vector<std::int32_t> nodes;
+  for (const ScoreIndex::Choice& each : choices) nodes.push_back(each.node);
+  return nodes;
+}
+
+TEST(ScoreIndex, ManyAreThoseThatAreBestOneByOne) {
+  Random random(4);
+  const SomeScorer scorer(3);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<FreeState> nodes;
+    for (int i = 0; i < 20; ++i) nodes.push_back(some_node(random));
+    ScoreIndex index(nodes, Ties::kFirst, 1);
+    index.use(&scorer);
+    const TaskShape task = some_task(random);
+    const std::size_t most = random.below(21);
+    const std::int32_t shape = index.shape_id(task);
+    const auto expected = best_one_by_one(nodes, scorer, task, most);
+    ASSERT_EQ(nodes_of(index.choose_many(shape, 0, most)), expected) << "round " << round;
+    EXPECT_TRUE(
+        index.choose_many(shape, best_one_by_one(nodes, scorer, task, 20).size() + 1, 20).empty());
+    // All that are not among them are as if they were full.
+    std::vector<std::int32_t> among;
+    for (std::int32_t node = 19; node >= 0; --node) {
+      if (random.below(2) == 0) {
+        among.push_back(node);
+      } else {
+        nodes[static_cast<std::size_t>(node)].takes_more = false;
+      }
+    }
+    ASSERT_EQ(nodes_of(index.choose_among(shape, among, most)),
+              best_one_by_one(nodes, scorer, task, most))
+        << "round " << round;
+  }
+}
+
 class NoPreference final : public Scorer {
  public:
   Score score(const FreeState&, const TaskShape&) const override { return {}; }
@@ -119,6 +168,20 @@ TEST(ScoreIndex, NextGoesAround) {
     index.set_state(choice->node, std::move(state));
   }
   EXPECT_EQ(taken, (std::vector<std::int32_t>{0, 1, 2, 0, 1}));
+}
+
+TEST(ScoreIndex, ManyGoAroundFromTheCursor) {
+  ScoreIndex index(equal_nodes(4), Ties::kNext, 1);
+  const NoPreference scorer;
+  index.use(&scorer);
+  index.set_taken(1);
+  TaskShape task;
+  task.cpu_milli = 1;
+  const std::int32_t shape = index.shape_id(task);
+  EXPECT_EQ(nodes_of(index.choose_many(shape, 1, 4)), (std::vector<std::int32_t>{2, 3, 0, 1}));
+  EXPECT_EQ(nodes_of(index.choose_many(shape, 1, 3)), (std::vector<std::int32_t>{2, 3, 0}));
+  const std::vector<std::int32_t> some = {0, 1, 3};
+  EXPECT_EQ(nodes_of(index.choose_among(shape, some, 2)), (std::vector<std::int32_t>{3, 0}));
 }
 
 TEST(ScoreIndex, RandomReachesEveryNodeAndDeviceAlike) {

@@ -1,0 +1,103 @@
+#include "core/cycle/scored_places.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/place/node_search.h"
+#include "core/place/node_shape.h"
+#include "core/place/score_board.h"
+#include "core/state/executors/foreign.h"
+
+namespace dove::core {
+namespace {
+
+using Places = std::optional<std::vector<Placement>>;
+
+// Takes a share of the device that was chosen with the node.
+class OnDevice final : public PlacementPolicy {
+ public:
+  OnDevice(const PlacementPolicy& policy, std::int32_t device) : policy_(policy), device_(device) {}
+  std::string_view name() const override { return policy_.name(); }
+  NodeRank rank(const NodeFree& free) const override { return policy_.rank(free); }
+  NodeRank skip(const NodeRank& from, const NodeNeeds& needs) const override {
+    return policy_.skip(from, needs);
+  }
+  DeviceIds whole_devices(const DeviceChoice& choice) const override {
+    return policy_.whole_devices(choice);
+  }
+  std::int32_t share_device(const DeviceChoice& choice) const override {
+    // The score was given for the node's free devices. A promise may keep that very device; then
+    // the policy chooses another.
+    const bool offered =
+        std::any_of(choice.offers.begin(), choice.offers.end(),
+                    [&](const DeviceOffer& offer) { return offer.device == device_; });
+    return offered ? device_ : policy_.share_device(choice);
+  }
+
+ private:
+  const PlacementPolicy& policy_;
+  std::int32_t device_;
+};
+
+// The board remembers what is open: nodes that are kept from this job are left to
+// Candidates::free.
+std::vector<ScoreBoard::Choice> best_nodes(Cycle& cycle, const EquivalenceClass& it,
+                                           const ScoreBoard::Wanted& wanted) {
+  Indexes& indexes = cycle.indexes;
+  const auto open = [&](NodeId id) {
+    const IndexedNode& entry = indexes.nodes[id];
+    // The board scores all nodes alike; which of them belong to the pool is known here, and that no
+    // executor runs what is scored.
+    return entry.available && has_agent(cycle.state.nodes[id]) &&
+           std::find(entry.pools.begin(), entry.pools.end(), it.pool) != entry.pools.end();
+  };
+  return indexes.scores.choose(cycle.state, it.pool->name, *it.spec, open, wanted);
+}
+
+// The usual search on these nodes: labels, promises and limits are checked as always. A level of
+// the topology is not: the nodes are of one unit, or any will do.
+Places places_on(const Cycle& cycle, const EquivalenceClass& it, const Candidates& candidates,
+                 std::span<const ScoreBoard::Choice> nodes) {
+  RankedNodes ranked;
+  for (const auto& each : nodes) ranked.insert({cycle.indexes.nodes[each.node].rank, each.node});
+  // A gang's shares each go to the device that the placement policy chooses.
+  const std::int32_t device = nodes.size() == 1 ? nodes.front().device : kAnyDevice;
+  return find_places_among(ranked, candidates, OnDevice(*cycle.policies.placement, device),
+                           *it.spec, {});
+}
+
+Places scored_places(Cycle& cycle, const EquivalenceClass& it, const Candidates& candidates,
+                     const ScoreBoard::Wanted& wanted) {
+  const std::vector<ScoreBoard::Choice> best = best_nodes(cycle, it, wanted);
+  if (best.empty()) return std::nullopt;
+  return places_on(cycle, it, candidates, best);
+}
+
+}  // namespace
+
+Places places_by_score(Cycle& cycle, const EquivalenceClass& it, const Candidates& candidates) {
+  return scored_places(cycle, it, candidates, {});
+}
+
+bool goes_by_unit(const JobSpec& spec, const Domains& domains) {
+  if (spec.domain.empty()) return false;
+  // A node by itself is what scores choose; a gang over several is never on one.
+  if (spec.domain == kNodeLevel) return node_shape(spec.groups.front()).nodes > 1;
+  return spec.domain_required || domains.has_level(spec.domain);
+}
+
+Places better_in_unit(Cycle& cycle, const EquivalenceClass& it, const Candidates& candidates,
+                      const std::vector<Placement>& found) {
+  const Domains& domains = *candidates.domains;
+  const std::int32_t unit = domains.unit_with(found.front().node, it.spec->domain);
+  if (unit < 0) return std::nullopt;
+  const bool one = std::all_of(found.begin(), found.end(), [&](const Placement& each) {
+    return domains.unit_with(each.node, it.spec->domain) == unit;
+  });
+  if (!one) return std::nullopt;
+  return scored_places(cycle, it, candidates, {.among = &domains.unit(unit).nodes});
+}
+
+}  // namespace dove::core
