@@ -68,10 +68,26 @@ Places places_on(const Cycle& cycle, const EquivalenceClass& it, const Candidate
                            *it.spec, {});
 }
 
+// The next best are looked at as well when one of the best will not do, and no more than that:
+// where much is promised or kept, the search knows better.
+constexpr std::size_t kNext_best = 3;
+
 Places scored_places(Cycle& cycle, const EquivalenceClass& it, const Candidates& candidates,
-                     const ScoreBoard::Wanted& wanted) {
-  const std::vector<ScoreBoard::Choice> best = best_nodes(cycle, it, wanted);
+                     ScoreBoard::Wanted wanted) {
+  std::vector<ScoreBoard::Choice> best = best_nodes(cycle, it, wanted);
   if (best.empty()) return std::nullopt;
+  if (Places found = places_on(cycle, it, candidates, best)) return found;
+  const std::size_t count = best.size();
+  wanted.spare = kNext_best;
+  best = best_nodes(cycle, it, wanted);
+  const TaskGroup& group = it.spec->groups.front();
+  std::erase_if(best, [&](const ScoreBoard::Choice& each) {
+    const RankedNodes one = {{cycle.indexes.nodes[each.node].rank, each.node}};
+    return room_among(one, candidates, *cycle.policies.placement, *it.spec, group, {}) <
+           node_shape(group).tasks;
+  });
+  if (best.size() < count) return std::nullopt;
+  best.resize(count);
   return places_on(cycle, it, candidates, best);
 }
 

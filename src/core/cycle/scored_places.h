@@ -2,7 +2,7 @@
 //
 // Scores decide where a job goes, never whether it goes. They know what is free, and nothing of
 // promises, of nodes that are kept, and of labels: the usual search looks at the nodes that they
-// name, and whoever gets no places here searches in full.
+// name, a few of the next best among them, and whoever gets no places here searches in full.
 #pragma once
 
 #include <optional>
