@@ -91,11 +91,11 @@ bool could_help(const Node& node, const PlacementPolicy& policy, const JobSpec& 
 
 // Whether more room never hides places. With several groups, or devices for each node beside those
 // of tasks, the search takes first what a later part needed; and what is near to a label may come
-// and go.
+// and go. Devices of either kind alone are counted, not taken.
 bool search_is_monotone(const JobSpec& spec) {
   if (spec.groups.size() != 1 || !spec.near_labels.empty()) return false;
-  const Request& per_node = spec.groups.front().per_node;
-  return !wants_devices(per_node);
+  const TaskGroup& group = spec.groups.front();
+  return !wants_devices(group.per_node) || !wants_devices(group.per_task);
 }
 
 }  // namespace dove::core

@@ -74,6 +74,11 @@ TEST(Candidates, NoRoomLastsUntilSomethingIsFreedForPlainJobsOnly) {
   JobSpec near = spec_of({});
   near.near_labels = {"db"};  // a job that starts may open the way
   EXPECT_FALSE(search_is_monotone(near));
+  JobSpec sbatch = spec_of({.tasks = 2});
+  sbatch.groups[0].per_node.gpus = 2;
+  EXPECT_TRUE(search_is_monotone(sbatch)) << "--gpus-per-node=2";
+  sbatch.groups[0].per_task.gpus = 1;  // which devices the node's part leaves to them is a choice
+  EXPECT_FALSE(search_is_monotone(sbatch));
 }
 
 }  // namespace
