@@ -269,6 +269,7 @@ void begin_session(Agents& agents, const CallPtr& call,
 void synced(Agents& agents, const CallPtr& call,
             const std::shared_ptr<const protocol::Sync>& message,
             const Result<Committed>& committed) {
+  agents.syncs_in_progress.erase(agents.syncs_in_progress.find(call->caller.node));
   if (!committed.ok()) {
     // The answer to a full disk says that we count on it: only silence then.
     const bool full = committed.error().kind == ErrorKind::kExhausted;
@@ -292,7 +293,8 @@ void give_ticket(Agents& agents, const Call& call, const protocol::Machine& mach
   answer.epoch = agents.state().epoch.value;
   const core::Node& node = *agents.state().find_node(call.caller.node);
   const Span waits = waits_for(agents.state(), node, machine, agents.desk.now());
-  if (waits.us > 0) {
+  // A former sync of it that is being written ends the wait for it: less time counts from there on.
+  if (waits.us > 0 && !agents.syncs_in_progress.contains(node.id)) {
     answer.waits_us = waits.us;
     const std::int64_t turn_us = agents.sync_pace.next_us(agents.desk.loop.monotonic_us());
     answer.sync_after_us = std::min(turn_us, waits.us / 4);
@@ -347,6 +349,7 @@ void sync_agent(Agents& agents, CallPtr call) {
   }
   input.kind = controller::InputKind::kReport;
   agents.drop_session(node.id);
+  agents.syncs_in_progress.insert(node.id);
   agents.desk.submit(std::move(input),
                      [&agents, call, message](const Result<Committed>& committed) {
                        synced(agents, call, message, committed);

@@ -56,6 +56,7 @@ struct Agents {
   Execs execs;
   Forwards forwards;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
+  std::multiset<NodeId> syncs_in_progress;     // that are not yet durable
   SyncPace sync_pace;
   std::set<std::string> joining;   // digests of join tokens whose use is not yet durable
   listener::LogThread log_thread;  // for claims
