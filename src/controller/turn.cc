@@ -132,7 +132,8 @@ Turn::Next Turn::stand_by() {
   said_.clear();
   if (!said_us_ || begun_us - *said_us_ >= options_.others_look_us) {
     said_us_ = begun_us;
-    (void)others_.stands_by(controller_.state().head);  // trouble is seen by what comes next
+    const std::string says = options_.says ? options_.says() : "";
+    (void)others_.stands_by(controller_.state().head, says);  // trouble is seen by what comes next
   }
   return {.in_us = std::clamp(seen->left_us, kLeastWait_us, options_.look_us), .with_news = true};
 }

@@ -40,6 +40,7 @@ struct TurnOptions {
   std::int64_t look_us = 1'000'000;         // between two looks of a standby that hears no news
   std::int64_t others_look_us = 900'000;    // between two of a leader at its standbys
   std::int64_t standby_us = 5'000'000;      // who has said nothing for this long is not there
+  std::function<std::string()> says = {};   // as in Standbys::stands_by
 };
 
 class Turn {

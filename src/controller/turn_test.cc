@@ -36,8 +36,9 @@ class FakeLease : public store::MemoryStore, public store::Lease, public store::
     released_to.push_back(to);
   }
   bool leads() const override { return has_term; }
-  Result<void> stands_by(Seq /*folded*/) override {
+  Result<void> stands_by(Seq /*folded*/, const std::string& says) override {
     ++said;
+    told = says;
     return {};
   }
   Result<std::vector<store::ControllerSeen>> standbys() override { return there; }
@@ -48,6 +49,7 @@ class FakeLease : public store::MemoryStore, public store::Lease, public store::
   bool has_term = false;
   int renewals = 0;
   int said = 0;
+  std::string told;
   std::vector<std::string> released_to;
   std::vector<store::ControllerSeen> there;
 };
@@ -69,6 +71,7 @@ class TurnTest : public ::testing::Test {
     TurnOptions of_turn;
     of_turn.lease_us = kLease_us;
     of_turn.monotonic = [this] { return now_us_; };
+    of_turn.says = [] { return "what it refused"; };
     Turn::Calls calls;
     calls.leads = [this] { said_.push_back("leads"); };
     calls.over = [this](const Error& error) { said_.push_back(error.code); };
@@ -98,6 +101,7 @@ TEST_F(TurnTest, StandsByWhileAnotherLeads) {
   now_us_ += 1'000'000;
   turn_->step();
   EXPECT_EQ(lease_.said, 2);
+  EXPECT_EQ(lease_.told, "what it refused");
 }
 
 TEST_F(TurnTest, HoldsForOneLeaseFromBeforeItsRenewal) {

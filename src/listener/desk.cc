@@ -75,8 +75,9 @@ void Desk::observe(Event event) {
 // What a standby refuses cannot be written into a log that it may not write: its own has the same
 // fields (codec/json_records.cc).
 void Desk::note_refusal(Event event) {
-  if (leads_) return observe(std::move(event));
   const auto* refused = std::get_if<CallsRefused>(&event);
+  if (refused != nullptr && options.refused != nullptr) options.refused->note(*refused);
+  if (leads_) return observe(std::move(event));
   if (refused == nullptr) return;
   telemetry::log(telemetry::Level::kWarning, "access_refused",
                  {{"who", refused->who},

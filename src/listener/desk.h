@@ -21,6 +21,7 @@
 #include "listener/node_authority.h"
 #include "listener/open_access.h"
 #include "listener/projection.h"
+#include "listener/refusal_tally.h"
 #include "listener/refusals.h"
 #include "listener/throttle.h"
 #include "store/log_store.h"
@@ -41,6 +42,7 @@ struct DeskOptions {
   ThrottleLimits throttle = {};
   // Between two counts of GPU time, and two looks at what ends by time alone.
   std::int64_t count_every_us = 5'000'000;
+  std::shared_ptr<RefusalTally> refused = nullptr;  // nullptr: nobody asks this controller
 };
 
 class Desk {

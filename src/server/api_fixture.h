@@ -46,6 +46,7 @@ struct LiveOptions {
   bool local_passwords = false;
   hook::Ask ask_hook = {};
   ControllerPeers controllers = {};
+  std::shared_ptr<listener::RefusalTally> refused = {};
   std::int32_t first_level = kNewestLevel;
   bool reads_aside = false;
   std::optional<ApiTls> tls = {};
@@ -84,6 +85,7 @@ class LiveApi {
     options.local_passwords = options_.local_passwords;
     options.ask_hook = options_.ask_hook;
     options.controllers = options_.controllers;
+    options.refused = options_.refused;
     options.on_fatal = [this](const Error& error) { fatal = error; };
     auto made = ApiServer::make(loop, options, controller, backend_, store);
     CHECK(made.ok(), "the server listens");

@@ -45,6 +45,7 @@ listener::DeskOptions desk_options(const ApiOptions& options,
                              options.log_is_remote, options.reads_aside,  std::move(nodes),
                              options.on_fatal};
   made.count_every_us = options.count_every_us;
+  made.refused = options.refused;
   return made;
 }
 

@@ -84,6 +84,7 @@ struct ApiOptions {
   // Asked at every request but GET /healthz; unset: it always may.
   std::function<std::optional<Error>()> silence = {};
   ControllerPeers controllers = {};
+  std::shared_ptr<listener::RefusalTally> refused = nullptr;  // as in DeskOptions
   // What is worth knowing of the log, as /readyz tells it; "": nothing. Any moment, loop thread.
   std::function<std::string()> log_note = {};
   // The log is behind what an agent has seen, or the controller failed: the program must end with

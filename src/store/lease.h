@@ -5,6 +5,7 @@
 // Implementations: store/postgres, and the simulated store of sim/explore; any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct ControllerSeen {
   Seq folded;
   std::int64_t ago_us;
   std::int32_t level = kFirstLevel;  // the newest that it reads (model/level.h)
+  std::string says = {};
 };
 
 class Lease {
@@ -50,9 +52,11 @@ class Lease {
 
 class Standbys {
  public:
+  static constexpr std::size_t kSaysMax = 1024;  // it is written every second
   virtual ~Standbys() = default;
-  // This controller stands by, and has folded the log up to there.
-  virtual Result<void> stands_by(Seq folded) = 0;
+  // This controller stands by, and has folded the log up to there. `says`: what it has to tell
+  // beyond that, without spaces and at most kSaysMax bytes; the rest is cut off.
+  virtual Result<void> stands_by(Seq folded, const std::string& says) = 0;
   // The others that said so in the last day, the most recent first.
   virtual Result<std::vector<ControllerSeen>> standbys() = 0;
 };

@@ -160,6 +160,14 @@ class StandbyReadsTest(unittest.TestCase):
         self.assertEqual({"address", "code", "times"} - line.keys(), set(), line)
         self.assertEqual((line["address"], line["times"] >= 1), ("127.0.0.1", True))
 
+        def shown():
+            standby = self.leader.call("GET", "/v1/controllers")["controllers"][1]["refused"]
+            return [one for one in standby["last"] if (one["who"], one["operation"]) == ("bob", "getEvents")]
+        one = until(shown, 20, "the leader to show it")[0]
+        self.assertEqual((one["address"], one["code"], one["times"] >= 1), ("127.0.0.1", line["code"], True))
+        self.assertLess(one["ago_ms"], 60_000)
+        self.assertGreaterEqual(self.leader.call("GET", "/v1/controllers")["controllers"][1]["refused"]["calls"], 1)
+
     def refusal(self, api, path, method="GET", body=None):
         status, headers, text = api.raw(method, path, body)
         self.assertEqual(status, 503, (path, text))

@@ -22,6 +22,13 @@ std::string seen_text(std::int64_t ms_ago) {
                          : fmt::format("{} ago", span_text(ms_ago * 1000));
 }
 
+// How many calls; "-": a server of a former version does not say.
+std::string refused_text(const json& one) {
+  const auto refused = one.find("refused");
+  const bool says = refused != one.end() && refused->is_object();
+  return says ? std::to_string(number_of(*refused, "calls")) : "-";
+}
+
 Result<int> run_list(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -30,8 +37,14 @@ Result<int> run_list(const Invocation& invocation) {
     print_value(answer, format);
     return kExitOk;
   }
-  Table table(
-      {{"NAME"}, {"TURN"}, {"VERSION"}, {"LEVEL", true}, {"LOG", true}, {"SEEN", true}, {"URL"}});
+  Table table({{"NAME"},
+               {"TURN"},
+               {"VERSION"},
+               {"LEVEL", true},
+               {"LOG", true},
+               {"SEEN", true},
+               {"REFUSED", true},
+               {"URL"}});
   for (const json& one : list_of(answer, "controllers")) {
     const std::string name = text_of(one, "name");
     if (format == Format::kName) {
@@ -45,6 +58,7 @@ Result<int> run_list(const Invocation& invocation) {
                {std::to_string(number_of(one, "level")), ""},
                {std::to_string(number_of(one, "folded")), ""},
                {leads ? "now" : seen_text(number_of(one, "seen_ms_ago")), ""},
+               {refused_text(one), ""},
                {text_of(one, "url"), ""}});
   }
   if (format == Format::kName) return kExitOk;

@@ -20,6 +20,7 @@
 #include "files/text_file.h"
 #include "foreign/policy_library.h"
 #include "hook/ask.h"
+#include "listener/refusal_tally.h"
 #include "model/new_cluster.h"
 #include "pam/ask.h"
 #include "policies/standard.h"
@@ -36,6 +37,7 @@
 #include "store/sqlite/sqlite_store.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
+#include "wire/streams/handshakes.h"
 
 namespace dove::programs {
 
@@ -55,7 +57,9 @@ struct ServerRuntime::Impl {
   std::unique_ptr<server::ApiServer> api;
   std::unique_ptr<LogCheck> check;
   std::unique_ptr<SharedAuthorities> authorities;  // where controllers share a log, with TLS
-  std::unique_ptr<Term> term;                      // where controllers share a log
+  const std::shared_ptr<listener::RefusalTally> refused =
+      std::make_shared<listener::RefusalTally>(wire::handshakes_failed);
+  std::unique_ptr<Term> term;  // where controllers share a log
   std::unique_ptr<StandbyPage> standby;
   std::string url;
   ServerRuntime::OnTurn on_turn;
@@ -263,20 +267,28 @@ server::ApiOptions ServerRuntime::Impl::api_options() {
     made.log_is_remote = true;
     made.log_note = [this] { return term->can_be_lost(); };
     made.controllers = peers();
+    made.refused = refused;
   }
   return made;
 }
 
 server::ControllerPeers ServerRuntime::Impl::peers() {
   const auto line_of = [](const store::ControllerSeen& seen) {
-    return server::ControllerPeer{seen.name,       seen.url,          seen.version,
-                                  /*leads=*/false, seen.folded.value, seen.ago_us,  seen.level};
+    return server::ControllerPeer{seen.name,
+                                  seen.url,
+                                  seen.version,
+                                  /*leads=*/false,
+                                  seen.folded.value,
+                                  seen.ago_us,
+                                  seen.level,
+                                  listener::read_refusals(seen.says)};
   };
   server::ControllerPeers made;
   made.all = [this, line_of] {
     const store::PostgresOptions& own = shared->options();
     std::vector<server::ControllerPeer> all = {{own.name, own.leads_at, own.version,
-                                                /*leads=*/true, shared->head().seq.value, 0}};
+                                                /*leads=*/true, shared->head().seq.value, 0,
+                                                kProgramLevel, refused->said()}};
     for (const auto& seen : term->standbys()) all.push_back(line_of(seen));
     return all;
   };
@@ -337,9 +349,10 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
 
 // Listens as a standby, and waits for its turn on a thread of its own.
 Result<void> ServerRuntime::Impl::begin_standing() {
-  TRY_ASSIGN(standby, StandbyPage::open(loop, settings, time_of_cluster(), [this] {
-               return term == nullptr ? Standing() : term->standing();
-             }));
+  TRY_ASSIGN(standby,
+             StandbyPage::open(
+                 loop, settings, time_of_cluster(),
+                 [this] { return term == nullptr ? Standing() : term->standing(); }, refused));
   controller->on_following(reads_of_standby());
   Term::Calls calls;
   calls.over = gives_up();
@@ -361,7 +374,9 @@ Result<void> ServerRuntime::Impl::begin_standing() {
     check.reset();  // here, as it may have to wait for the database
     loop.post([this] { hand_on(); });
   };
-  term = std::make_unique<Term>(*shared, *controller, std::move(calls));
+  term = std::make_unique<Term>(*shared, *controller, std::move(calls), [refused = refused] {
+    return listener::write_refusals(refused->said(), store::Standbys::kSaysMax);
+  });
   return {};
 }
 

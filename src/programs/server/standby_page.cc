@@ -42,21 +42,23 @@ Error not_leader(const Standing& now) {
 }  // namespace
 
 StandbyPage::StandbyPage(wire::Loop& loop, ServerSettings settings,
-                         std::function<Standing()> standing)
+                         std::function<Standing()> standing,
+                         std::shared_ptr<listener::RefusalTally> refused)
     : loop_(loop),
       settings_(std::move(settings)),
       standing_(std::move(standing)),
+      refused_(std::move(refused)),
       server_(std::make_unique<wire::Server>(
           loop, limits_of([this] { return not_leader(standing_()); }),
           [this](wire::Request request, std::shared_ptr<wire::Responder> out) {
             serve(std::move(request), std::move(out));
           })) {}
 
-Result<std::unique_ptr<StandbyPage>> StandbyPage::open(wire::Loop& loop,
-                                                       const ServerSettings& settings,
-                                                       std::function<std::int64_t()> now_us,
-                                                       std::function<Standing()> standing) {
-  std::unique_ptr<StandbyPage> page(new StandbyPage(loop, settings, std::move(standing)));
+Result<std::unique_ptr<StandbyPage>> StandbyPage::open(
+    wire::Loop& loop, const ServerSettings& settings, std::function<std::int64_t()> now_us,
+    std::function<Standing()> standing, std::shared_ptr<listener::RefusalTally> refused) {
+  std::unique_ptr<StandbyPage> page(
+      new StandbyPage(loop, settings, std::move(standing), std::move(refused)));
   std::shared_ptr<const wire::Tls> people;
   if (settings.tls.on) {
     TRY_ASSIGN(page->tls_, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host,
@@ -74,6 +76,7 @@ Result<void> StandbyPage::read_from(controller::Controller& controller, store::L
   options.version = version();
   options.public_url = settings_.sign_in.public_url;
   options.sessions_url = settings_.sessions_url;
+  options.refused = refused_;
   options.not_leader = [standing = standing_] { return not_leader(standing()); };
   options.leader_url = [standing = standing_] { return url_of_leader(standing()); };
   reads_.reset();

@@ -20,10 +20,12 @@ namespace dove::programs {
 
 class StandbyPage {
  public:
-  // Listens. `standing` is asked at each request; `now_us` as of ServerTls::open().
+  // Listens. `standing` is asked at each request; `now_us` as of ServerTls::open(); `refused`
+  // counts what it refuses.
   static Result<std::unique_ptr<StandbyPage>> open(wire::Loop& loop, const ServerSettings& settings,
                                                    std::function<std::int64_t()> now_us,
-                                                   std::function<Standing()> standing);
+                                                   std::function<Standing()> standing,
+                                                   std::shared_ptr<listener::RefusalTally> refused);
 
   // From here on it answers reads, from the log as folded up to this state; anew when it is called
   // again. REQUIRES: `controller` is not running; it and `log` outlive the page.
@@ -36,7 +38,8 @@ class StandbyPage {
   void retire();
 
  private:
-  StandbyPage(wire::Loop& loop, ServerSettings settings, std::function<Standing()> standing);
+  StandbyPage(wire::Loop& loop, ServerSettings settings, std::function<Standing()> standing,
+              std::shared_ptr<listener::RefusalTally> refused);
   void serve(wire::Request request, std::shared_ptr<wire::Responder> out);
   wire::Response refusal(const wire::Request& request) const;
   bool follows() const;
@@ -45,6 +48,7 @@ class StandbyPage {
   wire::Loop& loop_;
   const ServerSettings settings_;
   const std::function<Standing()> standing_;
+  const std::shared_ptr<listener::RefusalTally> refused_;
   std::unique_ptr<ServerTls> tls_;
   std::unique_ptr<server::StandbyReads> reads_;  // none: it has not the whole log yet
   wire::Timer look_timer_;

@@ -19,18 +19,21 @@ namespace {
 constexpr std::int64_t kDatabaseLook_us = 10'000'000;
 constexpr std::int64_t kFoldPause_us = 20'000;
 
-controller::TurnOptions turn_options(const store::PostgresStore& store) {
+controller::TurnOptions turn_options(const store::PostgresStore& store,
+                                     std::function<std::string()> says) {
   controller::TurnOptions made;
   made.lease_us = store.options().lease_us;
   made.monotonic = telemetry::monotonic_us;
+  made.says = std::move(says);
   return made;
 }
 
 }  // namespace
 
-Term::Term(store::PostgresStore& store, controller::Controller& controller, Calls calls)
+Term::Term(store::PostgresStore& store, controller::Controller& controller, Calls calls,
+           std::function<std::string()> says)
     : store_(store),
-      turn_(store, store, controller, turn_options(store), std::move(calls)),
+      turn_(store, store, controller, turn_options(store, std::move(says)), std::move(calls)),
       wakes_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   CHECK(wakes_ >= 0, "a thread can be woken");
   thread_ = std::thread([this] { run(); });

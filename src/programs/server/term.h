@@ -23,7 +23,9 @@ class Term {
   // On this thread; `over` at any time.
   using Calls = controller::Turn::Calls;
   // Both outlive it. The controller is this thread's until `leads` is called.
-  Term(store::PostgresStore& store, controller::Controller& controller, Calls calls);
+  // `says`: as TurnOptions::says, on this thread.
+  Term(store::PostgresStore& store, controller::Controller& controller, Calls calls,
+       std::function<std::string()> says);
   ~Term();  // the lease is given back with the store
 
   // As Turn's.

@@ -14,10 +14,27 @@ namespace {
 
 using Json = nlohmann::json;
 
+// As old as the controller's word is, too.
+Json refused_json(const ControllerPeer& peer) {
+  Json last = Json::array();
+  for (const listener::RefusalsSaid::Last& one : peer.refused.last) {
+    last.push_back({{"who", one.calls.who},
+                    {"address", one.calls.address},
+                    {"operation", one.calls.operation},
+                    {"code", one.calls.code},
+                    {"times", one.calls.times},
+                    {"ago_ms", one.ago_ms + peer.ago_us / 1000}});
+  }
+  return Json{{"calls", peer.refused.calls},
+              {"handshakes", peer.refused.handshakes},
+              {"last", std::move(last)}};
+}
+
 Json json_of(const ControllerPeer& peer) {
-  return Json{{"name", peer.name},   {"url", peer.url},       {"version", peer.version},
-              {"leads", peer.leads}, {"folded", peer.folded}, {"seen_ms_ago", peer.ago_us / 1000},
-              {"level", peer.level}};
+  return Json{{"name", peer.name},       {"url", peer.url},
+              {"version", peer.version}, {"leads", peer.leads},
+              {"folded", peer.folded},   {"seen_ms_ago", peer.ago_us / 1000},
+              {"level", peer.level},     {"refused", refused_json(peer)}};
 }
 
 Error one_controller() {

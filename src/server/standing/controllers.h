@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "listener/refusal_tally.h"
 #include "model/level.h"
 
 namespace dove::server {
@@ -22,6 +23,7 @@ struct ControllerPeer {
   std::uint64_t folded = 0;  // the log up to here
   std::int64_t ago_us = 0;
   std::int32_t level = kProgramLevel;  // the newest that it reads (model/level.h)
+  listener::RefusalsSaid refused = {};
 };
 
 struct ControllerPeers {

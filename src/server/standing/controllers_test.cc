@@ -52,5 +52,34 @@ TEST_F(Controllers, OneThatCouldNotLeadAgainKeepsItFromBeingFinished) {
   EXPECT_EQ(finish().status, 200);
 }
 
+TEST_F(Controllers, EachSaysWhatItRefused) {
+  options.controllers.all = [] {
+    ControllerPeer standby{"ctl2:7717", "", "0.2.0", false, 0, 2'000'000};
+    standby.refused = {
+        3, 1, {{{"bob", "10.0.0.7", "getEvents", "not_auditor", 2}, /*ago_ms=*/500}}};
+    return std::vector<ControllerPeer>{{"ctl1:7717", "", "0.2.0", true, 0, 0}, standby};
+  };
+  LiveApi live(store, policies::standard_policies(), options);
+  const Json all = live.call("GET", "/v1/controllers").body.at("controllers");
+  EXPECT_EQ(all.at(0).at("refused"),
+            (Json{{"calls", 0}, {"handshakes", 0}, {"last", Json::array()}}));
+  const Json bob{
+      {"who", "bob"}, {"address", "10.0.0.7"}, {"operation", "getEvents"}, {"code", "not_auditor"},
+      {"times", 2},   {"ago_ms", 2'500}};
+  EXPECT_EQ(all.at(1).at("refused"),
+            (Json{{"calls", 3}, {"handshakes", 1}, {"last", Json::array({bob})}}));
+}
+
+TEST_F(Controllers, WhatTheLeaderRefusesIsCounted) {
+  const auto tally = std::make_shared<listener::RefusalTally>([] { return 0; });
+  options.refused = tally;
+  LiveApi live(store, policies::standard_policies(), options);
+  const std::string nobodys = "nobody-was-given-this-token";
+  EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &nobodys).status, 401);
+  ASSERT_TRUE(live.until([&] { return tally->said().calls == 1; }));
+  EXPECT_EQ(tally->said().last.at(0).calls.operation, "listJobs");
+  EXPECT_EQ(tally->said().last.at(0).calls.code, "token_invalid");
+}
+
 }  // namespace
 }  // namespace dove::server

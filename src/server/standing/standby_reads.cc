@@ -54,6 +54,7 @@ listener::DeskOptions desk_options(const StandbyOptions& options) {
   made.data_dir = options.data_dir;
   made.reads_aside = true;
   made.count_every_us = options.count_every_us;
+  made.refused = options.refused;
   return made;
 }
 

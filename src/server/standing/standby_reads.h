@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "controller/controller.h"
+#include "listener/refusal_tally.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
 #include "wire/responder.h"
@@ -25,11 +26,12 @@ namespace dove::server {
 struct StandbyOptions {
   std::string data_dir;  // with the keys of the cluster's controllers
   std::string version = {};
-  std::string public_url = {};              // as in ApiOptions
-  std::string sessions_url = {};            // as in ApiOptions
-  std::function<Error()> not_leader;        // who leads, as of now
-  std::function<std::string()> leader_url;  // "": nobody is known to
-  std::int64_t count_every_us = 5'000'000;  // as in ApiOptions
+  std::string public_url = {};                                // as in ApiOptions
+  std::string sessions_url = {};                              // as in ApiOptions
+  std::function<Error()> not_leader;                          // who leads, as of now
+  std::function<std::string()> leader_url;                    // "": nobody is known to
+  std::int64_t count_every_us = 5'000'000;                    // as in ApiOptions
+  std::shared_ptr<listener::RefusalTally> refused = nullptr;  // as in DeskOptions
 };
 
 class StandbyReads {

@@ -176,9 +176,9 @@ void SharedLog::release(const std::string& to) {
   database_.tell_news();
 }
 
-Result<void> SharedLog::stands_by(Seq folded) {
+Result<void> SharedLog::stands_by(Seq folded, const std::string& says) {
   TRY(reach());
-  database_.standbys_[name_] = {url_, folded, database_.agenda_.now_us()};
+  database_.standbys_[name_] = {url_, folded, database_.agenda_.now_us(), says};
   return {};
 }
 
@@ -187,8 +187,8 @@ Result<std::vector<store::ControllerSeen>> SharedLog::standbys() {
   std::vector<store::ControllerSeen> all;
   for (const auto& [name, each] : database_.standbys_) {
     if (name == name_) continue;
-    all.push_back(
-        {name, each.url, "", each.folded, database_.agenda_.now_us() - each.seen_us, kNewestLevel});
+    all.push_back({name, each.url, "", each.folded, database_.agenda_.now_us() - each.seen_us,
+                   kNewestLevel, each.says});
   }
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.ago_us < b.ago_us; });

@@ -70,6 +70,7 @@ class SharedDatabase {
     std::string url;
     Seq folded;
     std::int64_t seen_us = 0;
+    std::string says = {};
   };
   struct UnderWay {  // of a connection that was lost
     Epoch epoch;
@@ -131,7 +132,7 @@ class SharedLog : public store::LogStore,
   Result<bool> renew() override;
   void release(const std::string& to = "") override;
   bool leads() const override { return epoch_.value != 0; }
-  Result<void> stands_by(Seq folded) override;
+  Result<void> stands_by(Seq folded, const std::string& says) override;
   Result<std::vector<store::ControllerSeen>> standbys() override;
 
   Epoch epoch() const { return epoch_; }

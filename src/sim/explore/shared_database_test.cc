@@ -86,7 +86,7 @@ TEST_F(SharedDatabaseTest, ALeaseIsGivenToOneOfThem) {
   bool reached = true;
   SharedLog three(database_, never_, "three", "http://three");
   ASSERT_TRUE(one_.begin_epoch("one").ok());
-  ASSERT_TRUE(two_.stands_by(Seq{7}).ok());
+  ASSERT_TRUE(two_.stands_by(Seq{7}, "").ok());
   EXPECT_EQ(one_.standbys()->front().folded, Seq{7});
   two_.on_news([&reached] { reached = true; });
   reached = false;

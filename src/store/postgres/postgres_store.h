@@ -79,7 +79,7 @@ class PostgresStore : public LogStore,
   Result<bool> renew() override;
   void release(const std::string& to = "") override;
   bool leads() const override { return epoch().value != 0; }
-  Result<void> stands_by(Seq folded) override;
+  Result<void> stands_by(Seq folded, const std::string& says) override;
   Result<std::vector<ControllerSeen>> standbys() override;
   // The log goes on as a new incarnation (model/incarnation.h), with the term after this one, which
   // ends; what is kept of records that are not there goes. The last record. The chain is verified

@@ -155,9 +155,10 @@ TEST(PostgresStore, ALeaseThatIsHandedOverIsForOneAlone) {
   auto b = open_as("b");
   auto c = open_as("c");
   ASSERT_TRUE(a->begin_epoch("a").ok());
-  ASSERT_TRUE(b->stands_by(Seq{1}).ok());
-  ASSERT_TRUE(c->stands_by(Seq{2}).ok());
-  ASSERT_TRUE(b->stands_by(Seq{3}).ok());
+  const std::string says = R"({"calls":7})";
+  ASSERT_TRUE(b->stands_by(Seq{1}, "").ok());
+  ASSERT_TRUE(c->stands_by(Seq{2}, "").ok());
+  ASSERT_TRUE(b->stands_by(Seq{3}, says).ok());
   const auto standbys = a->standbys();
   ASSERT_EQ(standbys->size(), 2u);
   EXPECT_EQ(standbys->front().name, "b");
@@ -165,9 +166,14 @@ TEST(PostgresStore, ALeaseThatIsHandedOverIsForOneAlone) {
   EXPECT_EQ(standbys->front().folded, Seq{3});
   EXPECT_EQ(standbys->front().version, "1");
   EXPECT_EQ(standbys->front().level, kNewestLevel);
+  EXPECT_EQ(standbys->front().says, says);
+  EXPECT_EQ(standbys->back().says, "");
+  ASSERT_TRUE(b->stands_by(Seq{3}, std::string(5'000, 'x')).ok());
+  EXPECT_EQ(a->standbys()->front().says, std::string(Standbys::kSaysMax, 'x'));
   Connection former = line_to(url);  // it names no level
   ASSERT_TRUE(former.execute("UPDATE controllers SET version = '1' WHERE name = 'b'").ok());
   EXPECT_EQ(a->standbys()->front().level, kFirstLevel);
+  EXPECT_EQ(a->standbys()->front().says, "");
   a->release("b");
   EXPECT_EQ(c->begin_epoch("c").error().code, "lease_held");
   EXPECT_EQ(a->begin_epoch("a").error().code, "lease_held");

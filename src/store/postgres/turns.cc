@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "model/incarnation.h"
@@ -12,25 +14,31 @@ namespace dove::store {
 namespace {
 
 constexpr std::string_view kLevelWord = " level ";
+constexpr std::string_view kSaysWord = " says ";
 
-// The column `version`: "0.2.0 level 2". Versions that know of no level say the first part alone,
-// also of a row that a newer one of the same name has left.
+// The column `version`: "0.2.0 level 2 says ...". Former versions say its first words alone, also
+// of a row that a newer one of the same name has left; and they read no further.
 struct Said {
   std::string version;
   std::int32_t level = kFirstLevel;
+  std::string says;
 };
 
-std::string write_said(const std::string& version) {
-  return fmt::format("{}{}{}", version, kLevelWord, kProgramLevel);
+std::string write_said(const std::string& version, std::string_view says) {
+  std::string text = fmt::format("{}{}{}", version, kLevelWord, kProgramLevel);
+  if (!says.empty()) fmt::format_to(std::back_inserter(text), "{}{}", kSaysWord, says);
+  return text;
 }
 
 Said read_said(std::string_view text) {
   Said said;
-  const std::size_t at = text.rfind(kLevelWord);
+  const std::size_t at = text.find(kLevelWord);
   said.version = text.substr(0, at);
   if (at == std::string_view::npos) return said;
-  const std::string_view number = text.substr(at + kLevelWord.size());
-  std::from_chars(number.data(), number.data() + number.size(), said.level);
+  const std::string_view rest = text.substr(at + kLevelWord.size());
+  std::from_chars(rest.data(), rest.data() + rest.size(), said.level);
+  const std::size_t says = rest.find(kSaysWord);
+  if (says != std::string_view::npos) said.says = rest.substr(says + kSaysWord.size());
   return said;
 }
 
@@ -62,7 +70,8 @@ Result<std::vector<ControllerSeen>> standbys_of(Connection& line, const std::str
   for (int row = 0; row < rows.size(); ++row) {
     const Said said = read_said(rows.bytes(row, 2));
     all.push_back({std::string(rows.bytes(row, 0)), std::string(rows.bytes(row, 1)), said.version,
-                   Seq{rows.unsigned_integer(row, 3)}, rows.integer(row, 4), said.level});
+                   Seq{rows.unsigned_integer(row, 3)}, rows.integer(row, 4), said.level,
+                   said.says});
   }
   return all;
 }
@@ -135,18 +144,15 @@ Result<Seq> PostgresStore::begin_incarnation(std::int64_t now_s) {
 }
 
 // It is written again every second, so it waits for no disk and for no second machine.
-Result<void> PostgresStore::stands_by(Seq folded) {
+Result<void> PostgresStore::stands_by(Seq folded, const std::string& says) {
+  const std::string said = write_said(options_.version, std::string_view(says).substr(0, kSaysMax));
   TRY_ASSIGN(Lent line, lend_alive());
   TRY(
       line->run("WITH quick AS (SELECT set_config('synchronous_commit', 'off', true)) "
                 "INSERT INTO controllers SELECT $1, $2, $3, $4, clock_timestamp() FROM quick ON "
                 "CONFLICT (name) DO UPDATE SET url = excluded.url, version = excluded.version, "
                 "folded = excluded.folded, seen = excluded.seen",
-                Params()
-                    .text(options_.name)
-                    .text(options_.leads_at)
-                    .text(write_said(options_.version))
-                    .add(folded.value)));
+                Params().text(options_.name).text(options_.leads_at).text(said).add(folded.value)));
   return {};
 }
 

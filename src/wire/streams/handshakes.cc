@@ -17,7 +17,14 @@ namespace {
 
 constexpr std::size_t kTakenUpInATurn = 16;
 
+telemetry::Counter& failures() {
+  return telemetry::metrics().counter("dove_tls_handshakes_failed_total",
+                                      "Connections that ended before TLS stood.");
+}
+
 }  // namespace
+
+std::int64_t handshakes_failed() { return static_cast<std::int64_t>(failures().value()); }
 
 struct Handshakes::State : std::enable_shared_from_this<State> {
   struct Shaking {
@@ -30,11 +37,7 @@ struct Handshakes::State : std::enable_shared_from_this<State> {
   // Each with its id, the oldest first.
   using ByAge = std::set<std::pair<std::int64_t, std::uint64_t>>;
 
-  State(Loop& of, HandshakeLimits given)
-      : loop(of),
-        limits(given),
-        failed(telemetry::metrics().counter("dove_tls_handshakes_failed_total",
-                                            "Connections that ended before TLS stood.")) {}
+  State(Loop& of, HandshakeLimits given) : loop(of), limits(given), failed(failures()) {}
 
   void end(std::uint64_t id);
   bool drop_silent();

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -29,6 +30,9 @@ struct HandshakeLimits {
   std::size_t at_a_time = 128;
   std::chrono::microseconds slow_after = std::chrono::milliseconds(250);
 };
+
+// With this process, as its metrics have it. Any thread.
+std::int64_t handshakes_failed();
 
 class Handshakes {
  public:
