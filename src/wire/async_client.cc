@@ -57,6 +57,7 @@ struct AsyncClient::State : std::enable_shared_from_this<AsyncClient::State> {
   void hang_up();
   // Over HTTP/2, where `shared` is the connection.
   void share();
+  std::shared_ptr<Http2Calls> borrowed() const;
   void ask(Call& call);
   std::list<Call>::iterator find_under_way(std::uint64_t id);
   void take_body(std::uint64_t id, std::string_view bytes);
@@ -97,12 +98,14 @@ struct AsyncClient::State : std::enable_shared_from_this<AsyncClient::State> {
   std::string scratch;
   std::string held;
   std::shared_ptr<Http2Calls> shared;
+  std::function<const AsyncClient*()> lender;
   std::list<Call> under_way;
   std::list<Opening> opening;
 };
 
 void AsyncClient::State::advance() {
   if (busy || connecting || (calls.empty() && opening.empty())) return;
+  if (lender) shared = borrowed();
   if (shared != nullptr && shared->is_usable()) return share();
   shared.reset();
   if (stream) return calls.empty() ? void() : begin();
@@ -277,6 +280,14 @@ void AsyncClient::State::share() {
     ask(under_way.back());
   }
   for (const Opening& one : std::exchange(opening, {})) open(one);
+  // It is open for as long as its own client, or whoever hears an answer, holds it.
+  if (lender) shared.reset();
+}
+
+std::shared_ptr<Http2Calls> AsyncClient::State::borrowed() const {
+  const AsyncClient* other = lender();
+  const auto line = other == nullptr ? nullptr : other->state_->shared;
+  return line != nullptr && line->is_usable() && line->has_room() ? line : nullptr;
 }
 
 void AsyncClient::State::ask(Call& call) {
@@ -427,6 +438,10 @@ std::unique_ptr<InStream> AsyncClient::open_stream(Request request, StreamCallba
   state.opening.push_back({std::make_shared<const Request>(std::move(request)), lines});
   state.advance();
   return handle;
+}
+
+void AsyncClient::borrow_from(std::function<const AsyncClient*()> other) {
+  state_->lender = std::move(other);
 }
 
 void AsyncClient::connect_within(std::chrono::microseconds timeout) {

@@ -49,6 +49,11 @@ class AsyncClient {
   // Streams outlive the client if their owner wants, and keep a shared connection open.
   [[nodiscard]] std::unique_ptr<InStream> open_stream(Request request, StreamCallbacks callbacks);
 
+  // For calls that are waited for long: each goes over the connection of HTTP/2 that `other` gives
+  // then (nullptr: none), if it stands and has room. Those that are short keep enough of it, and a
+  // call that times out takes nothing with it. Where there is none, this client has its own.
+  void borrow_from(std::function<const AsyncClient*()> other);
+
   // How long further connections, those of streams too, may take to stand.
   void connect_within(std::chrono::microseconds timeout);
 

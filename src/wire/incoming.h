@@ -12,7 +12,7 @@ namespace dove::wire {
 
 struct AsyncClientOptions {
   // Offers HTTP/2 to servers with TLS. Where one takes it, all calls and streams have one
-  // connection; as many as the server allows (ours: 8) are under way at once, the others wait.
+  // connection; as many as the server allows (ours: 32) are under way at once, the others wait.
   bool http2 = false;
   std::chrono::microseconds connect_timeout = std::chrono::seconds(5);
   // Until a machine has answered (TCP) once its name is looked up, of a client that knows others;

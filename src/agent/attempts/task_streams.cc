@@ -26,7 +26,7 @@ StepInput::Piece piece_of(const wire::Response& answer) {
 TaskStreams::TaskStreams(wire::Loop& loop, Uplink& uplink, const std::string& node)
     : loop_(loop), uplink_(uplink), relays_(loop, node, [this] { return new_line(); }) {}
 
-// A connection of its own: the answer to a chunk waits for a slow reader, reports must not.
+// A line of its own: the answer to a chunk waits for a slow reader, other chunks must not.
 Relays::Send TaskStreams::new_line() {
   auto client = std::make_shared<Uplink::OwnLine>(loop_, uplink_);
   return [this, client](std::string target, std::string body, std::function<void(bool)> done) {

@@ -1,7 +1,8 @@
 // TaskStreams: bytes between tasks and whoever is at the other end, through the controller: what
 // tasks print, a step's input, and the connections of commands and forwarded ports.
 //
-// Each stream has a connection of its own, so that a slow reader holds up nothing else. A step's
+// Each relay, and each input, has a stream of its own, of the session's connection where that
+// speaks HTTP/2 and else one of its own, so that a slow reader holds up nothing else. A step's
 // client hears of the step's end after all of its output (after_output). It knows no attempts:
 // whoever calls says which file is read and whether it still grows. Owned by Agent. Loop thread
 // only.

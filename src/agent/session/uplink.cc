@@ -261,6 +261,7 @@ void Uplink::OwnLine::call(wire::Request request, std::function<void(Result<wire
     if (client_ != nullptr) former_.push_back(std::move(client_));
     client_ =
         std::make_unique<wire::AsyncClient>(loop_, to_, wire::AsyncClientOptions{.http2 = http2_});
+    if (!http2_) client_->borrow_from([&uplink = uplink_] { return uplink.waiting_line(); });
   }
   std::erase_if(former_, [](const auto& one) { return one->pending() == 0; });
   client_->call(std::move(request), std::move(done), timeout);

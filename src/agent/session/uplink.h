@@ -5,8 +5,9 @@
 // certificate, at the port of people, where the server alone shows one; all else goes to the port
 // of agents, where both ends do. The key is made here and never leaves the node. Loop thread only.
 //
-// Agents' calls and the stream of orders share one connection of HTTP/2; a controller of a former
-// version takes two of HTTP/1.1, as one without TLS does.
+// Agents' calls, the stream of orders, and what tasks print and read share one connection of
+// HTTP/2; a controller of a former version takes two of HTTP/1.1, as one without TLS does, and one
+// for each relay.
 //
 // Where there are several controllers, one of them leads: turn() goes on to the next, and the
 // connections to those before are kept. led_here() says whether this is the last that was seen to
@@ -52,8 +53,10 @@ struct UplinkOptions {
 
 class Uplink {
  public:
-  // A connection beside line(), for answers that are waited for; it follows when agents are to call
-  // elsewhere. With `http2` several wait side by side, and eight at most. The Uplink outlives it.
+  // For answers that are waited for; it follows when agents are to call elsewhere. They are streams
+  // of line()'s connection where that speaks HTTP/2 and has room, else a connection beside it has
+  // them, one after the other. With `http2` they have one of HTTP/2 beside it, side by side. The
+  // Uplink outlives it.
   class OwnLine {
    public:
     OwnLine(wire::Loop& loop, const Uplink& uplink, bool http2 = false)
@@ -100,6 +103,10 @@ class Uplink {
   wire::AsyncClient& front() { return *here().front; }
   // All other calls. REQUIRES: certified().
   wire::AsyncClient& line() { return *here().line; }
+  // The same, for whoever waits there for answers; nullptr while it is not the session's.
+  const wire::AsyncClient* waiting_line() const {
+    return here().is_stale ? nullptr : here().line.get();
+  }
   // The token that the controller gave this node; "": it has not joined.
   const std::string& token() const { return token_; }
   void show_token(std::string token) { token_ = std::move(token); }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "wire/server.h"
 #include "wire/test_peer.h"
 #include "wire/tls/authority.h"
 
@@ -89,6 +90,44 @@ TEST_P(UplinkTest, AWrongClockPartsNoNodeFromItsController) {
   uplink.begin_anew();
   EXPECT_EQ(call(loop, uplink.line()), kUri);
   EXPECT_EQ(call(loop, uplink.front()), "") << "by what is known since";
+}
+
+// What is waited for is a stream of the session's connection, unless that was left in silence.
+TEST_P(UplinkTest, ALineOfItsOwnIsAStreamOfTheSessionsConnection) {
+  wire::TlsServerOptions options = shown();
+  options.client_authorities_pem = authority.credentials().chain_pem;
+  options.http2 = true;
+  wire::Loop loop;
+  wire::Server agents(loop, {}, echo);
+  ASSERT_TRUE(agents.listen("127.0.0.1", 0, *wire::Tls::for_server(options)).ok());
+  Uplink uplink(loop, {"n1", directory_, {{true, "127.0.0.1", 1, ""}}, "", authority.digest()});
+  ASSERT_TRUE(uplink.open().ok());
+  const auto asked = nlohmann::json::parse(*uplink.certificate_request());
+  const std::string certificate = certificate_for(asked.at("request"), {.uri = kUri});
+  ASSERT_TRUE(uplink
+                  .take({{"certificate", certificate},
+                         {"authority", authority.credentials().chain_pem},
+                         {"agents_port", agents.port()}})
+                  .ok());
+  uplink.show_token("t");
+  uplink.begin_anew();
+  EXPECT_EQ(call(loop, uplink.line()), kUri);
+  Uplink::OwnLine own(loop, uplink);
+  const auto waits = [&] {
+    std::optional<bool> ok;
+    own.call(
+        uplink.request("GET", "", ""),
+        [&ok](const Result<wire::Response>& got) { ok = got.ok() && got->status == 200; }, 10s);
+    return loop.run_until([&] { return ok.has_value(); }, 20s) && *ok;
+  };
+  EXPECT_TRUE(waits());
+  EXPECT_EQ(agents.connections(), 1u);
+  uplink.leave_line();
+  EXPECT_TRUE(waits());
+  EXPECT_EQ(agents.connections(), 2u);
+  uplink.begin_anew();
+  EXPECT_EQ(call(loop, uplink.line()), kUri);
+  EXPECT_TRUE(waits());
 }
 
 // Nodes speak with each other by certificates that outlive an expulsion.

@@ -43,7 +43,7 @@ Http2Session Http2Calls::make_session() {
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
   // Until the server has said how many it takes.
-  nghttp2_option_set_peer_max_concurrent_streams(options, kHttp2StreamsMax);
+  nghttp2_option_set_peer_max_concurrent_streams(options, kHttp2StreamsKept);
   nghttp2_session* made = nullptr;
   const int failed = nghttp2_session_client_new2(&made, callbacks, this, options);
   nghttp2_session_callbacks_del(callbacks);
@@ -83,6 +83,12 @@ std::int32_t Http2Calls::ask(std::shared_ptr<const Request> request, const Addre
   calls_[id] = std::move(call);
   link_->flush();
   return id;
+}
+
+bool Http2Calls::has_room() const {
+  const std::uint32_t most = nghttp2_session_get_remote_settings(
+      link_->session(), NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+  return calls_.size() + kHttp2StreamsKept < most;
 }
 
 void Http2Calls::cancel(std::int32_t id) {

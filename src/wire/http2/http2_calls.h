@@ -41,6 +41,9 @@ class Http2Calls final : public Http2LinkOwner, public std::enable_shared_from_t
   void cancel(std::int32_t id);
   // Whether it takes further requests.
   bool is_usable() const { return usable_; }
+  // Whether a request that is waited for, however long, leaves enough of what the server takes at
+  // once to all others.
+  bool has_room() const;
   // The server has begun to answer something.
   bool is_proven() const { return proven_; }
 

@@ -98,6 +98,92 @@ TEST_F(Http2CallsTest, ACallThatTimesOutLeavesTheConnectionToItsStreams) {
   EXPECT_TRUE(until([&] { return lines_ == "first,still,"; }));
 }
 
+// A client whose calls are waited for, beside another one.
+class BorrowedLine : public Http2CallsTest {
+ protected:
+  std::unique_ptr<AsyncClient> beside() {
+    auto made = std::make_unique<AsyncClient>(loop_, address());
+    made->borrow_from([this] { return by_.get(); });
+    return made;
+  }
+  void begin() {
+    serve(handler());
+    by_ = client();
+    ASSERT_TRUE(call(*by_, get("/a")).ok());
+  }
+
+  std::unique_ptr<AsyncClient> by_;
+};
+
+TEST_F(BorrowedLine, CallsThatAreWaitedForShareTheConnectionAsLongAsItHasRoom) {
+  begin();
+  constexpr std::size_t kRoom = kHttp2StreamsMax - kHttp2StreamsKept;
+  std::vector<std::unique_ptr<AsyncClient>> waiting;
+  std::size_t answered = 0;
+  const auto wait = [&] {
+    waiting.push_back(beside());
+    waiting.back()->call(post("/hold", std::string(64 * 1024, 'x')),
+                         [&](const Result<Response>& got) { answered += got.ok() ? 1 : 0; });
+    return until([&] { return held_.size() == waiting.size(); });
+  };
+  for (std::size_t i = 0; i < kRoom; ++i) ASSERT_TRUE(wait());
+  EXPECT_EQ(server_->connections(), 1u);
+  EXPECT_EQ(call(*by_, post("/b", std::string(100'000, 'x')))->body.size(), 100'002u)
+      << "it waits for none of them";
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(server_->connections(), 2u) << "the rest is kept for those that are short";
+  EXPECT_EQ(call(*by_, get("/c"))->body, "/c");
+  for (const auto& to : held_) to->send({});
+  EXPECT_TRUE(until([&] { return answered == kRoom + 1; }));
+}
+
+TEST_F(BorrowedLine, OneThatTimesOutOrGoesTakesNothingWithIt) {
+  begin();
+  const auto stream = by_->open_stream(get("/stream"), hears());
+  ASSERT_TRUE(until([&] { return lines_ == "first,"; }));
+  auto waits = beside();
+  std::string code;
+  waits->call(
+      get("/hold"), [&](const Result<Response>& got) { code = got.error().code; }, 50ms);
+  ASSERT_TRUE(until([&] { return code == "timeout"; }));
+  bool heard = false;
+  waits->call(get("/hold"), [&](const Result<Response>&) { heard = true; });
+  ASSERT_TRUE(until([&] { return held_.size() == 2; }));
+  waits.reset();
+  ASSERT_TRUE(until([&] { return !held_[0]->peer_alive() && !held_[1]->peer_alive(); }));
+  EXPECT_EQ(call(*by_, get("/a"))->body, "/a");
+  out_->write("still\n");
+  EXPECT_TRUE(until([&] { return lines_ == "first,still,"; }));
+  EXPECT_EQ(server_->connections(), 1u);
+  EXPECT_FALSE(heard);
+}
+
+TEST_F(BorrowedLine, ItKeepsNoConnectionOpen) {
+  begin();
+  const auto waits = beside();
+  ASSERT_TRUE(call(*waits, get("/b")).ok());
+  EXPECT_EQ(server_->connections(), 1u);
+  by_.reset();
+  ASSERT_TRUE(until([&] { return server_->connections() == 0; }));
+  EXPECT_EQ(call(*waits, get("/c"))->body, "/c") << "by a connection of its own";
+  EXPECT_EQ(server_->connections(), 1u);
+}
+
+TEST_F(BorrowedLine, WhatIsWaitedForIsAskedAgainWhenTheConnectionBreaks) {
+  begin();
+  const auto waits = beside();
+  std::optional<Result<Response>> answer;
+  waits->call(get("/hold"), [&](Result<Response> got) { answer = std::move(got); });
+  ASSERT_TRUE(until([&] { return held_.size() == 1; }));
+  server_.reset();
+  held_.clear();
+  serve(handler());
+  ASSERT_TRUE(until([&] { return held_.size() == 1; }));
+  held_.front()->send({});
+  ASSERT_TRUE(until([&] { return answer.has_value(); }));
+  EXPECT_TRUE(answer->ok());
+}
+
 TEST_F(Http2CallsTest, AStreamOutlivesItsClientAndKeepsTheConnection) {
   serve(handler());
   auto by = client();

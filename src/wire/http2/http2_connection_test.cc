@@ -205,11 +205,12 @@ TEST_F(Http2ConnectionTest, MoreRequestsThanItTakesAtOnceWait) {
   serve([&](const Request&, const std::shared_ptr<Responder>& to) { held.push_back(to); });
   const auto by = client();
   int answered = 0;
-  for (int i = 0; i < 20; ++i) {
+  constexpr int kCalls = 2 * static_cast<int>(kHttp2StreamsMax);
+  for (int i = 0; i < kCalls; ++i) {
     by->call(get("/"), [&](const Result<Response>& got) { answered += got.ok(); });
   }
   ASSERT_TRUE(until([&] { return held.size() == kHttp2StreamsMax; }));
-  while (answered < 20) {
+  while (answered < kCalls) {
     ASSERT_TRUE(until([&] { return !held.empty(); }));
     EXPECT_LE(held.size(), kHttp2StreamsMax);
     held.back()->send({});

@@ -26,8 +26,10 @@ struct Http2Deleter {
 };
 using Http2Session = std::unique_ptr<nghttp2_session, Http2Deleter>;
 
-// The requests that a peer may have open at once, at our servers: an agent has two or three.
-inline constexpr std::uint32_t kHttp2StreamsMax = 8;
+// The requests that a peer may have open at once, at our servers: an agent has two or three, and
+// those that are waited for, which leave kHttp2StreamsKept to all others.
+inline constexpr std::uint32_t kHttp2StreamsMax = 32;
+inline constexpr std::uint32_t kHttp2StreamsKept = 8;  // all that servers of former versions take
 
 // Names as HTTP/2 has them, in lower case; what is of a connection of HTTP/1 is left out.
 class Http2Fields {
