@@ -154,7 +154,7 @@ std::vector<Reason> explain(ExplainIndex& index, const Job& job) {
   }
   add_ahead(index, job, has_no_place, out);
   if (pool == nullptr) return out;
-  const WhatIf& available = index.books(*pool).available();
+  WhatIf& available = index.books(*pool).available();
   // Nobody is stopped for a job that only waits for an instant or for another job.
   const bool has_victims = !index.running().preemptible.empty() || takes_from_foreign(state, job);
   if ((has_no_place || over_limit) && has_victims) {

@@ -80,8 +80,8 @@ class Measure {
 };
 
 // The units of the level with what of them the job could use, the best first.
-std::vector<UnitRoom> rooms_of(const WhatIf& now, const PlacementPolicy& policy,
-                               const JobSpec& spec, std::string_view level) {
+std::vector<UnitRoom> rooms_of(WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec,
+                               std::string_view level) {
   const Measure measure(now, policy, spec);
   std::vector<UnitRoom> rooms;
   // Stable below, so units of equal room stay tightest first.
@@ -103,8 +103,7 @@ std::vector<UnitRoom> rooms_of(const WhatIf& now, const PlacementPolicy& policy,
   return rooms;
 }
 
-Reason of_units(ReasonKind kind, const WhatIf& what, const PlacementPolicy& policy,
-                const JobSpec& spec) {
+Reason of_units(ReasonKind kind, WhatIf& what, const PlacementPolicy& policy, const JobSpec& spec) {
   const Measure measure(what, policy, spec);
   Reason made;
   made.kind = kind;
@@ -124,8 +123,7 @@ Reason of_units(ReasonKind kind, const WhatIf& what, const PlacementPolicy& poli
 
 }  // namespace
 
-Reason no_unit(bool never, const WhatIf& nodes, const PlacementPolicy& policy,
-               const JobSpec& spec) {
+Reason no_unit(bool never, WhatIf& nodes, const PlacementPolicy& policy, const JobSpec& spec) {
   Reason made = of_units(never ? ReasonKind::kNeverFits : ReasonKind::kDomain, nodes, policy, spec);
   // On empty nodes "free" would be all there is, and read as if it were free now.
   if (never) made.free = 0;
@@ -146,7 +144,7 @@ Reason labels_refuse(const State& state, const WhatIf& now, NodeChoice& choice) 
   return made;
 }
 
-void add_fragments(const WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec,
+void add_fragments(WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec,
                    std::vector<Reason>& out) {
   const Measure measure(now, policy, spec);
   Reason made;

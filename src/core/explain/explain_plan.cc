@@ -18,7 +18,7 @@ namespace {
 class Now {
  public:
   // On these nodes, which must stay. `told`: the other reasons; limits among them do not count.
-  Now(const State& state, const PlacementPolicy& policy, const WhatIf& nodes, const Job& job,
+  Now(const State& state, const PlacementPolicy& policy, WhatIf& nodes, const Job& job,
       const std::vector<Reason>& told)
       : state_(state),
         policy_(policy),
@@ -46,7 +46,7 @@ class Now {
  private:
   const State& state_;
   const PlacementPolicy& policy_;
-  const WhatIf& nodes_;
+  WhatIf& nodes_;
   const Job& job_;
   const std::set<JobId> ignored_;  // promises that would give way to it: no reason to wait
   const std::vector<Reason>& told_;
@@ -125,8 +125,8 @@ void add_kept(ExplainIndex& index, const Job& job, std::vector<Reason>& out) {
   if (nodes.empty()) return;
   WhatIf::Closed closed(state.nodes.size());
   for (const NodeId id : nodes) closed[id] = true;
-  const WhatIf& as_is = index.books(*pool_of(state, *job.spec)).all();
-  const WhatIf others(as_is, WhatIf::Nodes::kAvailable, closed);
+  WhatIf& as_is = index.books(*pool_of(state, *job.spec)).all();
+  WhatIf others(as_is, WhatIf::Nodes::kAvailable, closed);
   Now without(state, *policies.placement, others, job, out);
   without.keep_promises();
   // Kept nodes are the cause only where they decide: without them it does not fit.
@@ -143,7 +143,7 @@ void add_kept(ExplainIndex& index, const Job& job, std::vector<Reason>& out) {
 
 }  // namespace
 
-void explain_plan(ExplainIndex& index, const WhatIf& available, const Job& job,
+void explain_plan(ExplainIndex& index, WhatIf& available, const Job& job,
                   std::vector<Reason>& out) {
   const State& state = index.state();
   // Before the searches: its reason stands beside "no resources", and needs none.

@@ -268,7 +268,7 @@ std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) {
   return needed;
 }
 
-const WhatIf& PlaceCauses::nodes(Causes gone) {
+WhatIf& PlaceCauses::nodes(Causes gone) {
   // Which nodes and which books depends on these causes alone, so the many trials share a few of
   // them. Making one visits every node; a search over it does not.
   const Causes which = gone & (kNodeCauses | all_allocated());
@@ -297,7 +297,7 @@ std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Clos
   return std::make_unique<WhatIf>(all_nodes(which), nodes_of, closed);
 }
 
-const WhatIf& PlaceCauses::all_nodes(Causes which) {
+WhatIf& PlaceCauses::all_nodes(Causes which) {
   const Freed freed = freed_by(which);
   if (freed.countables.empty()) return books_.all(freed);
   // There are too many choices of custom resources to keep.

@@ -65,7 +65,7 @@ class PlaceCauses {
   bool fits_only(Causes gone, const Kind* kind);
   std::optional<std::vector<Placement>> places(Causes gone, std::span<const NodeId> avoided);
   // The nodes without these causes: unavailable ones, jobs on them.
-  const WhatIf& nodes(Causes gone);
+  WhatIf& nodes(Causes gone);
   JobSpec spec_without(Causes gone) const { return lighten(spec_, gone); }
   // Reservations all of which have to go so that the job finds places, with `gone` gone; each is
   // needed. REQUIRES: kReservedCause is in `gone`, and the job fits.
@@ -76,7 +76,7 @@ class PlaceCauses {
   // Those that a reservation closes to the job, these left aside.
   WhatIf::Closed closed_nodes(Causes gone, const Ignored& ignored) const;
   std::unique_ptr<WhatIf> make_nodes(Causes which, const WhatIf::Closed& closed);
-  const WhatIf& all_nodes(Causes which);
+  WhatIf& all_nodes(Causes which);
   Freed freed_by(Causes which) const;
   bool fits(Causes gone, const JobSpec& spec);
   JobSpec lighten(JobSpec spec, Causes gone) const;

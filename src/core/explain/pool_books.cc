@@ -22,9 +22,9 @@ PoolBooks::Variant& PoolBooks::variant(const Freed& freed) {
   return variants_.back();
 }
 
-const WhatIf& PoolBooks::all(const Freed& freed) { return *variant(freed).all; }
+WhatIf& PoolBooks::all(const Freed& freed) { return *variant(freed).all; }
 
-const WhatIf& PoolBooks::available(const Freed& freed) {
+WhatIf& PoolBooks::available(const Freed& freed) {
   Variant& it = variant(freed);
   if (it.available == nullptr) {
     it.available = std::make_unique<WhatIf>(*it.all, WhatIf::Nodes::kAvailable);

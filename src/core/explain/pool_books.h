@@ -21,8 +21,8 @@ class PoolBooks {
 
   const PoolNodes& nodes() const { return nodes_; }
   // With these resources free; nothing: as they are. REQUIRES: no countables are among them.
-  const WhatIf& all(const Freed& freed = {});
-  const WhatIf& available(const Freed& freed = {});
+  WhatIf& all(const Freed& freed = {});
+  WhatIf& available(const Freed& freed = {});
 
   // REQUIRES: the node was there when this was made.
   void update(NodeId node);

@@ -26,7 +26,7 @@ WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const PoolNode
   rank_all();
 }
 
-WhatIf::WhatIf(const WhatIf& as_is, const Freed& freed)
+WhatIf::WhatIf(WhatIf& as_is, const Freed& freed)
     : state_(as_is.state_),
       policy_(as_is.policy_),
       nodes_(as_is.nodes_),
@@ -88,7 +88,7 @@ void WhatIf::update_part(NodeId id) {
   is_in ? domains_->put(node(id), base_->ranks_[id], free(id)) : domains_->drop(id);
 }
 
-WhatIf::WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed)
+WhatIf::WhatIf(WhatIf& base, Nodes nodes, const Closed& closed)
     : state_(base.state_),
       policy_(base.policy_),
       nodes_(base.nodes_),
@@ -106,7 +106,7 @@ WhatIf::WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed)
 }
 
 // A node's rank depends on its books alone, so a part of ranked nodes needs no sort.
-const RankedNodes& WhatIf::ranked() const {
+const RankedNodes& WhatIf::ranked() {
   if (ranked_) return *ranked_;
   std::vector<NodeEntry> entries;
   entries.reserve(part_size_);
@@ -186,7 +186,7 @@ Candidates WhatIf::candidates() const {
 
 // Made on the first job that asks for a unit: to sum up all nodes costs more than most searches,
 // and a copy of others' sums costs less.
-const Domains& WhatIf::domains() const {
+const Domains& WhatIf::domains() {
   if (domains_) return *domains_;
   if (base_ != nullptr) {
     domains_ = base_->domains();
@@ -204,7 +204,7 @@ const Domains& WhatIf::domains() const {
   return *domains_;
 }
 
-bool WhatIf::fits(const JobSpec& spec) const {
+bool WhatIf::fits(const JobSpec& spec) {
   Candidates all = candidates();
   // A yes or no needs no ids, which are the dearer half of a search.
   all.only_whether = true;
@@ -215,7 +215,7 @@ bool WhatIf::fits(const JobSpec& spec) const {
 }
 
 std::optional<std::vector<Placement>> WhatIf::places(const JobSpec& spec,
-                                                     std::span<const NodeId> avoided) const {
+                                                     std::span<const NodeId> avoided) {
   Candidates all = candidates();
   if (!spec.domain.empty()) all.domains = &domains();
   return find_places(all, policy_, spec, avoided);

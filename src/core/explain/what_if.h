@@ -1,6 +1,6 @@
 // WhatIf: whether a job would fit if nodes were empty, or had all of some resource free, or all
-// were available. For explanations; changes nothing, so it may be asked of any State. Must not
-// outlive it.
+// were available. For explanations. It never changes the State and must not outlive it. Lists that
+// most questions do not need are made when they are first asked for, so one thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ class WhatIf {
   // All of the nodes, which must stay, with the books that they have.
   WhatIf(const State& state, const PlacementPolicy& policy, const PoolNodes& nodes);
   // The same with other books. `as_is` stays alive.
-  WhatIf(const WhatIf& as_is, const Freed& freed);
+  WhatIf(WhatIf& as_is, const Freed& freed);
   // Some of the nodes of `base`, with its books, as they are now. `base` stays alive.
-  WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed = {});
+  WhatIf(WhatIf& base, Nodes nodes, const Closed& closed = {});
   WhatIf(const WhatIf&) = delete;
   WhatIf& operator=(const WhatIf&) = delete;
 
@@ -52,12 +52,12 @@ class WhatIf {
   bool is_worn() const { return kinds_.size() > 2 * nodes_.ids.size() + 64; }
 
   const PoolNodes& pool_nodes() const { return nodes_; }
-  const RankedNodes& ranked() const;  // nodes to choose from; a part makes the list when asked
+  const RankedNodes& ranked();  // nodes to choose from; a part makes the list when asked
   std::size_t size() const { return base_ == nullptr ? ranked_->size() : part_size_; }
-  bool fits(const JobSpec& spec) const;
+  bool fits(const JobSpec& spec);
   // Where it would go.
   std::optional<std::vector<Placement>> places(const JobSpec& spec,
-                                               std::span<const NodeId> avoided) const;
+                                               std::span<const NodeId> avoided);
   // Calls visit(node) for each of these, in the policy's order.
   template <class Visit>
   void each(Visit visit) const {
@@ -79,7 +79,7 @@ class WhatIf {
     return base_ == nullptr ? free_[node] : base_->free_[node];
   }
   // The units that the nodes are in.
-  const Domains& domains() const;
+  const Domains& domains();
 
  private:
   // What nodes have free when nothing runs there, if all this is equal.
@@ -124,12 +124,11 @@ class WhatIf {
   ById<NodeId, NodeRank> ranks_;                   // of those in ranked_; empty: it is a part
   ById<NodeId, bool> are_in_;                      // of a part: whether it has the node
   std::size_t part_size_ = 0;
-  const WhatIf* as_is_ = nullptr;  // has the same nodes with other books; may be null
-  const WhatIf* base_ = nullptr;   // has more nodes, with these books; may be null
-  // Mutable: a part makes them when they are first asked for, which most explanations never do.
-  // They belong to this object; a State keeps none.
-  mutable std::optional<RankedNodes> ranked_;
-  mutable std::optional<Domains> domains_;
+  WhatIf* as_is_ = nullptr;  // has the same nodes with other books; may be null
+  WhatIf* base_ = nullptr;   // has more nodes, with these books; may be null
+  // Made when they are first asked for, which most explanations never do.
+  std::optional<RankedNodes> ranked_;  // of a part; else always there
+  std::optional<Domains> domains_;
 };
 
 }  // namespace dove::core

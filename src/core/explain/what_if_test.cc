@@ -22,7 +22,7 @@ class WhatIfTest : public testing::Test {
 };
 
 TEST_F(WhatIfTest, AsTheyAreNodesHaveWhatIsFree) {
-  const WhatIf now(cluster.state, first_fit, pool());
+  WhatIf now(cluster.state, first_fit, pool());
   EXPECT_EQ(now.size(), 2u);
   EXPECT_FALSE(now.fits(spec_of({.gpus = 1, .tasks = 3})));
   const JobSpec one = spec_of({.gpus = 1});
@@ -31,8 +31,8 @@ TEST_F(WhatIfTest, AsTheyAreNodesHaveWhatIsFree) {
 }
 
 TEST_F(WhatIfTest, EmptyNodesHaveAll) {
-  const WhatIf now(cluster.state, first_fit, pool());
-  const WhatIf empty(now, Freed{.all = true});
+  WhatIf now(cluster.state, first_fit, pool());
+  WhatIf empty(now, Freed{.all = true});
   EXPECT_TRUE(empty.fits(spec_of({.gpus = 1, .tasks = 4})));
   EXPECT_FALSE(empty.fits(spec_of({.gpus = 1, .tasks = 5})));
 }
@@ -40,8 +40,8 @@ TEST_F(WhatIfTest, EmptyNodesHaveAll) {
 TEST_F(WhatIfTest, AFaultOfOneNodeIsNoFaultOfAnother) {
   cluster.state.nodes[NodeId(2)].inventory = cluster.node(1).inventory;  // of one kind
   cluster.tell(FindingReported{NodeId(1), {"xid", Severity::kFault, Remedy::kNone, 1, "seen"}});
-  const WhatIf now(cluster.state, first_fit, pool());
-  const WhatIf empty(now, Freed{.all = true});
+  WhatIf now(cluster.state, first_fit, pool());
+  WhatIf empty(now, Freed{.all = true});
   EXPECT_TRUE(empty.fits(spec_of({.gpus = 2})));
   EXPECT_FALSE(empty.fits(spec_of({.gpus = 1, .tasks = 4})));
 }
@@ -49,17 +49,17 @@ TEST_F(WhatIfTest, AFaultOfOneNodeIsNoFaultOfAnother) {
 TEST_F(WhatIfTest, OneResourceMayBeFreedAlone) {
   Freed cores;
   cores.cores = true;
-  const WhatIf now(cluster.state, first_fit, pool());
-  const WhatIf freed(now, cores);
+  WhatIf now(cluster.state, first_fit, pool());
+  WhatIf freed(now, cores);
   EXPECT_TRUE(freed.fits(spec_of({.gpus = 1, .tasks = 3})));
   EXPECT_FALSE(freed.fits(spec_of({.gpus = 1, .tasks = 4})));
 }
 
 TEST_F(WhatIfTest, SilentNodesCountWhereAllDo) {
   cluster.tell(NodeDisconnected{NodeId(2), true});
-  const WhatIf now(cluster.state, first_fit, pool());
-  const WhatIf all(now, Freed{.all = true});
-  const WhatIf available(all, WhatIf::Nodes::kAvailable);
+  WhatIf now(cluster.state, first_fit, pool());
+  WhatIf all(now, Freed{.all = true});
+  WhatIf available(all, WhatIf::Nodes::kAvailable);
   WhatIf::Closed closed;
   closed.push_back(true);
   EXPECT_EQ(WhatIf(all, WhatIf::Nodes::kAll, closed).size(), 1u);
@@ -70,12 +70,12 @@ TEST_F(WhatIfTest, SilentNodesCountWhereAllDo) {
 // A part and other books copy the units of all nodes instead of summing them up again.
 TEST_F(WhatIfTest, UnitsAreThoseOfItsNodesWithItsBooks) {
   for (Node& node : cluster.state.nodes) node.declared.topology = {{"rack", "r1"}};
-  const WhatIf now(cluster.state, first_fit, pool());
-  const WhatIf all(now, Freed{.all = true});
+  WhatIf now(cluster.state, first_fit, pool());
+  WhatIf all(now, Freed{.all = true});
   WhatIf::Closed closed;
   closed.push_back(true);
-  const WhatIf part(all, WhatIf::Nodes::kAll, closed);
-  const auto gpus_milli = [](const WhatIf& those) {
+  WhatIf part(all, WhatIf::Nodes::kAll, closed);
+  const auto gpus_milli = [](WhatIf& those) {
     return those.domains().unit(those.domains().tightest_first("rack").front()).free.gpus_milli;
   };
   EXPECT_EQ(gpus_milli(part), 2000);
