@@ -23,9 +23,8 @@
 namespace dove::core {
 namespace {
 
-// Bounds far above any cluster. They keep cores and devices times tasks within 64 bits; bytes and
-// custom resources times tasks may be more, and are cut to the largest number
-// (core/state/amount.h).
+// Bounds far above any cluster. They keep cores and devices times tasks within 64 bits. Bytes and
+// countables times tasks may be more, and are cut to the largest number (core/state/amount.h).
 constexpr std::int32_t kTasks_max = 100'000;
 constexpr std::int32_t kPer_request_max = 1'000'000;
 constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;

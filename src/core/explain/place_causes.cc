@@ -145,7 +145,7 @@ void Kind::clear(Request& request) const {
 
 std::vector<Kind> kinds_of(const JobSpec& spec) {
   std::vector<Kind> kinds;
-  // Custom resources last: where there are more kinds than bits, these are left out.
+  // Countables come last: where there are more kinds than bits, they are left out.
   kinds.push_back({Kind::What::kCores, "cores", {}});
   kinds.push_back({Kind::What::kMemory, "memory_bytes", {}});
   const Request devices = device_request(spec);
@@ -300,7 +300,7 @@ std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Clos
 WhatIf& PlaceCauses::all_nodes(Causes which) {
   const Freed freed = freed_by(which);
   if (freed.countables.empty()) return books_.all(freed);
-  // There are too many choices of custom resources to keep.
+  // There are too many choices of countables to keep.
   which |= kClosedCauses;
   for (const auto& [causes, nodes] : made_) {
     if (causes == which) return *nodes;

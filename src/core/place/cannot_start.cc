@@ -248,7 +248,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
     return fmt::format("{} {} of memory, and no node of {} has more than {}", who,
                        bytes_text(bytes), name_, bytes_text(bytes_most));
   }
-  // Last, as custom resources are rare, and their names are what is misspelt.
+  // Countables come last: few jobs ask for any, and mostly it is their name that is misspelt.
   for (const Request* request : {&group.per_task, &group.per_node}) {
     for (const Countable& one : request->countables) {
       const std::int64_t has = most([&](const Node& n) { return countable_of(n, one.name); });

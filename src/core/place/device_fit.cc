@@ -195,7 +195,7 @@ class Taking {
 }  // namespace
 
 bool matches(const Request& request, const Device& device) {
-  // Only GPUs are asked for in this way; NICs and others come as custom resources or by affinity.
+  // Jobs ask only for GPUs in this way; NICs and others come as countables or by affinity.
   if (std::string_view(device.kind) != kGpu) return false;
   if (!request.gpu_model.empty() && !is_of_model(request.gpu_model, device.model)) return false;
   return device.memory_bytes >= request.gpu_memory_bytes;

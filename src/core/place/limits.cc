@@ -118,8 +118,8 @@ void check_limits(const Limits& limits, const std::map<std::string, Usage>& usag
   check("gpus_milli", amount.gpus_milli, usage.gpus_milli, limits.gpus_milli);
   check("memory_bytes", amount.memory_bytes, usage.memory_bytes, limits.memory_bytes);
   for (const Countable& limit : limits.countables) {
-    // A custom resource of the cluster (licences) is asked for by the job as a whole, beside what
-    // its tasks ask for on nodes.
+    // A job asks for countables of the cluster (licences) as a whole, beside what its tasks ask for
+    // on nodes.
     const std::int64_t needs =
         amount_of(amount.countables, limit.name) + amount_of(spec.cluster_requests, limit.name);
     check(limit.name.c_str(), needs, used_of(usage.countables, limit.name), limit.amount);

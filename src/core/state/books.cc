@@ -268,7 +268,7 @@ void count_placement(State& state, Job& job, const Placement& placement, int sig
     usage.cores += sign * static_cast<std::int64_t>(placement.cores.size());
     usage.gpus_milli += sign * gpus_milli;
     usage.memory_bytes += sign * placement.memory_bytes;
-    // Custom resources of nodes are not counted for the cluster: there the name stands for its own
+    // Countables of nodes are not counted for the cluster, where the name stands for its own
     // licences.
     if (&usage != &state.usage) add_countables(usage.countables, placement.countables, sign);
     if (&usage != &state.usage) add_countables(usage.countables, kinds.countables, sign);
