@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """What a task sees is what the ledger says: the cores that it may run on, the devices that it is given, and, where the node
-enforces limits (cgroup v2, as root), the cores and the memory of its cgroup. Asked of the tasks themselves, through the
-agent."""
+enforces limits (cgroup v2, as root), the cores and the memory of its cgroup. Where it can keep devices apart (as root), the
+device files that a task can open are those of its devices, too. Asked of the tasks themselves, through the agent."""
 import json
 import os
+import stat
 import sys
 import unittest
 
 from cluster import Cluster
+from devices_test import FORBIDDEN, MAJOR, NO_DRIVER, TRIES, can_make_devices
+from isolation_test import cannot_run, make_image
 
 SEES = """
 import json, os
@@ -101,6 +104,86 @@ class Ledger(unittest.TestCase):
             self.assertEqual(given, {"node1": {0, 1, 2, 3}, "node2": {0, 1, 2, 3}})
             none = cluster.submit({"command": ["/usr/bin/python3", "-c", SEES], "cores": 1})
             self.assertEqual([said["devices"] for said, _, _ in self.seen(cluster, none)], [""])
+
+
+@unittest.skipUnless(os.geteuid() == 0 and can_make_devices(), "this machine lets nobody make and open device files here")
+class DeviceFiles(unittest.TestCase):
+    """Eight emulated GPUs with a file each, and one file that belongs to all of them. Every task tries to open all files."""
+
+    GPUS = 8
+    # A shell's words for ENXIO, which a device without a driver gives whoever may open it.
+    TRIES_IN_SHELL = """for file in %s; do (: < $file) 2>&1 | grep -q "No such device or address" && echo ${file##*/}; done; true"""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=1, gpus=None, agent_options=["--cgroups", "on"])
+        folder = cls.cluster.folder
+        os.chmod(folder, 0o755)
+        cls.files = folder + "/dev"
+        os.mkdir(cls.files)
+        for minor, name in enumerate([f"gpu{i}" for i in range(cls.GPUS)] + ["shared"]):
+            os.mknod(f"{cls.files}/{name}", stat.S_IFCHR, os.makedev(MAJOR, minor))
+            os.chmod(f"{cls.files}/{name}", 0o666)
+        with open(folder + "/inventory.yaml", "w") as file:
+            file.write(f"cores: 8\nmemory: 16Gi\ndevices: [{{count: {cls.GPUS}, model: H200, memory: 141Gi, "
+                       f"files: ['{cls.files}/gpu{{}}', {cls.files}/shared]}}]\n")
+        make_image(folder + "/images/small")
+        cls.cluster.agent_options += ["--inventory", folder + "/inventory.yaml", "--images", folder + "/images"]
+        cls.cluster.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)
+
+    def setUp(self):
+        lacks = self.cluster.nodes()[0].get("not_enforced") or ""
+        if "devices" in lacks:
+            self.skipTest(lacks)
+
+    def compare(self, job, opened_by):
+        """Compares what each task could open with its grant in the ledger; returns the ids that all of them had."""
+        found = self.cluster.wait(job)
+        self.assertEqual(found["state"], "completed", self.cluster.logs(job))
+        ids = []
+        for placement in found["attempts"][-1]["placements"]:
+            for task in placement["tasks"]:
+                given = [grant["device"] for grant in task["devices"]]
+                wanted = [f"gpu{i}" for i in sorted(given)] + ["shared"] * bool(given)
+                self.assertEqual(opened_by(self.cluster.logs(job, task["rank"])), wanted, f"rank {task['rank']}")
+                ids += given
+        return ids
+
+    def run_tasks(self, **job):
+        def opened(log):
+            answers = dict(line.split() for line in log.splitlines())
+            self.assertEqual(len(answers), self.GPUS + 1, log)
+            self.assertLessEqual(set(answers.values()), {str(NO_DRIVER), str(FORBIDDEN)}, log)
+            return sorted(name for name, error in answers.items() if int(error) == NO_DRIVER)
+        command = ["/usr/bin/python3", "-c", TRIES, self.files]
+        return self.compare(self.cluster.submit({"command": command, **job}), opened)
+
+    def test_each_task_opens_its_own(self):
+        self.assertEqual(sorted(self.run_tasks(tasks=3, gpus=2)), [0, 1, 2, 3, 4, 5])
+
+    def test_beside_another_job(self):
+        hold = self.cluster.submit({"command": ["sleep", "60"], "gpus": 5})
+        self.cluster.wait_state(hold, "running")
+        held = {grant["device"] for grant in self.cluster.job(hold)["attempts"][-1]["placements"][0]["devices"]}
+        ids = self.run_tasks(gpus=3)
+        self.assertEqual(set(ids) | held, set(range(self.GPUS)))
+        self.cluster.api.call("POST", f"/v1/jobs/{hold}/cancel", {})
+        self.cluster.wait(hold)
+
+    def test_a_share_and_none(self):
+        self.assertEqual(len(self.run_tasks(share_milli=500)), 1)
+        self.assertEqual(self.run_tasks(), [])
+
+    @unittest.skipIf(cannot_run(), cannot_run())
+    def test_in_containers(self):
+        files = " ".join(f"{self.files}/{name}" for name in sorted(os.listdir(self.files)))
+        job = self.cluster.submit({"command": ["/bin/sh", "-c", self.TRIES_IN_SHELL % files], "tasks": 2, "gpus": 3,
+                                   "container": {"image": "small"}})
+        self.assertEqual(len(set(self.compare(job, str.split))), 6)
 
 
 if __name__ == "__main__":
