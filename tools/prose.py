@@ -1,7 +1,8 @@
 """Sentences that a native reader stumbles over, for tools/tidy (rule `prose`).
 
-Reads README.md, ARCHITECTURE.md, STYLE.md and docs/ without their code, and the comments of C++ under src/. The list is
-short on purpose: each pattern was found dozens of times, has a plain equivalent, and is almost never right.
+Reads README.md, ARCHITECTURE.md, STYLE.md and docs/ without their code, and of C++ under src/ the comments and the
+messages: string literals of the product with five words or more. The list is short on purpose: each pattern was found
+dozens of times, has a plain equivalent, and is almost never right.
 """
 import re
 
@@ -28,6 +29,10 @@ PAGES = ("README.md", "ARCHITECTURE.md", "STYLE.md")
 CODE_OF_PAGE = re.compile(r"^```.*?^```|^ {4}\S[^\n]*|`[^`\n]*`", re.M | re.S)
 SPAN = re.compile(r"`[^`]*`")
 NOT_LINE_END = re.compile(r"[^\n]")
+PRODUCT = re.compile(r"(?<!_test)(?<!_fuzz)(?<!_bench)(?<!_fixture)\.(?:h|cc)$")
+MESSAGE_WORDS = 5
+# What a line of C++ may hold that has a meaning of its own: a comment, a raw string, a string, a character.
+TOKEN = re.compile(r'''//|R"(?P<mark>[^(\s"]*)\(|"(?P<string>(?:[^"\\]|\\.)*)"|\'(?:[^\'\\]|\\.)\'''')
 
 
 def blank(text):
@@ -60,6 +65,47 @@ def comments(text):
     return "\n".join(lines), numbers
 
 
+def literals(text):
+    """(line, text, whether it goes on the literal before it) for each string of C++; raw ones hold other languages."""
+    end, follows = None, False
+    for number, line in enumerate(text.split("\n"), 1):
+        if end:
+            if end in line:
+                end, follows = None, False
+            continue
+        if '"' not in line:
+            follows = False
+            continue
+        last = 0
+        for token in TOKEN.finditer(line):
+            if token.group(0) == "//":
+                break
+            if token.group("mark") is not None:
+                end = f'){token.group("mark")}"'
+                end = None if end in line[token.end():] else end
+                break
+            if token.group("string") is not None:
+                yield number, token.group("string"), follows and not line[last:token.start()].strip()
+                last, follows = token.end(), True
+        follows = follows and not line[last:].strip()
+
+
+def messages(text):
+    """The messages of C++, a paragraph each, and the number of each of their lines."""
+    lines, numbers, words, begun = [], [], 0, 0
+    for number, literal, goes_on in [*literals(text), (0, "", False)]:
+        if not goes_on:
+            if words < MESSAGE_WORDS:
+                del lines[begun:], numbers[begun:]
+            lines.append(".")
+            numbers.append(number)
+            begun, words = len(lines), 0
+        lines.append(SPAN.sub(" ", literal.replace("\\n", " ")))
+        numbers.append(number)
+        words += len(literal.split())
+    return "\n".join(lines), numbers
+
+
 def readme(lines):
     if len(lines) > README_LINES:
         yield README_LINES + 1, f"{len(lines)} lines, at most {README_LINES}: move the details to docs/"
@@ -74,7 +120,10 @@ def findings(path, text):
         return
     if path == "README.md":
         yield from readme(text.splitlines())
-    prose, numbers = page(text) if path.endswith(".md") else comments(text)
-    for pattern, remedy in PATTERNS:
-        for match in pattern.finditer(prose):
-            yield numbers[prose.count("\n", 0, match.start())], f'"{" ".join(match.group(0).split())}": {remedy}'
+    read = [page(text)] if path.endswith(".md") else [comments(text)]
+    if PRODUCT.search(path):
+        read.append(messages(text))
+    for prose, numbers in read:
+        for pattern, remedy in PATTERNS:
+            for match in pattern.finditer(prose):
+                yield numbers[prose.count("\n", 0, match.start())], f'"{" ".join(match.group(0).split())}": {remedy}'

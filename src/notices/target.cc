@@ -55,8 +55,8 @@ Result<void> check_url(const Settings& settings, const NoticeTarget& target) {
   if (!url.ok()) return invalid("bad_url", url.error().message);
   if (!url->secure && !settings.http_webhooks) {
     return invalid("https_only",
-                   "a webhook's URL begins with https://: what is said there, and "
-                   "often the URL itself, is nobody else's");
+                   "a webhook's URL has to begin with https://, because its messages, "
+                   "and often the URL itself, are confidential");
   }
   // A name is looked up when it is called, an address is known now.
   const bool is_address =

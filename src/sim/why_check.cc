@@ -222,7 +222,7 @@ std::optional<std::string> WhyCheck::check_order(const Reason& ahead) const {
   const std::vector<JobId> jobs = launched(std::move(copy));
   const auto mine = std::find(jobs.begin(), jobs.end(), job_);
   const auto theirs = std::find(jobs.begin(), jobs.end(), ahead.other);
-  if (mine < theirs) return wrong("it starts before the job that is said to be ahead");
+  if (mine < theirs) return wrong("it starts before the job that the explanation calls ahead");
   return std::nullopt;
 }
 

@@ -173,6 +173,17 @@ class Prose(Tree):
     def test_headers_of_every_part_are_read(self):
         self.finds("src/core/clock.h:1", "prose", {"src/core/clock.h": "// Clock: it hangs on the log.\n#pragma once\n"})
 
+    def test_messages_are_read(self):
+        said = 'auto a = fmt::format("the node hangs on its rack, {}", 1);\n'
+        self.finds("src/model/node.cc:2", "prose", {"src/model/node.cc": "int x;\n" + said})
+        os.remove(os.path.join(self.folder.name, "src/model/node.cc"))
+        self.finds("src/model/rack.cc:1", "prose", {"src/model/rack.cc": 'auto a = "a rank of this job tells "\n         "of a step";\n'})
+        os.remove(os.path.join(self.folder.name, "src/model/rack.cc"))
+        self.passes({"src/model/node_test.cc": said, "src/model/node.cc":
+                     'auto a = "hangs on"; f("a list of four", "tells of it");  // "a quote\n'
+                     "constexpr char b = '\"';\n"
+                     'auto c = R"(\n  the node hangs on its rack\n)";\nauto d = "it is not \\"so\\", `goes by` of the list";\n'})
+
     def test_comments_apart_are_no_phrase(self):
         self.passes({"src/model/node.cc": "int x;  // what an agent tells\nint y;\nint z;  // of its node\n"})
 
