@@ -1,5 +1,5 @@
-// admit: may this be submitted, or done to a job or node? Asked before an event is written to the
-// log; errors name the field and the remedy. Pure; one thread.
+// admit: whether a submission, or a change of a job or node, is allowed. It is asked before an
+// event is written to the log. Errors name the field and the remedy. Pure; one thread.
 #pragma once
 
 #include <string>

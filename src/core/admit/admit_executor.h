@@ -1,6 +1,7 @@
-// Admission of jobs that an executor is to run: whether there is one by that name that may, and
-// what it cannot give. What the server knows beside the ledger is checked there
-// (server/executors/executor_jobs.h).
+// Admission of jobs that an executor is to run: whether an executor of that name exists and may run
+// jobs, and what it cannot give.
+//
+// What the server knows beyond the ledger is checked in server/executors/executor_jobs.h.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whether what is declared about people, or asked for in their name, may be recorded.
+// Whether a declaration about people, or a request in their name, may be recorded.
 //
 // Pure. Errors name the remedy.
 #pragma once

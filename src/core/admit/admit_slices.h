@@ -1,4 +1,5 @@
-// Admission of slices: what no device of the pool can be cut into is refused when it is submitted.
+// Admission of slices: a job is refused at submission if no device of its pool can be cut into the
+// slices that it asks for.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Admission by time: reservations that a job names, deadlines, and when both can be met.
+// Admission by time: the reservation and the deadline of a job, and whether both can be met.
 #pragma once
 
 #include "base/result.h"

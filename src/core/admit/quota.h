@@ -1,4 +1,4 @@
-// Quotas: what somebody uses of what they may, holder by holder, and who may raise it.
+// Quotas: how much of each limit its holder uses, and who may raise the limit.
 //
 // Pure. Amounts are as in model/declared.h: GPUs in thousandths, memory in bytes, months in GPUs
 // times milliseconds, time limits in seconds.

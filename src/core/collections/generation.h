@@ -1,7 +1,6 @@
-// Generation: which version of something an answer was found for.
+// Generation: the version of something for which an answer was computed.
 //
-// It moves on each time that the thing changes; an answer stands as long as the generation it was
-// found at is the present one.
+// It is raised by each change. An answer is valid as long as its generation is the present one.
 #pragma once
 
 #include <compare>

@@ -1,9 +1,9 @@
-// IdMap: what a std::map from ids is, for ids that were given one after the other.
+// IdMap: a std::map for keys that are ids, given out in ascending order.
 //
-// Values lie in blocks of neighbouring ids, and blocks in pages of neighbouring ones: to find, add
-// or drop one takes the look-up of its page among few, going through all is in ascending order and
-// in memory's, and references stay valid until their own element is dropped. A few elements
-// scattered over many ids cost a block each.
+// Values lie in blocks of neighbouring ids, and blocks in pages. Finding, adding or removing a
+// value looks up its page, among few. Iteration is in ascending order and follows memory.
+// References stay valid until their own element is removed. A few elements scattered over many ids
+// cost a block each.
 #pragma once
 
 #include <algorithm>

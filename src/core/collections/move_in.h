@@ -1,4 +1,4 @@
-// An entry of an ordered set changes its place there.
+// Moves an entry of an ordered set to the place of its new value.
 #pragma once
 
 #include <optional>

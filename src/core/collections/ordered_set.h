@@ -1,9 +1,9 @@
-// OrderedSet: what a std::set is, for small values: they lie side by side in blocks of a kibibyte.
+// OrderedSet: a std::set for small values, which lie side by side in blocks of a kibibyte.
 //
-// To take the first, to add a last one, or to move one to another place touches one or two blocks,
-// and nearly never asks for memory; going through all is in memory's order. Any change may make
-// iterators and references useless. Ours and not absl's B-tree, since moving an entry is what the
-// brain does most: 1.4 to 7 times as fast, measured in docs/decisions/0040.
+// Taking the first, appending a last or moving a value touches one or two blocks and rarely
+// allocates memory. Iteration follows memory. Any change may invalidate iterators and references.
+// It replaces absl's B-tree because moving an entry is the brain's most frequent operation: 1.4 to
+// 7 times as fast, measured in docs/decisions/0040.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// ShortList: a vector whose first N elements take no memory of their own.
+// ShortList: a vector whose first N elements need no allocation.
 //
-// For what is nearly always short and is made anew in every search: devices of a node, NUMA nodes.
+// It is for lists that are nearly always short and are built anew in every search: devices of a
+// node, NUMA nodes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A short ascending vector as a set: in one piece, and it keeps its memory.
+// A short sorted vector as a set: contiguous, and it keeps its capacity.
 #pragma once
 
 #include <algorithm>

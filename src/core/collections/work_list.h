@@ -1,7 +1,8 @@
-// WorkList: ids that a pass is to look at, smallest first, each once however often it was noted.
+// WorkList: the ids that a pass has to look at, smallest first, each once, however often it was
+// added.
 //
-// Ids that come in ascending order, as most do, only stand in line; the others are in a heap. What
-// is noted while the list is worked off takes its turn among the rest.
+// Ids added in ascending order, as most are, are appended to a queue; the others go to a heap. An
+// id added while the list is being processed is taken in its order among the rest.
 #pragma once
 
 #include <algorithm>

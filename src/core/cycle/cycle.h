@@ -1,7 +1,7 @@
-// The cycle: expire, nodes, finish, dependencies, order; place, promise and preempt until none of
-// them has anything more to do; barrier, purge.
+// The cycle: expire, nodes, finish, dependencies, order; then place, promise and preempt until none
+// of them has more to do; then barrier and purge.
 //
-// No pass calls another one: each says where the cycle goes on. The table is in cycle.cc.
+// No pass calls another. Each returns where the cycle continues. The table is in cycle.cc.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
-// EquivalenceClass: waiting jobs that no search can tell apart, so that one verdict serves them
-// all.
+// EquivalenceClass: waiting jobs that no search can tell apart, so that one verdict serves all of
+// them.
 //
-// Part of the Indexes (core/cycle/indexes.h): a verdict says whether to try, never what to decide.
+// It is part of the Indexes (core/cycle/indexes.h). A verdict says whether to try, never what to
+// decide.
 #pragma once
 
 #include <cstdint>

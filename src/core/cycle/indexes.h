@@ -1,10 +1,10 @@
-// Indexes: what is kept beside a State, so that decide looks only at what changed.
+// Indexes: data kept beside a State so that decide looks only at what changed.
 //
-// The Scheduler (core/cycle/scheduler.h) owns them, together with the State that they follow: the
-// fold notes what it touched (core/state/changes.h), sync brings the indexes up to date. They are
-// built when decide first needs them, and anew when something declared changes. Decisions never
-// depend on whether they were kept or rebuilt: each pass takes its work in ascending order of job
-// id and asks the State, not the index, what to do.
+// The Scheduler (core/cycle/scheduler.h) owns them together with the State that they follow. The
+// fold records what it touched (core/state/changes.h), and sync brings the indexes up to date. They
+// are built when decide first needs them, and rebuilt when a declaration changes. Decisions never
+// depend on whether they were kept or rebuilt: each pass works in ascending order of job id and
+// asks the State, not the index, what to do.
 #pragma once
 
 #include <cstdint>

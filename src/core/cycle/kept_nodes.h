@@ -1,16 +1,17 @@
-// KeptNodes: the nodes that are kept for a gang that has waited too long.
+// KeptNodes: the nodes that are kept free for a gang that has waited too long.
 //
-// A gang starts only when all that it needs is free at one instant. Where smaller jobs may pass it
-// and nobody says how long they run, that instant may never come: each hole is filled at once, and
-// no start can be promised. So once a job of several GPUs has waited for kWaits_too_long in a queue
-// whose order learns, nodes are kept for it, the longest waiting one of a pool's at a time: those
-// with the most room first, and of the others those whose oldest job started last. Run times have
-// heavy tails: what started long ago is likely to stay for long, what started just now is likely to
-// be gone soon. Nothing is started on them but the job itself, what is promised, and what comes
-// before the job whatever was promised (core/plan/promise.h).
+// A gang starts only when everything it needs is free at the same instant. If smaller jobs may pass
+// it and their run times are unknown, that instant may never come: each gap is filled at once, and
+// no start can be promised. Nodes are therefore kept for a job of several GPUs once it has waited
+// for kWaits_too_long in a queue whose order learns. One job of each pool is served at a time, the
+// longest waiting first. It gets the nodes with the most room, then those whose oldest job started
+// last: run times have heavy tails, so a job that started long ago is likely to stay, and one that
+// has just started is likely to end soon. On these nodes only three kinds of jobs start: the gang
+// itself, promised ones, and those that precede the gang regardless of promises
+// (core/plan/promise.h).
 //
-// At most a quarter of a pool's nodes are kept, so that a gang nearly as large as its pool cannot
-// idle it while it waits for jobs that never end; such a gang needs a reservation.
+// At most a quarter of a pool's nodes are kept. A gang nearly as large as its pool can therefore
+// not idle it while waiting for jobs that never end; such a gang needs a reservation.
 //
 // A function of the State alone: it is computed when kPlace begins, and nothing of it is logged.
 #pragma once

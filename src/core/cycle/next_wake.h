@@ -1,4 +1,5 @@
-// When a cycle is due though nothing has happened: the earliest of all that time alone changes.
+// The next instant at which a cycle is due although no event arrives: the earliest change that time
+// alone brings.
 #pragma once
 
 #include "core/cycle/indexes.h"

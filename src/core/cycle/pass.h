@@ -1,5 +1,5 @@
-// The passes of a cycle by name. Each can be switched off and is announced to an observer, which
-// may time it (there is no clock in here). core/cycle/cycle.cc has their order.
+// The passes of a cycle by name. Each can be switched off, and is announced to an observer, which
+// may time it: core has no clock. The order is in core/cycle/cycle.cc.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The passes of the cycle, each a function of the state as the former ones left it.
+// The passes of the cycle: functions that each start from the state the previous one left.
 #pragma once
 
 #include <optional>

@@ -1,17 +1,17 @@
-// Backfill: the first blocked jobs of each queue are promised a start, and nothing is started that
-// would still hold at that instant what the promise names (conservative backfill, protecting a
-// bounded number of jobs: Mu'alem and Feitelson, TPDS 2001, with ids instead of counts).
+// Backfill: the first blocked jobs of each queue are promised a start, and no job starts that would
+// still hold the promised resources at that instant. This is conservative backfill that protects a
+// bounded number of jobs (Mu'alem and Feitelson, TPDS 2001), with ids instead of counts.
 //
-// A promise stands until its job is launched, or cannot be: it only ever moves to an earlier
-// instant on the same places. It binds what comes after its job in the order. It is withdrawn when
-// a node of it is lost or drained, a reservation was declared over it, the job may no longer start
-// for other reasons, a job that comes before it takes its place, or a promise for an earlier
-// instant needs the place because it came late or was made by kPreempt; then it is planned anew in
-// its turn.
+// A promise stands until its job is launched or can no longer start. It only ever moves to an
+// earlier instant on the same places, and it binds the jobs that follow its job in the order. It is
+// withdrawn when one of its nodes is lost or drained; when a reservation is declared over it; when
+// its job may no longer start for another reason; when an earlier job takes its place; or when a
+// promise for an earlier instant, made late or by kPreempt, needs the place. The job is then
+// planned again when it is next.
 //
-// The pass kPromise (core/cycle/passes.h) makes them: each queue's first blocked jobs get promises,
-// as many as it is declared to have. A job without an end in sight for what it needs gets none; it
-// is passed over.
+// The pass kPromise (core/cycle/passes.h) makes the promises: the first blocked jobs of each queue
+// get them, up to the number declared for the queue. A job whose resources have no foreseeable end
+// of use gets none and is passed over.
 #pragma once
 
 #include <cstdint>

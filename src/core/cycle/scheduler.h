@@ -1,10 +1,9 @@
-// Scheduler: a State, the indexes over it, and the policies; what the controller and the simulator
-// drive.
+// Scheduler: a State, the indexes over it, and the policies. The controller and the simulator drive
+// it.
 //
-// apply folds a record, decide says what must be done now. The indexes follow this State and no
-// other, so a decision cannot depend on what was asked of another one. Whoever owns a Scheduler
-// uses it from one thread. Recovery and projections fold a State (core/state/apply.h) and have
-// none.
+// apply folds a record; decide returns what must be done now. The indexes follow this State and no
+// other, so a decision cannot depend on questions put to another one. The owner uses it from one
+// thread. Recovery and projections fold a State (core/state/apply.h) and need no Scheduler.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Wake: when time alone will give decide something to do.
+// Wake: the next instant at which time alone gives decide something to do.
 #pragma once
 
 #include "core/state/dependency.h"

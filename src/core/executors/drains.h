@@ -1,8 +1,8 @@
-// Which nodes an executor is to give no new work, because they are sick, drained or under repair
-// here. Pure.
+// The nodes on which an executor is to start no new work because they are faulty, drained or under
+// repair here. Pure.
 //
-// A node that is closed only because of an executor, or whose agent is silent, is not among them:
-// the executor knows the former itself, and sees for itself whether the machine is there.
+// A node that is closed only because of an executor, or whose agent is silent, is not among them.
+// The executor knows the former itself, and sees for itself whether the machine is up.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
-// Which of its own jobs an executor is to put back for jobs of ours, and what it keeps for those.
+// The jobs that an executor is to put back into its queue for jobs of ours, and what it keeps for
+// ours.
 //
-// Both follow from promises for which others are stopped (core/preempt/foreign_jobs.h), and end
-// with them: nothing else remembers that a job was put back. Pure.
+// Both follow from promises that need other jobs stopped (core/preempt/foreign_jobs.h), and end
+// with them. Nothing else records that a job was put back. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// What an executor's adapter and the ledger tell each other: all that the executor runs and holds,
-// and all that it is to hold.
+// The exchange between an executor's adapter and the ledger: everything that the executor runs and
+// holds, and everything that it is to hold.
 //
-// Each says everything, each time: what is lost, late or doubled is made good by the next. Pure.
+// Each message is complete, so the next one makes up for a lost, late or repeated one. Pure.
 #pragma once
 
 #include <cstdint>

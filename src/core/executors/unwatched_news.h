@@ -1,4 +1,4 @@
-// What an adapter reports about times in which nobody heard what its executor runs
+// An adapter's report about times in which nobody observed what its executor ran
 // (core/state/executors/unwatched.h). Pure.
 #pragma once
 

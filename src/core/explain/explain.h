@@ -1,5 +1,7 @@
-// explain: why a waiting job is not started now. Pure; asks the State alone, so it may be asked of
-// a projection that never decides (core/explain/explanations.h answers many such questions).
+// explain: why a waiting job is not started now.
+//
+// Pure. It reads only the State, so it works on a projection that never decides. For many such
+// questions use core/explain/explanations.h.
 #pragma once
 
 #include <vector>

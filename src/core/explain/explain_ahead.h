@@ -1,11 +1,11 @@
-// Which jobs are ahead of a waiting job, and by what.
+// Which jobs are ahead of a waiting job, and why.
 //
-// Ahead is a ready job of the same pool that would be tried before it as things are: in the same
-// user queue by the order's rank, then by submission; across queues by band, guarantee, share, then
-// rank (core/queue/queue_tree.h). A branch that is ahead by its share counts as one job, since the
-// shares change with each launch. In a queue that lets nothing pass all of its jobs that are ahead
-// count, whatever their pool, and they keep the job waiting even where it has a place. In a long
-// queue a few thousand jobs around it are looked at: `limit` says among how many `count` counts.
+// A job is ahead if it is ready, is of the same pool, and would be tried first. Within a user queue
+// the order is by the policy's rank, then by submission; across queues by band, guarantee, share,
+// then rank (core/queue/queue_tree.h). A branch that is ahead by its share counts as one job,
+// because shares change with each launch. In a queue that lets no job pass, all jobs ahead count,
+// whatever their pool, and they keep the job waiting even where it has a place. In a long queue a
+// few thousand jobs around it are examined; `limit` says how many were examined for `count`.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
-// Why a gang waits though there is enough: what is free lies in too many units of the topology, is
-// left over in pieces too small for its tasks, or is where its labels do not allow it.
+// Why a gang waits although enough is free: the free resources lie in too many units of the
+// topology, are left in pieces too small for its tasks, or are on nodes that its labels do not
+// allow.
 #pragma once
 
 #include <vector>

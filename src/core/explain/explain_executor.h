@@ -1,4 +1,4 @@
-// Why an executor cannot be given a job that it is to run, whatever is free.
+// Why an executor cannot be given a job that it is to run, regardless of what is free.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What executors run for others where a waiting job would fit.
+// What executors run for other users where a waiting job would fit.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,9 @@
-// ExplainIndex: what explanations of one State look up again and again: the books of its pools, the
-// jobs that hold places, what all available nodes have.
+// ExplainIndex: data of one State that explanations look up repeatedly: the books of its pools, the
+// jobs that hold places, the capacity of all available nodes.
 //
-// Each part is made when it is first asked for; update then brings all up to date with what the
-// fold noted. Answers are the same whether it was kept or has just been made. Must not outlive the
-// State. Used from one thread.
+// Each part is built when it is first needed; update then applies what the fold recorded. Answers
+// are the same whether a part was kept or has just been built. Must not outlive the State. Used
+// from one thread.
 #pragma once
 
 #include <cstdint>

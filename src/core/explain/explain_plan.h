@@ -1,4 +1,4 @@
-// What promises have to do with a job that is not started now.
+// How promises keep a job from starting now.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,9 @@
-// Explanations: answers for the waiting jobs of one State, which goes on changing between them.
+// Explanations: answers for the waiting jobs of one State, which keeps changing between them.
 //
-// It follows the State (core/state/changes.h), so that an answer costs what is asked and not a look
-// at every node. Nobody else may follow that State: it is a projection, which never decides. What
-// it answers is what core/explain/explain.h answers of the State alone. Used from one thread.
+// It follows the State (core/state/changes.h), so the cost of an answer depends on the question,
+// not on the number of nodes. Nobody else may follow that State: it is a projection, which never
+// decides. Its answers are those of core/explain/explain.h on the State alone. Used from one
+// thread.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
-// MaintenancePlan: which nodes would be taken out of service when, were an action asked for them
-// now.
+// MaintenancePlan: which nodes would be taken out of service, and when, if an action were requested
+// for them now.
 //
-// The state is forked and run forward by the passes that maintain nodes; nothing new is started on
-// it. What runs ends when its time limit and its grace say, at the latest, and every stop, test and
-// remedy takes as long as it is given. Bounded by steps. Pure; changes nothing.
+// The state is copied and run forward by the passes that maintain nodes; no new work is started on
+// the copy. Running jobs end, at the latest, at their time limit and grace, and every stop, test
+// and remedy takes its full allowance. Bounded by steps. Pure; changes nothing.
 #pragma once
 
 #include <vector>

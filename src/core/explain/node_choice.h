@@ -1,5 +1,7 @@
-// The nodes that a job's features and choice of nodes allow. An explanation asks about the same
-// nodes several times, and names of nodes take long to compare: each node is looked at once.
+// The nodes that a job's features and choice of nodes allow.
+//
+// An explanation asks about the same nodes several times, and comparing node names is slow, so each
+// node is examined once.
 #pragma once
 
 #include <optional>

@@ -1,9 +1,9 @@
-// Which other causes would do as well as those that `explain` names: sets of causes, none of them
-// larger, with each of which gone the job would find places. Pure.
+// Alternatives to the set of causes that `explain` names: other sets, none of them larger, without
+// which the job would also find places. Pure.
 //
-// A set is given only if no part of it would do. Sets are tried in a fixed order, smallest first,
-// and each trial is a search for places, so that only kTrials of them are made: `all` says whether
-// that was enough. Nothing is given for a job that never fits.
+// A set is given only if no subset of it would suffice. Sets are tried in a fixed order, smallest
+// first. Each trial is a search for places, so only kTrials are made; `all` says whether that was
+// enough. A job that never fits has no alternatives.
 #pragma once
 
 #include <string>

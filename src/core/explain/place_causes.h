@@ -1,5 +1,5 @@
-// PlaceCauses: what of a job's wishes and of the nodes can be thought away, and whether the job
-// would find places then. Must not outlive the State.
+// PlaceCauses: which requirements of a job, and which conditions of the nodes, can be disregarded,
+// and whether the job would then find places. Must not outlive the State.
 #pragma once
 
 #include <cstdint>

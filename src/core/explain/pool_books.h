@@ -1,7 +1,7 @@
-// PoolBooks: the nodes of one pool, as they are and as they would be with some resources free.
+// PoolBooks: the nodes of one pool as they are, and as they would be with some resources free.
 //
-// Each is made when it is first asked for; update then follows the nodes one by one, which gives
-// what making it anew would. Must not outlive the State. Used from one thread.
+// Each variant is built when it is first needed. update then follows the nodes one by one, with the
+// same result as building it anew. Must not outlive the State. Used from one thread.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// PoolNodes: which nodes are in a pool, which of them are available, and what is reserved there.
+// PoolNodes: the nodes of a pool, which of them are available, and their reservations.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// A smallest set of causes why a job has no place: with all of them gone the search that decide
-// does finds places, with any one of them left it does not (explain_places.h says what each means).
+// The smallest set of causes for which a job has no place: without all of them decide's search
+// finds places, and with any one of them left it does not. explain_places.h defines each cause.
 // Pure.
 #pragma once
 

@@ -1,9 +1,9 @@
-// Whether a running job is idle, by the rule that concerns it. Pure: facts in, a verdict out.
+// Whether a running job is idle, by the rule that applies to it. Pure: facts in, a verdict out.
 //
-// A rule looks at a person's input, at the use of what the job holds, or at both. With both, or
-// with several amounts, all of them must be low; with `any` one is enough. What is not known never
-// counts as low. Each verdict holds for the instant that it was asked for: whoever asks again after
-// every interval is late by one interval at most.
+// A rule looks at a person's input, at the use of what the job holds, or at both. If it looks at
+// several amounts, all of them must be low; with `any` one is enough. An unknown amount never
+// counts as low. A verdict holds for the instant of the question, so a caller that asks once an
+// interval is late by one interval at most.
 #pragma once
 
 #include <cstdint>

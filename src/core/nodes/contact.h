@@ -1,7 +1,7 @@
-// Contact: when a node that is not heard of counts as lost, and who may speak for it (invariant 5).
+// Contact: when a silent node counts as lost, and which agent may speak for it (invariant 5).
 //
-// Pure; asked before events are admitted, by the pass that expires nodes, and by those who show
-// them.
+// Pure. It is asked before events are admitted, by the pass that expires nodes, and by the views of
+// nodes.
 #pragma once
 
 #include "core/state/state.h"

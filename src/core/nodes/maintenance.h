@@ -1,6 +1,7 @@
-// Maintenance: when a node that is not simply in production wants something, and whom votes blame.
+// Maintenance: the next action for a node that is due for a test, a repair or a return to
+// production, and which nodes the votes on links make suspect.
 //
-// Pure; asked by the pass that maintains nodes, by wake_at, and by those who show nodes.
+// Pure. It is asked by the pass that maintains nodes, by wake_at, and by the views of nodes.
 #pragma once
 
 #include <cstddef>

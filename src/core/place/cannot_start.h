@@ -1,10 +1,10 @@
-// What keeps a job from ever starting, by what the nodes of its pool are: in one sentence for each
-// group, naming what was asked and what there is.
+// Why a job can never start on the nodes of its pool: one sentence for each group, with what was
+// asked for and what exists.
 //
-// Looks at the nodes as they would be when empty, connected and not drained; so what it says is
-// true until nodes join or change. It does not find everything: what several limits do together is
-// left to explain. Pure; looks at as many nodes as the job needs, at all only when it finds too
-// few.
+// It considers the nodes as if they were empty, connected and not drained, so the answer stays true
+// until nodes join or change. It does not find everything: the combined effect of several limits is
+// left to explain. Pure. It examines as many nodes as the job needs, and all of them only if it
+// finds too few.
 #pragma once
 
 #include <string>

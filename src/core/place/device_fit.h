@@ -1,8 +1,8 @@
-// Devices of one node for one request: how many there are, and which are taken.
+// The devices of one node for one request: how many there are, and which are chosen.
 //
-// Whole devices are chosen by the policy, shares too; slices as the hardware allows (slices.h): on
-// devices that are already sliced first, where most legal places are left, then on idle ones. A
-// device that somebody holds a share or a slice of is never offered for anything else.
+// The policy chooses whole devices and shares. Slices follow the hardware (slices.h): first devices
+// that are already sliced, where most legal places are left, then idle ones. A device with a share
+// or a slice in use is never offered for anything else.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Domains: the tree of units (switches, racks, NVLink domains) that nodes are in, with the sum of
-// what is free below each, so that "could it fit under this switch" visits no nodes.
+// Domains: the tree of units (switches, racks, NVLink domains) that contain the nodes, with the sum
+// of what is free below each. "Could it fit under this switch" is answered without visiting nodes.
 //
-// Levels and units are those that administrators declare of nodes, widest first
-// (NodeDeclaration::topology); a unit is known by its name and the names above it. Holds nothing
-// but what it is told, in any order: equal contents give equal answers. Used from one thread.
+// Administrators declare the levels and units of each node, widest first
+// (NodeDeclaration::topology). A unit is identified by its name and the names above it. It holds
+// only what it is given, in any order: equal contents give equal answers. Used from one thread.
 #pragma once
 
 #include <compare>

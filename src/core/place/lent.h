@@ -1,7 +1,7 @@
 // The part of a node that is lent to an executor, for a job that it is to run there.
 //
-// Declared by administrators (Executor::lendable) as devices, cores and memory that its work holds
-// at once; the rest of the node stays with our agents. Pure.
+// Administrators declare it (Executor::lendable) as the devices, cores and memory that the
+// executor's work may hold at once. The rest of the node stays with our agents. Pure.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Limits: what of a queue, a user, a project, a domain, the cluster, an array or a pool keeps a job
+// Limits: which limit of a queue, user, project, domain, cluster, array or pool keeps a job
 // waiting.
 #pragma once
 

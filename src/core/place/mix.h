@@ -1,7 +1,7 @@
-// Mix: the tasks to expect, learned from those that have arrived.
+// Mix: the tasks to expect, learned from past arrivals.
 //
-// Tasks are told apart by CPU, devices and models; memory does not count. Whoever owns a Mix uses
-// it from one thread; the same arrivals give the same mix.
+// Tasks are distinguished by CPU, devices and models; memory does not count. The owner uses a Mix
+// from one thread. The same arrivals give the same mix.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The windows of reservations on every node, for readers that need all of them at once. Pure.
+// The windows of reservations on every node, for readers that need all of them. Pure.
 #pragma once
 
 #include <vector>

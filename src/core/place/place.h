@@ -1,12 +1,12 @@
-// Finding places for a gang: all of its tasks on nodes that have room now, or none.
+// Finding places for a gang: for all of its tasks on nodes that have room now, or for none.
 //
-// For one group of tasks the search is complete: if any choice of nodes would do, one is found.
-// Several groups are placed one after the other, each into what the former ones leave.
+// For one group of tasks the search is complete: if any choice of nodes works, one is found.
+// Several groups are placed one after another, each into what the previous ones left.
 //
-// A job that names a level of the topology gets the unit of that level with the least free that
-// holds it. If no unit holds it and the level is only preferred, it gets the fewest units that do,
-// those nearest to each other in the tree; the last one is the tightest that will do. Ranks follow
-// the tree.
+// A job that names a level of the topology gets the unit of that level with the least free room
+// that holds the job. If no unit holds it and the level is only preferred, the job gets the
+// smallest number of units that suffices, nearest to each other in the tree; the last one is the
+// tightest that suffices. Ranks follow the tree.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // PoolIndex: the available nodes of one pool, ordered for the search for places.
 //
-// Whoever owns one keeps it in step with the State (core/cycle/indexes.h); it decides nothing.
+// The owner keeps it in step with the State (core/cycle/indexes.h). It decides nothing.
 #pragma once
 
 #include <map>

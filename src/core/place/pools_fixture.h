@@ -1,4 +1,4 @@
-// What a search for places is given in the tests: all available nodes of a TestCluster.
+// The input of a search for places in tests: all available nodes of a TestCluster.
 #pragma once
 
 #include "core/place/candidates.h"

@@ -1,10 +1,10 @@
-// Reservations: who may use which nodes from when to when, and the instants that follow from it:
-// until when an attempt can hold its places, and by when it has to be stopped.
+// Reservations: who may use which nodes and when, until when an attempt can hold its places, and by
+// when it has to be stopped.
 //
-// A reservation lets in the users and projects that it lists; one that lists nobody lets in the
-// jobs that name it, and an outage lets in nobody. Spare nodes let in gangs that a bad node has
-// stopped. A job that names a reservation runs inside it only: on its nodes, between its instants.
-// Others are started on its nodes only if they are gone when it starts.
+// A reservation admits the users and projects that it lists. One that lists nobody admits the jobs
+// that name it, and an outage admits nobody. Spare nodes admit gangs that were stopped by a faulty
+// node. A job that names a reservation runs only inside it: on its nodes, between its instants.
+// Other jobs start on its nodes only if they will have ended when it begins.
 #pragma once
 
 #include <vector>

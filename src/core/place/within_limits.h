@@ -1,6 +1,6 @@
-// Places within limits: some limits (of models of GPU, of what is asked per node, of whole nodes or
-// cores) depend on which nodes a job gets. They are checked once places are found; if one is
-// broken, other places are looked for.
+// Places within limits. Some limits (on models of GPU, requests per node, whole nodes or cores)
+// depend on which nodes a job gets. They are checked after places were found; if one is exceeded,
+// other places are searched for.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Whether a promise can be kept sooner than it says: what it waits for may end early.
+// Whether a promise can be kept earlier than planned, because what it waits for may end early.
 #pragma once
 
 #include <optional>

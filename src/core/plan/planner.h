@@ -1,13 +1,13 @@
 // Planner: the earliest start of a waiting job by time limits, promises and reservations, and the
-// places it then gets, by id.
+// places that it then gets, by id.
 //
-// A job whose tasks go evenly over a number of nodes is planned node by node: each has a lower
-// bound by sums (core/plan/plan.h), and only nodes whose bound is below the best start so far are
-// looked at by id. Any other job (several groups, uneven spreads, topology) is searched for at as
-// many instants as it takes to halve their number down to one. Steps grow with the nodes of the
-// pool times the holds on each, never with the number of waiting jobs.
+// A job whose tasks spread evenly over a number of nodes is planned node by node. Each node has a
+// lower bound from sums (core/plan/plan.h), and only nodes whose bound is below the best start so
+// far are examined by id. For any other job (several groups, uneven spreads, topology) the instants
+// are searched by bisection. The number of steps grows with the nodes of the pool times the holds
+// on each, never with the number of waiting jobs.
 //
-// Jobs of equal shape share their bounds as long as a Planner lives: promises made meanwhile may
+// Jobs of equal shape share their bounds for the lifetime of a Planner: promises made meanwhile
 // only add holds.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Promises as the State keeps them: whom they bind, when they fall due, and whether one was broken.
+// Promises in the State: which jobs they bind, when they are due, and whether one was broken.
 //
 // A promise is a protected start of a waiting job: an instant, and places by id. Pure.
 #pragma once

@@ -1,4 +1,4 @@
-// What jobs ask of their nodes by name, feature, neighbour or executor. Pure.
+// A job's requirements on its nodes by name, feature, neighbour or executor. Pure.
 #pragma once
 
 #include "core/place/candidates.h"

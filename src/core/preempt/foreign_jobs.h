@@ -1,10 +1,10 @@
-// Foreign jobs: what an executor runs for its own users and puts back into its queue for jobs of
-// ours.
+// Foreign jobs: jobs that an executor runs for its own users and may put back into its queue for
+// jobs of ours.
 //
-// An administrator lets it, partition by partition (Executor::preempts). Such a job has devices,
-// can run again from its start, and counts in a declared queue of ours, by its account. That queue
-// alone gives it its level: the executor's priorities are numbers of another scale. Only jobs that
-// our agents run take from it, and only from lower levels. Pure.
+// An administrator permits this for each partition (Executor::preempts). Such a job holds devices,
+// can run again from its start, and counts in a declared queue of ours, by its account. Only that
+// queue determines its level: the executor's priorities use another scale. Only jobs that our
+// agents run preempt it, and only lower levels are preempted. Pure.
 #pragma once
 
 #include <memory>

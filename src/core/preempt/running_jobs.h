@@ -1,4 +1,4 @@
-// RunningJobs: the jobs that hold places, and those of them that matter to preemption.
+// RunningJobs: the jobs that hold places, and those of them that matter for preemption.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
-// VictimBooks: the nodes as they would be with some of the victims gone.
+// VictimBooks: the nodes as they would be without some of the victims.
 //
-// What attempts that are being stopped hold counts as free; what was promised to others counts as
-// held, also when a victim holds it now. For one search, one thread.
+// What attempts that are being stopped hold counts as free. What is promised to other jobs counts
+// as held, even if a victim holds it now. For one search and one thread.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What preemption could do for a waiting job, for explanations.
+// The effect that preemption could have for a waiting job, for explanations.
 #pragma once
 
 #include <optional>

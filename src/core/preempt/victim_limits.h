@@ -1,8 +1,8 @@
-// VictimLimits: whether a job would be within limits once some running jobs are gone.
+// VictimLimits: whether a job would be within limits without some running jobs.
 //
-// A limit of a queue, a user or a project that a waiting job would break can be met by stopping
-// jobs that count towards it: those of lower priority, or whose time slice is over (in Kueue:
-// preemption withinClusterQueue). For one beneficiary and one search, one thread.
+// A limit of a queue, user or project that a waiting job would exceed can be met by stopping jobs
+// that count towards it and have a lower priority or a finished time slice (Kueue: preemption
+// withinClusterQueue). For one beneficiary, one search and one thread.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // VictimQueues: what the tree of queues allows one job to take from another.
 //
-// Built for one beneficiary, used for one search, one thread. Usage is seen as it will be: what
-// stopping attempts hold is gone already, and what other waiting jobs were promised soon counts for
-// their queues. A victim that was let through is counted as gone for the next question, so every
-// subset of the victims that were let through is allowed as well.
+// It is built for one beneficiary and used for one search on one thread. Usage is taken as it will
+// be: what stopping attempts hold is already released, and what other waiting jobs will soon get by
+// promise already counts for their queues. A victim that was allowed counts as gone for the next
+// question, so every subset of the allowed victims is allowed as well.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// VictimSearch: the least that must be stopped so that a whole gang fits.
+// VictimSearch: the smallest set of jobs that must be stopped so that a whole gang fits.
 //
-// Either all of the gang has places once the victims are gone, or there are no victims at all: a
-// set that frees enough in sum, but not where and what is needed, is never taken (kueue#5243). No
-// victim can be left out of what is found. Sought first among as few kinds and levels of victims as
-// possible, then on the nodes where least work is lost. Pure; bounded by steps.
+// Either the whole gang has places once the victims are gone, or there are no victims: a set that
+// frees enough in sum, but not in the right places, is never taken (kueue#5243). Every victim is
+// necessary. The search considers as few kinds and levels of victims as possible, then the nodes on
+// which the least work is lost. Pure; bounded by steps.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,8 @@
-// Points: what the order multifactor adds up, and what an explanation shows of its sums.
+// Points: the sum that the order multifactor computes, and its terms for explanations.
 //
-// Ranks and shares of that order are in parts of a point. All jobs of a cluster age at one pace, so
-// a rank counts from the instant of submission and stays as it is while the job waits.
+// Ranks and shares of that order are fractions of a point. All jobs of a cluster age at the same
+// rate, so a rank is computed from the instant of submission and does not change while the job
+// waits.
 #pragma once
 
 #include <cstdint>

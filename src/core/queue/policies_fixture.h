@@ -1,5 +1,5 @@
 // Plain policies for the tests of core: the oldest job first, on the first nodes and devices that
-// do.
+// fit.
 #pragma once
 
 #include "core/queue/policy.h"

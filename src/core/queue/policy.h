@@ -1,8 +1,8 @@
-// The interfaces of policies: what core asks and src/policies answers, one file per policy.
+// The interfaces of policies: core asks, and src/policies answers with one file per policy.
 //
 // A policy is a constant: it has no state, answers from its arguments alone, and lives as long as
-// the program (policies/standard.h). The core owns what is possible (fit.h); policies say what is
-// preferred.
+// the program (policies/standard.h). The core determines what is possible (fit.h); policies say
+// what is preferred.
 #pragma once
 
 #include <array>

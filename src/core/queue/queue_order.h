@@ -1,4 +1,4 @@
-// The order of one queue: its policy, and the place of a job in its user queue.
+// The order of one queue: its policy, and a job's position in its user queue.
 #pragma once
 
 #include <compare>

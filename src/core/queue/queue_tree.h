@@ -1,11 +1,11 @@
 // The tree of queues as a cycle walks it: which class of waiting jobs is tried next.
 //
-// Below the cluster are queues, below a queue are queues or user queues. A user queue holds the
-// classes of one user, or of everybody where the queue's order is not by share. A branch's place
-// among its
-// siblings follows from the state alone: the higher band first, then those below what they are
-// guaranteed, then by the order of their parent: by share and then, or only, by the first job of
-// theirs that may be tried. What is ahead without a place does not pull others forward.
+// Queues are below the cluster, and below a queue are queues or user queues. A user queue holds the
+// classes of one user, or of all users if the queue's order is not by share. A branch's position
+// among its siblings follows from the state alone: first the higher band, then branches below their
+// guarantee, then the parent's order (by share, then by the branch's first job that may be tried;
+// or by that job alone). A branch that is ahead but has no place does not move other branches
+// forward.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What shares are shares of.
+// The amounts of which shares are fractions.
 #pragma once
 
 #include "core/queue/policy.h"

@@ -1,8 +1,8 @@
-// Accounts: what the jobs of one user, project and queue count towards, found once instead of by
-// name each time.
+// Accounts: the counters that the jobs of one user, project and queue count towards, looked up once
+// instead of by name each time.
 //
-// Derived from the rest of a State; a copy of it finds its own. Names are numbered in the order in
-// which they are first asked for, and jobs remember their number.
+// They are derived from the rest of a State, and a copy of the State derives its own. Names are
+// numbered in the order in which they are first requested, and jobs store their number.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Amount: what a job, or what it holds, counts towards usage and limits.
+// Amount: how much a job, or what it holds, counts towards usage and limits.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The books: what nodes have free and what users, queues and the cluster use.
+// The books: what nodes have free, and what users, queues and the cluster use.
 //
-// Only apply calls what changes them; sums always equal the placements that have not ended
-// (find_broken_invariant holds them to that).
+// Only apply calls the functions that change them. Sums always equal the placements that have not
+// ended; find_broken_invariant verifies this.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Changes: what the fold has touched since the indexes over the State were last brought up to date.
+// Changes: what the fold has touched since the indexes over the State were last updated.
 //
-// A plain record: apply writes it, and one reader takes it, the Scheduler of the State or, of a
-// projection, its Explanations. It is noted only while somebody follows the State, so one that
-// nobody asks does not grow. A copy of a State is followed by nobody; so is one in which something
-// was declared, because then the indexes are built anew.
+// A plain record: apply writes it, and one reader consumes it, which is the Scheduler of the State
+// or the Explanations of a projection. It is written only while the State has a follower, so it
+// does not grow in a State that nobody queries. A copy of a State has no follower. Neither has a
+// State after a declaration, because the indexes are then rebuilt.
 #pragma once
 
 #include <vector>

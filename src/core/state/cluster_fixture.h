@@ -1,7 +1,8 @@
-// TestCluster: a State in one line, for the tests of core. `TestCluster cluster(2, {.gpus = 8});`
-// has two nodes that take work; jobs are written as short as they can be, and moved on by hand.
+// TestCluster: a State in one line, for the tests of core.
 //
-// Only folds: nothing is decided here (core/cycle/decide_fixture.h does that). One thread.
+// `TestCluster cluster(2, {.gpus = 8});` has two nodes that accept work. Jobs are described as
+// briefly as possible and moved on by hand. It only folds; decisions are in
+// core/cycle/decide_fixture.h. One thread.
 #pragma once
 
 #include <fmt/format.h>

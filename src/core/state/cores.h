@@ -1,12 +1,13 @@
-// Cores: which of a node's free cores go with the devices that were granted, by NUMA node.
+// Cores: which of a node's free cores go with the granted devices, by NUMA node. Pure.
 //
-// Pure. With devices, the first cores lie one on each NUMA node that has some of them, so that each
-// of these is active in the job (GPUDirect Storage needs that), and the others beside the devices
-// in their proportion; what these NUMA nodes cannot give, and cores without devices, come from the
-// tightest NUMA node that holds them all, else from the emptiest first.
+// With devices, the first cores are one on each NUMA node that has some of the devices, so that
+// each of these NUMA nodes is active in the job, as GPUDirect Storage requires. The other cores are
+// distributed over these NUMA nodes in proportion to their devices. Cores that these NUMA nodes
+// cannot give, and cores of a job without devices, come from the tightest NUMA node that holds all
+// of them, or else from the emptiest first.
 //
-// A node may be shared with a scheduler that gives whole cores, where ours are a core's threads:
-// then the threads of one core go together as far as they can.
+// A node may be shared with a scheduler that gives whole cores where ours are hardware threads. The
+// threads of one core then stay together as far as possible.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// Dependencies: whether a waiting job may start for what it waits for, and whether it ever can.
+// Dependencies: whether the jobs that a waiting job depends on allow it to start, and whether they
+// ever can.
 //
-// Levels, not edges: the answer follows from the State as it is, so it does not matter when or how
-// often it is asked.
+// They are level-triggered: the answer follows from the present State, so it does not matter when
+// or how often it is asked for.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
-// Findings: what those on a node keep from jobs, and what they say of it.
+// Findings: which resources of a node its findings withhold from jobs, and how they are described.
 //
-// A finding of kFault or worse closes its device, or the whole node when it names none that the
-// node has. Pure; folded by core/state/health.h.
+// A finding of kFault or worse closes its device, or the whole node if it names no device of the
+// node. Pure; folded by core/state/health.h.
 #pragma once
 
 #include <cstddef>

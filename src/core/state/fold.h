@@ -1,4 +1,5 @@
-// What apply of events and apply of decisions share: the moves of jobs, attempts and placements.
+// The part of the fold that events and decisions share: state changes of jobs, attempts and
+// placements.
 #pragma once
 
 #include "core/state/state.h"

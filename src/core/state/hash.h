@@ -1,4 +1,4 @@
-// The hash of a State: how two machines, or a log and its fold, are found to agree.
+// The hash of a State: it shows whether two machines, or a log and its fold, agree.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// What the findings on a node take away from jobs, and how they are folded into the state.
+// How findings on a node are folded into the State, and what they withhold from jobs.
 //
-// A finding of kFault or worse closes its device, or the whole node when it names none that the
-// node has. Pure; the folds are called by apply only.
+// A finding of kFault or worse closes its device, or the whole node if it names no device of the
+// node. Pure; the folds are called by apply only.
 #pragma once
 
 #include <cstddef>

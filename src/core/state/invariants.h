@@ -1,4 +1,4 @@
-// Invariants of the books: what every State satisfies after every record.
+// Invariants of the books: what holds in every State after every record.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Node: what the brain knows of one machine, and what is free on it.
+// Node: what the brain knows about one machine, and what is free on it.
 #pragma once
 
 #include <cstdint>

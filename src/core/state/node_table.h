@@ -1,7 +1,7 @@
 // NodeTable: all nodes, by id and by name.
 //
-// Ids are dense and never used again, and a node keeps its name: what finds nodes by name only
-// grows, follows from the nodes, and is neither stored nor hashed.
+// Ids are dense and never reused, and a node keeps its name. The index by name therefore only
+// grows. It follows from the nodes, and is neither stored nor hashed.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// People in the state: what a user is at which level, and what goes with users that go.
+// People in the State: a user's role at each level, and what is removed with a user.
 //
 // Roles are inherited downwards: from the cluster to its domains, from a domain to its projects.
 // Pure. Each call of standing_of() looks at all groups and bindings.

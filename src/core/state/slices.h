@@ -1,10 +1,10 @@
-// Slices: the parts that the hardware cuts of a device (NVIDIA MIG), by a table for each model.
+// Slices: the parts into which the hardware cuts a device (NVIDIA MIG), by a table for each model.
 //
-// A device has memory slots from 0; a slice of a profile lies on `size` of them, from one of the
-// profile's legal starts, and two slices of a device never share a slot. That is the rule of
-// nvmlDeviceGetGpuInstancePossiblePlacements. A device is whole, shared or sliced, never two at
-// once. Live slices are never moved: the slots that none of them holds are cut anew for each new
-// one. Accelerators differ by their row of the table. Pure.
+// A device has memory slots from 0. A slice of a profile occupies `size` of them from one of the
+// profile's legal starts, and two slices of a device never share a slot: the rule of
+// nvmlDeviceGetGpuInstancePossiblePlacements. A device is whole, shared or sliced, never two of
+// these. Live slices are never moved: only slots that no slice holds are cut anew. Accelerators
+// differ by their row of the table. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // State is everything the brain knows: the fold of all logged events and decisions.
 //
-// Pure data, no clock, no threads. The controller owns the one that decides; the server folds its
-// own copy from committed records and reads that; recovery, replay and simulation fold theirs.
-// Whoever owns one uses it from one thread.
+// Pure data, no clock, no threads. The controller owns the State that decides. The server folds its
+// own copy from committed records and reads that; recovery, replay and simulation fold theirs. The
+// owner uses it from one thread.
 #pragma once
 
 #include <cstdint>

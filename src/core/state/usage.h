@@ -1,8 +1,8 @@
-// What declarations do to usage: which queues jobs count towards, and whether devices are counted
+// How declarations change usage: which queues jobs count towards, and whether devices are counted
 // by model.
 //
-// Each of these leaves usage, and past use up to now, as counting all jobs anew would. Only apply
-// calls them.
+// Each function leaves usage, and past use up to now, as if all jobs had been counted anew. Only
+// apply calls them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How objects that are declared, or not any more, change the State. Called by apply only.
+// How declaring and deleting objects changes the State. Called by apply only.
 #pragma once
 
 #include "core/state/state.h"

@@ -1,4 +1,5 @@
-// Where an executor and somebody else hold the same device: the world disagrees (invariant 6).
+// Devices that an executor and somebody else hold at the same time: the world disagrees (invariant
+// 6).
 #pragma once
 
 #include "core/state/state.h"

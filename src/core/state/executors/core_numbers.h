@@ -1,5 +1,5 @@
-// How other schedulers number a node's cores: physical ones, from 0 on, socket after socket. Ours
-// are hardware threads by the kernel's number, as Inventory::thread_order says.
+// How other schedulers number a node's cores: physical cores from 0, socket after socket. Ours are
+// hardware threads by the kernel's number (Inventory::thread_order).
 //
 // Slurm's order is that of hwloc's logical cores (its slurmd, xcpuinfo.c). Pure.
 #pragma once

@@ -1,4 +1,4 @@
-// How what is declared and said of executors changes the State. Called by apply only.
+// How declarations and reports about executors change the State. Called by apply only.
 #pragma once
 
 #include <string>

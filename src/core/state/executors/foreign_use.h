@@ -1,6 +1,7 @@
-// In whose use foreign allocations count: an executor's account may stand for a queue of ours.
+// The queue whose use foreign allocations count towards: an executor's account may stand for a
+// queue of ours.
 //
-// Such a queue, with all above it, uses what they hold, for its share, its guarantee and its
+// Such a queue, and all queues above it, use what the allocations hold, for share, guarantee and
 // limits. Pure; the fold is called by apply only.
 #pragma once
 

@@ -1,10 +1,10 @@
-// The cores of a placement once an executor has said which ones it holds for it.
+// The cores of a placement after an executor has reported which ones it holds for it.
 //
-// The ledger chooses cores, and so does the executor's scheduler, without knowing of each other:
-// only those that the executor gave are nobody else's there. So a placement that has not started
-// takes these over, as many as it was granted, and who was to have them, waiting for a placeholder
-// or promised a place, gets the ones that it leaves. What runs already stays where it is pinned.
-// Pure; called by the folds only.
+// The ledger and the executor's scheduler choose cores independently; only the cores that the
+// executor gave are certain to belong to nobody else there. A placement that has not started
+// therefore takes these over, as many as it was granted. A job that was to have them, because it
+// waits for a placeholder or was promised a place, gets the cores that the placement leaves. A
+// running job stays where it is pinned. Pure; called by the folds only.
 #pragma once
 
 #include "core/state/state.h"

@@ -1,6 +1,6 @@
-// Reservations that an executor keeps on its nodes: Slurm's own, as its adapter tells them.
+// Reservations that an executor keeps on its nodes: Slurm's own, as its adapter reports them.
 //
-// In the ledger each is a Reservation whose name begins with the executor's, and nobody else
+// In the ledger each is a Reservation whose name begins with the executor's name, and nobody else
 // changes it. Pure.
 #pragma once
 

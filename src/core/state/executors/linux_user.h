@@ -1,4 +1,4 @@
-// Which Linux user the tasks of a submitter run as. Pure.
+// The Linux user that a submitter's tasks run as. Pure.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// Placeholders: what executors are to hold for placements of ours, and how far they are.
+// Placeholders: what executors are to hold for placements of ours, and how far each one is.
 //
-// One for each placement on a node of an executor that wants them, and of the executor that runs
-// the job in any case, from the launch (or the
-// executor's declaration) on. With the end of its placement it is released; it is forgotten once
-// the executor does not have it any more. Pure; the folds are called by apply only.
+// There is one for each placement on a node of an executor that requires them, and always one of
+// the executor that runs the job. It exists from the launch, or from the executor's declaration. It
+// is released when its placement ends, and forgotten once the executor no longer has it. Pure; the
+// folds are called by apply only.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
-// The use of times in which nobody heard what an executor runs: its adapter, or the controller, was
-// away.
+// Use in times in which nobody observed what an executor ran, because its adapter or the controller
+// was away.
 //
-// Meanwhile what was known to run goes on being charged. The first report after it tells what has
-// begun: that is charged from its start on. What has ended is known by the executor's accounting
-// alone: what nobody knew is charged then, and what was charged beyond its end is given back. Pure;
-// all of these are called by apply only.
+// Meanwhile jobs that were known to run are still charged. The first report afterwards lists jobs
+// that have begun, which are charged from their start. Only the executor's accounting knows which
+// jobs ended: unknown ones are charged then, and what was charged beyond a job's end is given back.
+// Pure; apply alone calls these functions.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Holders of limits: whose limits hold for a job, besides those of its queues and its project.
+// Holders of limits: whose limits apply to a job besides those of its queues and its project.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// What holders of a limit by month have used of it: GPUs times the time of attempts, by the
-// calendar month in UTC.
+// What the holders of a monthly limit have used of it: GPUs times the time of attempts, by calendar
+// month in UTC.
 //
-// It is kept only for whom such a limit holds, from when it was declared, and begins anew with each
-// month. Pure; time is that of the records. Only apply calls what changes it.
+// It is kept only for holders of such a limit, from its declaration, and restarts each month. Pure;
+// time is that of the records. Only apply calls the functions that change it.
 #pragma once
 
 #include <cstdint>

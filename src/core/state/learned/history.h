@@ -1,5 +1,5 @@
-// Learned: what the State keeps of the jobs that ended, and of those that wait
-// (core/state/learned/learned.h). Plain data, a fold of what happened; GPU-milliseconds.
+// Learned: what the State keeps about jobs that ended and jobs that wait
+// (core/state/learned/learned.h). Plain data, a fold of past events; in GPU-milliseconds.
 #pragma once
 
 #include <cstdint>

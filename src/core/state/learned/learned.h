@@ -1,8 +1,8 @@
-// Learned: what the jobs that ended say about those that wait: how much GPU time each is likely to
-// take, and so where it stands among others.
+// Learned: estimates for waiting jobs from those that ended: how much GPU time each is likely to
+// take, and so its position among others.
 //
-// What the fold does to State::learned while an order asks for it (policies/learned.h), and what is
-// read from it. Whole numbers only; the same log gives the same estimates.
+// The fold updates State::learned while an order needs it (policies/learned.h); the functions here
+// read it. Whole numbers only; the same log gives the same estimates.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// RunHistory: how long the jobs of a user and a width ran, and so how long the next is likely to.
+// RunHistory: the run times of a user's jobs by width, and the run time to expect of the next.
 //
-// Plain data, a fold of what ended. A new user is taken for the average one, and the first jobs of
-// a width weigh against those of the whole user: by so many that a single odd job does not decide.
-// Whole numbers.
+// Plain data, a fold of the jobs that ended. A new user is treated as the average user. The first
+// jobs of a width are weighted against those of the whole user, so that a single odd job does not
+// decide. Whole numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Nodes that are lost, and those that are expelled: what becomes of what ran there.
+// Lost and expelled nodes: what happens to the work that ran there.
 //
 // Pure; folded by apply_event and apply_decision.
 #pragma once

@@ -1,4 +1,4 @@
-// What an attempt holds, and the count of what a job held that is to be forgotten.
+// What an attempt holds, and the count of what a job held before it is forgotten.
 #pragma once
 
 #include <cstdint>

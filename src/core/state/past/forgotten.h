@@ -1,7 +1,8 @@
 // Forgotten: what jobs that have left the State held, so that usage outlives them.
 //
-// By UTC day, user, project and queue. A job is counted once, when it is forgotten; what is older
-// than kForgotten_days is dropped. Who counts what jobs held adds the jobs that are still known.
+// It is kept by UTC day, user, project and queue. A job is counted once, when it is forgotten.
+// Entries older than kForgotten_days are dropped. A caller that sums up usage adds the jobs that
+// are still in the State.
 #pragma once
 
 #include <compare>

@@ -1,7 +1,7 @@
-// Past use with a half-life, in whole numbers: what fair share is computed from.
+// Past use with a half-life, in whole numbers: the basis of fair share.
 //
-// The amount is GPU milliseconds in thousandths; a core counts as a tenth of a GPU, 64 GiB of
-// memory as much. Halving is exact, parts of a half-life are within 1/2000 of 2^-x.
+// The unit is a GPU millisecond in thousandths; a core counts as a tenth of a GPU, and so do 64 GiB
+// of memory. Halving is exact, and fractions of a half-life are within 1/2000 of 2^-x.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// What follows from a log that goes on from a backup (docs/decisions/0030-incarnations.md): numbers
-// that were given after the backup are not given again, jobs of before wait until no node can hold
-// an attempt of theirs that the log does not know, and such attempts are adopted.
+// Consequences of a log that continues from a backup (docs/decisions/0030-incarnations.md).
 //
-// Pure; part of the fold.
+// Numbers that were assigned after the backup are not assigned again. Jobs from before it wait
+// until no node can hold an attempt of theirs that the log does not know; such attempts are
+// adopted. Pure; part of the fold.
 #pragma once
 
 #include <optional>

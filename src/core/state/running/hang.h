@@ -1,9 +1,9 @@
-// Jobs whose ranks have fallen silent: what the state keeps of it, and what follows.
+// Jobs whose ranks have fallen silent: what the State records about them, and the consequences.
 //
-// The controller observes and tells (HangObserved, HangEnded); the cluster's `on_hang` says what is
-// decided. Each hang is a finding on a node: `rank_hang` on that of the one rank that all others
-// wait for, which counts among the node's faults, else `gang_hang` on the first rank's. Pure; the
-// folds are called by apply only.
+// The controller observes hangs (HangObserved, HangEnded), and the cluster's `on_hang` decides what
+// follows. Each hang is a finding on a node: `rank_hang` on the node of the one rank that all
+// others wait for, which counts among the node's faults, or else `gang_hang` on the first rank's
+// node. Pure; the folds are called by apply only.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// What the state keeps of sessions: who may enter them, which are idle, and which are kept.
+// What the State keeps about sessions: who may enter them, which are idle, and which are kept.
 //
-// The shell observes (IdleObserved, IdleEnded); people keep and share (JobKept, JobShared). Pure;
-// the folds are called by apply only.
+// The shell observes (IdleObserved, IdleEnded); people keep and share them (JobKept, JobShared).
+// Pure; the folds are called by apply only.
 #pragma once
 
 #include "core/state/state.h"
