@@ -1,9 +1,9 @@
 // Agent: one node's side of api/agent-protocol.md.
 //
-// It joins the parts of which it is made: Session (the controller), LaunchPipeline (attempts on
-// their way), Attempts (those that are held), TaskStreams (their bytes), and what watches the node.
-// It passes orders to the part that they are about, and decides nothing. Loop thread only; many can
-// share a loop (bench/null_fleet).
+// It joins its parts: Session (the controller), LaunchPipeline (attempts before they are active),
+// Attempts (active ones), TaskStreams (their bytes), and the watches over the node. It passes each
+// order to the part that handles it, and decides nothing. Loop thread only; many can share a loop
+// (bench/null_fleet).
 #pragma once
 
 #include <cstdint>

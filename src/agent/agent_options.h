@@ -1,5 +1,5 @@
-// AgentOptions: what an agent is told about its node, its controller and its limits before it
-// starts. Plain values; the programs and simulations that make an agent fill them in.
+// AgentOptions: what an agent knows about its node, its controller and its limits before it starts.
+// Plain values; the programs and simulations that create an agent fill them in.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Backend: where jobs run. Carries decisions out and reports what became of them.
+// Backend: where jobs run. It carries decisions out and reports the results.
 //
 // Orders are idempotent, keyed by (job, attempt, node) and epoch; a failed order comes back as an
 // event. All calls come from the controller's publishing thread after the decision was committed.

@@ -1,8 +1,8 @@
 // NodeBackend: a backend with nodes of its own, and how the API reaches the work that runs there.
 //
-// The API knows no backend by name: it gets a NodeAccess from whichever the program chose. Calls
-// (listener/call.h) are answered by the backend, once, now or later. Everything but carry_out() is
-// of the loop's thread.
+// The API knows no backend by name: it gets the NodeAccess of the backend that the program chose.
+// The backend answers each call (listener/call.h) once, now or later. Everything but carry_out()
+// runs on the loop's thread.
 #pragma once
 
 #include <cstdint>

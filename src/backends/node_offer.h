@@ -1,5 +1,5 @@
-// NodeOffer: what a node's agent says that tasks may have there, beyond the inventory. Nothing is
-// placed by it; it lets a submitter be warned at once.
+// NodeOffer: what a node's agent reports that tasks may have there, beyond the inventory. Placement
+// does not use it; it lets a submitter be warned at once.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// Activity: when somebody last used a session: typed, clicked, sent something that no program sends
-// by itself. Told by whatever carries sessions to people (the proxy, the gateway of SSH).
+// Activity: when somebody last used a session: typed, clicked, or sent something that no program
+// sends by itself. The carriers of sessions to people (the proxy, the gateway of SSH) report it.
 //
-// In memory only: after a restart nothing is known until it is told anew. Loop thread only.
+// In memory only: after a restart nothing is known until it is reported anew. Loop thread only.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// For tests of the API: a server on loopback, a client, and an agent that says that it is a fake.
+// For tests of the API: a server on loopback, a client, and an agent that declares itself a fake.
 //
 // Everything but the controller runs on the test's thread.
 #pragma once

@@ -1,4 +1,4 @@
-// ConsoleFiles: the console's files, which anybody may have from every controller.
+// ConsoleFiles: the console's files, which anybody may fetch from any controller.
 //
 // Loop thread only. Include only from .cc files of this part.
 #pragma once

@@ -1,5 +1,5 @@
-// Former ways to say who is what: `users` of a Project, `admin` of a User. A binding says it now,
-// and nothing else does: what files and former logs say in the old way becomes one.
+// Former ways to declare roles: `users` of a Project, `admin` of a User. Today only bindings do:
+// entries in the former ways, in files and logs, become bindings.
 //
 // Include only from .cc files.
 #pragma once

@@ -1,4 +1,4 @@
-// A key that is being made: its secret is shown once, what is kept is its digest.
+// A new key: its secret is shown once, and only its digest is kept.
 //
 // Include only from .cc files of this part.
 #pragma once

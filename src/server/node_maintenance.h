@@ -1,4 +1,4 @@
-// Calls about the life of a node: what is asked of it, and what is found of it.
+// Calls about the maintenance of a node: actions that are requested of it, and findings on it.
 #pragma once
 
 #include "base/result.h"

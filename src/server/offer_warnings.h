@@ -1,5 +1,5 @@
-// What the submitter of a job should know of what its nodes' agents say, beyond the ledger: images
-// that no node has, limits that none keeps.
+// What the submitter of a job should know, beyond the ledger, of what its nodes' agents report:
+// images that no node has, limits that no node enforces.
 //
 // Include only from .cc files of this part.
 #pragma once

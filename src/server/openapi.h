@@ -1,6 +1,6 @@
-// The text of api/openapi.yaml, part of the program.
+// The text of api/openapi.yaml, which is part of the program.
 //
-// Its source is written by the build (src/CMakeLists.txt) from api/openapi.yaml. Pure.
+// The build writes its source (src/CMakeLists.txt) from api/openapi.yaml. Pure.
 #pragma once
 
 #include <string_view>

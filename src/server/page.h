@@ -1,8 +1,8 @@
-// Page: part of a list that is read piece by piece: at most `limit` entries behind the cursor
+// Page: part of a list that is read piece by piece: at most `limit` entries after the cursor
 // `after`.
 //
-// Entries are offered in ascending order of their cursors, so that a page goes on where the one
-// before it ended even if that entry is gone by then. Include only from .cc files.
+// Entries are offered in ascending order of their cursors, so that a page continues where the one
+// before it ended, even if that entry is gone by then. Include only from .cc files.
 #pragma once
 
 #include <cstdint>

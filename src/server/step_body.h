@@ -1,4 +1,5 @@
-// What clients post about steps (api/openapi.yaml: Step), read and checked once, at the edge. Pure.
+// The bodies that clients post about steps (api/openapi.yaml: Step), read and checked once, at the
+// edge. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,7 +1,7 @@
-// Turns: work that is done one at a time, in the order in which it came.
+// Turns: work that is done one at a time, in the order of its arrival.
 //
-// What reads an object, changes it and writes it back would otherwise undo what another did between
-// its reading and its commit. Owned by the Context, loop thread only.
+// A call that reads an object, changes it and writes it back would otherwise undo another call's
+// change between its reading and its commit. Owned by the Context, loop thread only.
 #pragma once
 
 #include <deque>

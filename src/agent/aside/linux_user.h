@@ -1,8 +1,9 @@
-// LinuxUser: what this machine says of its users, so that no loop waits for the one who knows them.
+// LinuxUser: what this machine knows about its users, without a loop waiting for the directory of
+// users.
 //
-// To ask may take for ever (LDAP, SSSD), so look_up_linux_user() runs on a side thread before
-// anything that needs the user; known_linux_user() is what the latest asking said, for the whole
-// process. Any thread.
+// A look-up may never return (LDAP, SSSD). look_up_linux_user() therefore runs on a side thread
+// before anything needs the user; known_linux_user() is the result of the latest look-up, for the
+// whole process. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Needs: what an attempt or a step wants of users and file systems outside the agent's own data,
+// Needs: what an attempt or a step requires of users and file systems outside the agent's own data,
 // before it is planned.
 //
-// Any of it may never answer, so it is met on a side thread (agent/aside/side_threads.h); what is
-// planned and started afterwards looks at none of it again.
+// Any of these may never answer, so they are met on a side thread (agent/aside/side_threads.h).
+// Planning and starting then touch none of them again.
 #pragma once
 
 #include <string>

@@ -1,14 +1,14 @@
 // SideThreads: calls that may wait for a file system or for the directory of users, beside a loop.
 //
-// Works of one lane run one after another, so that one which hangs holds up its lane and one
-// thread alone. A lane that finds every thread taken waits for one. What hangs for ever keeps its
-// thread: nothing ever waits for it, not even the destructor.
+// Works of one lane run one after another, so a work that hangs blocks only its lane and one
+// thread. A lane waits if every thread is busy. A work that hangs for ever keeps its thread:
+// nothing waits for it, not even the destructor.
 //
 // The threads have a table of descriptors of their own. A file that a work opens is therefore not
-// open in a process that the loop forks, whose exec would close it, and wait for its file system.
-// For the same reason a work can neither use a descriptor of the loop's nor hand one over.
+// open in a process that the loop forks, whose exec would close it and wait for its file system.
+// For the same reason a work can neither use a descriptor of the loop nor hand one over.
 //
-// Where the loop has a World of its own there are no threads: works run at once. Loop thread only.
+// If the loop has a World of its own there are no threads: works run at once. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,9 @@
-// ActiveAttempt: what this node holds of one attempt, from its launch order to the proof that
-// nothing of it is left.
+// ActiveAttempt: everything that this node holds of one attempt, from its launch order to the proof
+// that nothing of it is left.
 //
 // It prepares (directories, script, checks), starts its tasks (at once, or at the barrier's Start),
-// gathers their exits, stops them when told, and writes down what a restarted agent must know: the
-// order before anything is started, and the exits before they are reported. Loop thread only.
+// collects their exits, and stops them on request. It writes down what a restarted agent must know:
+// the order before anything is started, and the exits before they are reported. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What an ActiveAttempt keeps of each of its tasks and steps. For its own files alone.
+// What an ActiveAttempt keeps about each of its tasks and steps. For its own files alone.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// Attempts: those that this node holds: taken up again after a restart, looked up by their orders,
-// stopped, and forgotten.
+// Attempts: the attempts that this node holds. They are taken up again after a restart, looked up
+// by their orders, stopped, and forgotten.
 //
-// An attempt is here from the moment when it is held until the controller has recorded its end and
-// says so; its directory then moves to those of finished ones. What an order asks of an attempt
-// that is not here is answered as if it had ended, so that no client waits for it. Owned by Agent.
-// Loop thread only.
+// An attempt is here from the moment when it becomes active until the controller confirms that it
+// has recorded its end; its directory then moves to those of finished attempts. An order for an
+// attempt that is not here is answered as if the attempt had ended, so that no client waits for it.
+// Owned by Agent. Loop thread only.
 #pragma once
 
 #include <chrono>

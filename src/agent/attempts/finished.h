@@ -1,9 +1,9 @@
-// FinishedAttempts: what stays of attempts that are over (order, exits, output), bounded by age and
-// by size.
+// FinishedAttempts: what remains of attempts that are over (order, exits, output), bounded by age
+// and size.
 //
-// Looks through its directory at the start, every few minutes, and when the disk has little room, a
-// little in each turn of the loop so that nothing waits for it, and removes the oldest first. Never
-// follows a link. Loop thread only.
+// It scans its directory at the start, every few minutes, and when the disk is nearly full. It does
+// a little in each turn of the loop, so that nothing waits for it, and removes the oldest first. It
+// never follows a link. Loop thread only.
 #pragma once
 
 #include <cstdint>

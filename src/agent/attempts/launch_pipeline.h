@@ -1,10 +1,10 @@
-// LaunchPipeline: attempts between their launch order and the moment when they are held.
+// LaunchPipeline: attempts between their launch order and the moment when they become active.
 //
 // Each goes through the stages below in order, skips those that it does not need, and ends in one
-// of three ways: it is handed on, it is refused (the controller is told why, once), or it is
+// of three ways: it is handed on; it is refused, and the controller is told why, once; or it is
 // dropped, and the controller hears nothing. Until then nothing of it is on disk: after a restart
-// its order comes again. What follows (needs, secrets, image) is ActiveAttempt's, as it must
-// survive a restart. Owned by Agent. Loop thread only.
+// its order comes again. What follows (needs, secrets, image) belongs to ActiveAttempt, because it
+// must survive a restart. Owned by Agent. Loop thread only.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the agent makes of orders: a launch with what this node adds to it.
+// Orders as the agent uses them: a launch together with what this node adds to it.
 //
 // Plain values. Include nlohmann/json.hpp only in .cc files.
 #pragma once

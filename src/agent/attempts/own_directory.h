@@ -1,8 +1,8 @@
 // A directory that root makes for a job's user, in a place where others may write.
 //
-// All calls use descriptors: a link in place of the directory is not followed, and what another
-// user made before, or an earlier cluster left, is not given away. Blocks for as long as the file
-// system does. Any thread.
+// All calls use descriptors. A link in place of the directory is not followed, and a directory that
+// another user or an earlier cluster made is not given away. Blocks for as long as the file system
+// does. Any thread.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,7 @@
-// RememberedEnds: how attempts ended that the controller has had forgotten, from what stays of them
-// on disk. A controller whose log was restored may not know it any more.
+// RememberedEnds: how attempts ended that the controller has already had forgotten, from what
+// remains of them on disk. A controller whose log was restored may not know these ends any more.
 //
-// Loop thread: a few small files of the agent's own for each, so their number is bounded.
+// Loop thread: it reads a few small files of the agent for each, so their number is bounded.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 // per task.
 //
 // One piece at a time: the next is fetched when every task has room for all of the present one. A
-// fetch that fails is tried again, as the step outlives its controller. Until the end was passed on
-// the shims keep the FIFOs open too, so that tasks never take the end of this agent for the end of
-// the input. Loop thread only.
+// failed fetch is repeated, because the step outlives its controller. Until the end of the input
+// was passed on, the shims keep the FIFOs open too, so that tasks never mistake the end of this
+// agent for the end of the input. Loop thread only.
 #pragma once
 
 #include <cstdint>

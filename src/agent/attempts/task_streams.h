@@ -1,10 +1,10 @@
-// TaskStreams: bytes between tasks and whoever is at the other end, through the controller: what
-// tasks print, a step's input, and the connections of commands and forwarded ports.
+// TaskStreams: bytes between tasks and their counterparts, through the controller: what tasks
+// print, a step's input, and the connections of commands and forwarded ports.
 //
-// Each relay, and each input, has a stream of its own, of the session's connection where that
-// speaks HTTP/2 and else one of its own, so that a slow reader holds up nothing else. A step's
-// client hears of the step's end after all of its output (after_output). It knows no attempts:
-// whoever calls says which file is read and whether it still grows. Owned by Agent. Loop thread
+// Each relay, and each input, has a stream of its own: on the session's connection where that
+// speaks HTTP/2, else on a connection of its own. So a slow reader blocks nothing else. A step's
+// client learns of the step's end after all of its output (after_output). It knows no attempts: its
+// caller says which file is read and whether the file still grows. Owned by Agent. Loop thread
 // only.
 #pragma once
 

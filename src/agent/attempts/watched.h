@@ -1,4 +1,4 @@
-// What watches look at in active attempts: how far they are, and what they use.
+// What watches read from active attempts: how far they are, and what they use.
 //
 // Plain looks, taken anew each time. Loop thread only.
 #pragma once

@@ -1,13 +1,12 @@
-// ContainerEgress: egress for gang networks. Detects whether it is possible on this node, describes
-// it to containers, and tears down the host side when the last network is gone
-// (containers/egress.h).
+// ContainerEgress: egress for gang networks. It detects whether this node can provide it, describes
+// it to containers, and removes the host side when the last network is gone (containers/egress.h).
 //
-// dove-contain tries out what the kernel can do, in a network namespace of its own (what it last
-// could in this boot is kept, and holds until an agent that starts has tried again); this changes
-// nothing on the machine. While something is missing the trial is repeated, less and less often (a
-// module may be loaded, nft be installed); otherwise from time to time, and what two trials miss is
-// gone. Reaching the controller needs nftables. Reaching the world also needs a machine that
-// forwards, which is checked for each network. Loop thread only.
+// dove-contain tests the kernel in a network namespace of its own, which changes nothing on the
+// machine. The latest result of this boot is kept and used until a starting agent has tested again.
+// While something is missing, the test is repeated at growing intervals, because a module may be
+// loaded or nft be installed; otherwise it is repeated from time to time, and what two tests miss
+// counts as gone. Reaching the controller needs nftables. Reaching the internet also needs a
+// machine that forwards, which is checked for each network. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
-// The networks of gangs on this node: who needs them, and their end.
+// The networks of gangs on this node: which attempts need them, and their removal.
 //
 // A network is described in a file for dove-contain, which makes the network with the first of the
-// attempt's containers and keeps it mounted beside that file. Here it is removed when nobody needs
-// it any more; a step that comes later has it made again, the same. Loop thread only.
+// attempt's containers and keeps it mounted beside that file. It is removed here when nothing needs
+// it any more; a later step has the same network made again. Loop thread only.
 #pragma once
 
 #include <functional>

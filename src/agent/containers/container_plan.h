@@ -1,6 +1,6 @@
-// From a task's plan to what dove-contain and the OCI runtime are told about its container.
+// Turns a task's plan into what dove-contain and the OCI runtime are told about its container.
 //
-// Pure but for looking at files. Any thread.
+// Pure except that it looks at files. Any thread.
 #pragma once
 
 #include <cstdint>

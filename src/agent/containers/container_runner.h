@@ -1,12 +1,12 @@
-// ContainerRunner: tasks whose job names an image run in a container; the others are passed on to
-// the runner of plain processes, under whose shims containers run too.
+// ContainerRunner: runs tasks whose job names an image in a container. The others are passed on to
+// the runner of plain processes, whose shims run containers too.
 //
-// One container per task, with a root directory of its own that vanishes with it. It is put
-// together by dove-contain and started by the machine's OCI runtime (runc, crun), which is gone
-// when the task runs: its parent is the shim. Root inside is nobody outside; a task of a mapped
-// Linux user runs as that user. When the task has ended its container is deleted before anyone is
-// told, so that nothing is left; a root directory that has a name stays until its attempt is over.
-// Loop thread only.
+// One container per task, with a root directory of its own that vanishes with it. dove-contain
+// assembles it and the machine's OCI runtime (runc, crun) starts it. The runtime exits once the
+// task runs: the task's parent is the shim. Root inside is nobody outside; a task of a mapped Linux
+// user runs as that user. When the task has ended its container is deleted before the end is
+// reported, so that nothing is left; a named root directory stays until its attempt is over. Loop
+// thread only.
 #pragma once
 
 #include <map>

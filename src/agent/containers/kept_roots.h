@@ -1,9 +1,8 @@
-// The root directories of containers that outlive their tasks: those with a name, until their
-// attempt is over, and those that become a squash file, until it is written.
+// The root directories of containers that outlive their tasks: named ones, until their attempt is
+// over, and those that are to be written as a squash file, until it is written.
 //
-// dove-contain mounts them (contain/layers.h); a file beside each says which image it is of and
-// whose attempt it belongs to, so that a restarted agent finds what nobody needs any more. Loop
-// thread only.
+// dove-contain mounts them (contain/layers.h). A file beside each names its image and its attempt,
+// so that a restarted agent finds those that nothing needs any more. Loop thread only.
 #pragma once
 
 #include <map>

@@ -1,12 +1,12 @@
-// DeviceAllocator: before an attempt starts, asks vendor plug-ins what its tasks need in order to
+// DeviceAllocator: asks vendor plug-ins, before an attempt starts, what its tasks need in order to
 // use their devices.
 //
 // It asks for each set of devices that a task of the attempt gets, and for all of them together.
 // For resources that the ledger only counts (network cards, FPGAs) it chooses the first free units,
-// for all tasks of the attempt together; they belong to the attempt until it ends. The
-// latest answer for a set is kept, also over a restart of the agent: a step that starts later needs
-// it. An attempt whose plug-in is away (the agent or the plug-in was just restarted) waits for it,
-// kPlugin_limit at most, and never starts without it. Loop thread only.
+// for all tasks of the attempt together; they belong to the attempt until it ends. The latest
+// answer for a set is kept, also over a restart of the agent, because a step that starts later
+// needs it. An attempt whose plug-in is absent (the agent or the plug-in was just restarted) waits
+// for it, kPlugin_limit at most, and never starts without it. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,10 +1,10 @@
-// DeviceHealth: what is wrong with devices and network cards, from what they and the kernel say at
-// each look.
+// DeviceHealth: faults of devices and network cards, from what they and the kernel report at each
+// look.
 //
-// Memory errors that were not corrected, rows that wait for a reset, slowing down for heat or
-// power, NVLinks and PCIe lanes fewer than there are, ports that went down, errors of ports. A
-// check speaks when its verdict changes, with what it saw then. What is open is kept in a file, so
-// that it is closed when it is over, the agent's restart or not. Loop thread only.
+// It covers uncorrected memory errors, rows that wait for a reset, throttling by heat or power,
+// missing NVLinks and PCIe lanes, ports that went down, and errors of ports. A check reports when
+// its verdict changes, with what it saw then. Open findings are kept in a file, so that they are
+// closed when they are over, even after a restart of the agent. Loop thread only.
 //
 // Sources: DCGM's health watches; Documentation/ABI/stable/sysfs-class-infiniband.
 #pragma once

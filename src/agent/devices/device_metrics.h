@@ -1,9 +1,9 @@
-// What the devices of a node say of themselves, with the names and labels of DCGM's exporter, and
-// with those of the work that holds each.
+// Metrics of a node's devices, with the names and labels of DCGM's exporter and with labels of the
+// work that holds each device.
 //
 // A device has one series for each attempt that holds it or a part of it, with the labels job,
-// task, queue, project, user and share (thousandths of the device), and for each of its slices; one
-// with these labels empty when nobody does. Those that the exporter has for pods of Kubernetes
+// task, queue, project, user and share (thousandths of the device), and one for each of its slices.
+// These labels are empty when nobody holds it. The exporter's labels for pods of Kubernetes
 // (namespace, pod, container, hpc_job) name the same work. All series of a device have the value of
 // the whole device: `max by (UUID)` counts each device once.
 #pragma once

@@ -1,10 +1,11 @@
-// DeviceShares: what holds a task to its share of a device.
+// DeviceShares: how a task is kept to its share of a device.
 //
 // Memory: libdove-share.so, loaded before the task's own libraries, counts what all of its
-// processes take and refuses what is beyond the share. It holds programs that play by the rules.
-// Where NVIDIA's MPS serves the node, the driver itself holds each process of a plain task to the
-// share, of memory and of processors; a container has its own /dev/shm, over which MPS would talk,
-// and keeps to the library. Devices of other vendors have neither. Any thread.
+// processes allocate and refuses what exceeds the share. It restrains programs that do not try to
+// escape it. Where NVIDIA's MPS serves the node, the driver itself keeps each process of a plain
+// task to the share, of memory and of processors. A container has its own /dev/shm, through which
+// MPS would communicate, and uses the library instead. Devices of other vendors have neither. Any
+// thread.
 //
 // Sources: NVIDIA Multi-Process Service, r550: CUDA_MPS_PIPE_DIRECTORY,
 // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, nvidia-cuda-mps-control.pid;

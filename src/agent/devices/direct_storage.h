@@ -1,10 +1,9 @@
-// Direct storage: what lets tasks have files read straight into their GPUs (NVIDIA GPUDirect
-// Storage).
+// Direct storage: lets tasks read files straight into their GPUs (NVIDIA GPUDirect Storage).
 //
-// Where the kernel has nvidia-fs, tasks with a GPU may open its device files; where there are
+// Where the kernel has nvidia-fs, tasks with a GPU may open its device files. Where there are
 // network cards for storage as well, cuFile finds their addresses in a file that
-// CUFILE_ENV_PATH_JSON names, which file systems over RDMA need. A job's own CUFILE_ENV_PATH_JSON
-// is left alone.
+// CUFILE_ENV_PATH_JSON names; file systems over RDMA need it. A job's own CUFILE_ENV_PATH_JSON is
+// left alone.
 //
 // Source: NVIDIA GPUDirect Storage Configuration Guide, cufile.json: properties.rdma_dev_addr_list.
 #pragma once

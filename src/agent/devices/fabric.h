@@ -1,8 +1,8 @@
-// Fabric: over which network cards a task talks to its peers, storage and users.
+// Fabric: the network cards over which a task reaches its peers, storage and users.
 //
-// The cards nearest to a task's devices are named in what NCCL and UCX read, so that no traffic
-// crosses sockets that need not; planes that administrators declare keep storage, users and the
-// gang's own traffic on interfaces of their own. What a job sets itself is left alone.
+// The cards nearest to a task's devices are named in the variables of NCCL and UCX, so that traffic
+// does not cross sockets unnecessarily. Planes that administrators declare keep storage, users and
+// the gang's own traffic on separate interfaces. Variables that a job sets itself are left alone.
 //
 // Sources: NCCL 2.x environment variables (NCCL_IB_HCA, NCCL_IB_DISABLE, NCCL_SOCKET_IFNAME,
 // NCCL_NET_GDR_LEVEL); UCX_NET_DEVICES; GLOO_SOCKET_IFNAME.

@@ -1,8 +1,8 @@
 // SliceCutter: has devices cut for an attempt before it starts.
 //
-// The ledger grants slices by their places; here each device of an attempt is brought to have the
-// slices of all attempts that hold it, and no others, or to be whole again. Orders may come twice
-// and agents restart: what is asked for is a state, not a change. Loop thread only.
+// The ledger grants slices by their positions. Each device of an attempt is brought here to have
+// exactly the slices of all attempts that hold it, or to be whole again. Orders may come twice and
+// agents restart, so a request describes a state, not a change. Loop thread only.
 #pragma once
 
 #include <cstdint>

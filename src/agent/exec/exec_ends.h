@@ -1,8 +1,8 @@
-// ExecEnds: the agent's ends of what a command of `dove exec` reads and writes: a terminal, or
-// three pipes.
+// ExecEnds: the agent's ends of the streams of a command of `dove exec`: a terminal, or three
+// pipes.
 //
-// The other ends are files, opened by the shim with the rights of the task's user. The descriptors
-// do not block. Destroying it closes them: a terminal hangs up then, a reader of a pipe sees its
+// The other ends are files that the shim opens with the rights of the task's user. The descriptors
+// do not block. Destroying it closes them: a terminal hangs up, and the reader of a pipe sees its
 // end. Loop thread only.
 #pragma once
 

@@ -1,10 +1,10 @@
 // ExecSession: one command of `dove exec`, from its connection to the controller to the proof that
 // nothing of it is left.
 //
-// It lives no longer than its connection, its task, and the shim's lease: whichever ends first ends
-// the command (SIGHUP and SIGTERM, then SIGKILL after kEndGrace). Words and pieces are those of
-// api/agent-protocol.md; neither direction holds more than a window (wire/web_socket/piece.h). Loop
-// thread only.
+// It lives no longer than its connection, its task, and the shim's lease: the first of these to end
+// ends the command (SIGHUP and SIGTERM, then SIGKILL after kEndGrace). Words and pieces are those
+// of api/agent-protocol.md; neither direction holds more than a window (wire/web_socket/piece.h).
+// Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
-// Execs: the commands of `dove exec` in one attempt's tasks here.
+// Execs: the commands of `dove exec` in one attempt's tasks on this node.
 //
-// They are no part of the job: neither their output nor how they end is kept. But nothing of the
-// attempt is over before they are. What a former life of this agent began has lost its connection
-// and is ended. Loop thread only.
+// They are not part of the job: neither their output nor their exit is kept. The attempt, however,
+// is not over before they are. A command that an earlier process of this agent began has lost its
+// connection and is ended. Loop thread only.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// Forwards: the connections of `dove port-forward` to one attempt's tasks here.
+// Forwards: the connections of `dove port-forward` to one attempt's tasks on this node.
 //
-// Each ends with its task, and none holds up the attempt's end. Loop thread only.
+// Each ends with its task, and none delays the attempt's end. Loop thread only.
 #pragma once
 
 #include <map>

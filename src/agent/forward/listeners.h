@@ -1,5 +1,4 @@
-// Listeners: the sockets of a network that wait for TCP connections, as /proc/net/tcp lists them.
-// Pure.
+// Listeners: the listening TCP sockets of a network, as /proc/net/tcp lists them. Pure.
 #pragma once
 
 #include <netinet/in.h>

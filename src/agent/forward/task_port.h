@@ -1,8 +1,9 @@
-// TaskPort: a TCP port on which a task listens, found so that nobody is led to anybody else's.
+// TaskPort: a TCP port on which a task listens, found so that nobody is connected to another job's
+// port.
 //
-// A port is the task's when a process of the task holds the listening socket, as /proc says; the
-// network is that of this process, be it the machine's or a container's. Looking reads /proc of
-// processes that may hang, so it blocks: on a side thread. Opening is for the loop.
+// A port belongs to the task if a process of the task holds the listening socket according to
+// /proc. The network is that of this process: the machine's or a container's. Looking reads /proc
+// of processes that may hang, so it blocks and runs on a side thread. Opening is for the loop.
 #pragma once
 
 #include <sys/types.h>

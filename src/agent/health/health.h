@@ -1,9 +1,10 @@
-// Health: what this node's checks find, and the tests and remedies that the controller orders.
+// Health: the findings of this node's checks, and the tests and remedies that the controller
+// orders.
 //
-// Checks run again and again: the agent's disk, the shared directory, a file of emulated faults,
-// and each program of a directory (exit 0: good, 1: warning, 2: fault, 3: critical, or too late:
-// fault; its first line is the evidence). Only what changed is reported. A test runs all of them; a
-// remedy is the operator's program of that name in the directory of hooks. Loop thread only.
+// Checks run periodically: the agent's disk, the shared directory, a file of emulated faults, and
+// each program of a directory (exit 0: good, 1: warning, 2: fault, 3: critical, or too late: fault;
+// its first line is the evidence). Only changes are reported. A test runs all of them; a remedy is
+// the operator's program of that name in the directory of hooks. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What Linux says of the node (load, processors, memory, disks, network) and of this process, and
-// of the cgroups of its tasks.
+// Metrics that Linux gives of the node (load, processors, memory, disks, network), of this process,
+// and of the cgroups of its tasks.
 #pragma once
 
 #include <string>

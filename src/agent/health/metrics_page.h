@@ -1,10 +1,10 @@
 // MetricsPage: GET /metrics of an agent, for Prometheus: devices with the work that holds them,
 // host, cgroups, and the agent itself.
 //
-// Everything is looked up when it is asked for, except the devices, which are looked at at their
-// own pace; series are as many as devices, holders and interfaces. Nobody has to prove who they
-// are: listen on an address that only those reach who may know. Its callers have little room: they
-// are scrapers. Loop thread only.
+// Everything is looked up on request, except the devices, which are sampled at their own interval.
+// The number of series follows devices, holders and interfaces. There is no authentication: listen
+// on an address that only permitted clients can reach. Clients get small limits, because they are
+// scrapers. Loop thread only.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,10 @@
-// Preflight: what is tried on this node before an attempt's tasks start.
+// Preflight: the checks on this node before an attempt's tasks start.
 //
-// That its devices are there and idle, that the node has the memory it was promised, a small
-// computation and the directories that it reads (in a process of its own: a storage that hangs
-// holds up nobody), the operator's programs, and with several nodes an all-reduce between them
-// (agent/health/ring.h). All within one limit. What fails is told with the evidence. Loop thread
-// only.
+// It checks that the attempt's devices are present and idle, and that the node has the memory that
+// it promised. It runs a small computation, reads the job's directories (in a process of its own,
+// so that a storage that hangs blocks nothing else), runs the operator's programs, and with several
+// nodes an all-reduce between them (agent/health/ring.h). All of it has one time limit. A failure
+// is reported with its evidence. Loop thread only.
 #pragma once
 
 #include <chrono>

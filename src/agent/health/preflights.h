@@ -1,7 +1,8 @@
-// Preflights: makes the preflight of an attempt (preflight.h): what all of them share on this node.
+// Preflights: creates the preflight of an attempt (preflight.h), and keeps what all of them share
+// on this node.
 //
-// Keeps what devices last said of their memory, by which one is idle or not, and listens for the
-// rings of other nodes. Owned by Agent. Loop thread only.
+// It keeps the latest memory readings of the devices, which show whether a device is idle, and
+// listens for the rings of other nodes. Owned by Agent. Loop thread only.
 #pragma once
 
 #include <functional>

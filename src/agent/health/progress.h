@@ -1,11 +1,11 @@
-// Progress: how far the tasks of an attempt are, as they say themselves.
+// Progress: how far the tasks of an attempt are, by their own account.
 //
-// Each task has a file of its own, named DOVE_PROGRESS in its environment, in which it writes one
-// line over the former one: `step=120 seconds=0.81 wait=0.1 samples=512 loss=2.3 phase=train
-// blamed=3,7`. Only `step` must be there. All of them lie in one directory of the agent where
-// everybody may make files and nobody list them; their names begin with a secret of the job. Those
-// of a container lie in its attempt's directory. A job that writes none costs none. Nothing in them
-// is trusted: of each no more than kProgressLine_bytes are read. Loop thread only.
+// Each task has a file of its own, named by DOVE_PROGRESS in its environment, in which it
+// overwrites one line: `step=120 seconds=0.81 wait=0.1 samples=512 loss=2.3 phase=train
+// blamed=3,7`. Only `step` is required. All of them lie in one directory of the agent in which
+// everybody may create files and nobody may list them; their names begin with a secret of the job.
+// Those of a container lie in its attempt's directory. A job that writes none costs nothing.
+// Nothing in them is trusted: no more than kProgressLine_bytes of each are read. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,10 +1,10 @@
 // Ring: an all-reduce between the nodes of an attempt, over TCP, before its tasks start.
 //
-// Each node sends to the next one only. A vector of whole numbers, of which everybody knows the
-// sum beforehand, is summed up chunk by chunk around the ring and passed around once more (the ring
-// all-reduce of Patarasuk and Yuan, 2009), as HTTP posts to the other agent's RingHub. So each link
-// is used, each byte is checked, and the link that fails or is too slow is known by its two ends.
-// Loop thread only.
+// Each node sends only to the next. A vector of whole numbers, whose sum is known beforehand, is
+// summed chunk by chunk around the ring and passed around once more (the ring all-reduce of
+// Patarasuk and Yuan, 2009), as HTTP posts to the other agent's RingHub. Each link is thus used,
+// each byte is checked, and a link that fails or is too slow is identified by its two ends. Loop
+// thread only.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,7 @@
-// StrayFiles: what users put into a directory of the agent's beyond what it is for.
+// StrayFiles: files that users put into a directory of the agent in addition to the intended ones.
 //
-// By descriptors, never through a link, and a little at a time: the loop waits for it.
+// It works by descriptors, never through a link, and a little at a time, because the loop waits for
+// it.
 #pragma once
 
 #include <cstdint>

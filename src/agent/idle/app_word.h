@@ -1,7 +1,7 @@
-// AppWord: what a session's program itself says of its use.
+// AppWord: what a session's program itself reports about its use.
 //
-// It is asked over its own socket or port, as its user's browser would be, and is not trusted: what
-// it says concerns its own job alone. Blocks, for `limit` at most: on a side thread.
+// It is asked over its own socket or port, as its user's browser would ask, and is not trusted: its
+// answer concerns its own job alone. Blocks, for `limit` at most: on a side thread.
 #pragma once
 
 #include <chrono>

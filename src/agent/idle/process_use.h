@@ -1,4 +1,4 @@
-// ProcessUse: processor time of the processes of attempts, as /proc has it at one look.
+// ProcessUse: processor time of the processes of attempts, from one look at /proc.
 #pragma once
 
 #include <cstdint>

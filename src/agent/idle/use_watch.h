@@ -1,10 +1,10 @@
-// UseWatch: how much the attempts of this node use of what they hold, and what their apps say of
-// their users.
+// UseWatch: how much the attempts of this node use of what they hold, and what their apps report
+// about their users.
 //
-// At each look at the devices it takes the readings that are there anyway, and has the processes
-// counted on a side thread; apps that know their users are asked on threads of their own, one
-// question at a time. Then it tells, for each attempt, what was measured since the last time. What
-// could not be measured is left out: it must not look like nothing. Loop thread only.
+// At each look at the devices it takes the readings that exist anyway, and has the processes
+// counted on a side thread. Apps that know their users are asked on threads of their own, one
+// question at a time. It then reports, for each attempt, what was measured since the last time.
+// What could not be measured is left out, so that it does not look like zero. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,9 @@
 // SecretRequests: asks the controller for the values of attempts' secrets, until there is an
 // answer, for a minute.
 //
-// What the controller refuses is final; what it does not answer is asked again each second, in
-// whatever session there is then. Values pass through and are never kept. Owned by Agent. Loop
-// thread only.
+// A refusal by the controller is final. A request without an answer is repeated each second, in
+// whatever session exists then. Values pass through and are never kept. Owned by Agent. Loop thread
+// only.
 #pragma once
 
 #include <functional>

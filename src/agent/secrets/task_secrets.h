@@ -1,10 +1,10 @@
 // TaskSecrets: where the tasks of an attempt find the values of their job's secrets.
 //
-// They lie in the node's memory (a tmpfs), never on a disk: a folder for each attempt that only its
-// user may enter (`files`, DOVE_SECRETS), and beside it `variables`, NAME=VALUE each with a NUL
-// behind it, which dove-shim or dove-contain puts into the environment of each task. No plan, order
-// or record of the agent holds a value. The folder goes with the attempt. The functions block for
-// as long as memory does; loop thread.
+// They lie in the node's memory (a tmpfs), never on a disk. Each attempt has a folder that only its
+// user may enter (`files`, DOVE_SECRETS), and beside it `variables`: NAME=VALUE entries, each
+// followed by a NUL, which dove-shim or dove-contain puts into the environment of each task. No
+// plan, order or record of the agent holds a value. The folder is removed with the attempt. The
+// functions block for as long as memory does; loop thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the controller's answers say, whatever they answer. Pure.
+// The part of the controller's answers that is the same for all calls. Pure.
 //
 // Include only from .cc files: it brings nlohmann/json_fwd.
 #pragma once

@@ -1,4 +1,5 @@
-// The id of this boot of the machine: a new one proves that nothing started before it still runs.
+// The id of this boot of the machine: a new one proves that nothing started before it is still
+// running.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// ClockCheck: this machine's clock against the controller's, by the times of reports.
+// ClockCheck: this machine's clock compared with the controller's, by the times of reports.
 //
-// A report is answered with the controller's time. It was taken between our sending and our
-// hearing, so half of the way there and back is in doubt, and not counted. Nothing of Dovetail
-// needs clocks to agree (leases are by the boot's own clock, certificates are judged by the
-// controller's time: uplink.h); file times, commands in tasks that check the server's certificate,
+// A report is answered with the controller's time, which was taken between our sending and our
+// receiving. Half of the round trip is therefore uncertain, and not counted. Dovetail itself does
+// not need clocks to agree (leases use the boot's own clock, certificates are judged by the
+// controller's time: uplink.h). File times, commands in tasks that check the server's certificate,
 // and people who read logs do. Values; any thread.
 #pragma once
 

@@ -1,11 +1,12 @@
-// Contact: what an agent must still know of the controller after it was killed and restarted.
+// Contact: what an agent must still know about its controller after being killed and restarted.
 //
-// Until when the controller counts on it (CLOCK_BOOTTIME, so that a restart does not lengthen the
-// grace), what was agreed on, in which boot that was, and the last record that it heard about, with
-// the controller's proof. Kept in one small file that is overwritten in place, with a digest;
-// a power failure may lose it, and a new boot ends all tasks anyway. A later version may append to
-// it, with a digest of its own, and changes nothing before that: this one then reads what it knows.
-// The open file is locked: one agent per data directory. Loop thread only.
+// It holds until when the controller counts on the node (CLOCK_BOOTTIME, so that a restart does not
+// lengthen the grace), what was agreed on, the boot in which that was, and the last record that the
+// agent heard about, with the controller's proof. It is kept in one small file that is overwritten
+// in place, with a digest. A power failure may lose it, and a new boot ends all tasks anyway. A
+// later version may append to it, with a digest of its own, and leaves everything before that
+// unchanged: this version then reads what it knows. The open file is locked: one agent per data
+// directory. Loop thread only.
 #pragma once
 
 #include <chrono>

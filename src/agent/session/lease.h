@@ -1,10 +1,10 @@
 // Lease: until when this agent's tasks may run: one deadline in a file (shim/lease_file.h), shared
 // with all its shims.
 //
-// The agent renews it for all tasks at once; each shim reads it when the deadline it last
-// read comes near, and has its task dead by the deadline (shim/lease.h). Instants are
-// microseconds of CLOCK_BOOTTIME, so the file means nothing after a reboot: renew before the first
-// shim is spawned. 0 is no lease yet. Writer: one thread.
+// The agent renews it for all tasks at once. Each shim reads it when the deadline that it last read
+// approaches, and has its task dead by the deadline (shim/lease.h). Instants are microseconds of
+// CLOCK_BOOTTIME, so the file means nothing after a reboot: renew before the first shim is spawned.
+// 0 is no lease yet. Writer: one thread.
 #pragma once
 
 #include <cstdint>

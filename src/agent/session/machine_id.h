@@ -1,5 +1,5 @@
-// The id of this machine: two machines with copies of one disk, or of one agent's directory, are
-// told apart by it.
+// The id of this machine. It distinguishes two machines with copies of one disk, or of one agent's
+// directory.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// NodeCertificate: has the controller certify this node: before the first session of a life, and
-// again when two thirds of the certificate's life are over.
+// NodeCertificate: has the controller certify this node, before the process's first session and
+// again after two thirds of the certificate's life.
 //
-// A renewal changes nothing about the session that lasts, only connections made from then on.
-// Without TLS nobody asks. Owned by Session. Loop thread only.
+// A renewal does not change the current session, only connections made from then on. Without TLS
+// nobody asks. Owned by Session. Loop thread only.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// NodeDescription: what this node says of itself to the controller: what is in it, what tasks may
-// have here beyond that, and which limits they do not have.
+// NodeDescription: what this node reports about itself to the controller: its inventory, what tasks
+// may have beyond it, and which limits are not enforced.
 //
 // Each change makes a new version(); a session compares versions to know what its controller has
 // not heard. Owned by Agent; Session reads it. Loop thread only.

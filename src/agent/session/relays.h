@@ -1,10 +1,10 @@
-// Relays: bytes of output files on their way to whoever reads them through the controller.
+// Relays: bytes of output files on their way to readers, through the controller.
 //
-// A relay follows one file from an offset, across its rotation, one chunk (64 KiB) in flight, and
-// ends at the file's end or, when it follows a running task, once the task is over and all has been
-// sent. Each has a line of its own, so that a slow reader holds up nothing else; files are opened,
-// read and closed on side threads, so that a file system that hangs holds up its own readers alone.
-// Loop thread only.
+// A relay follows one file from an offset, across its rotation, with one chunk (64 KiB) in flight.
+// It ends at the file's end or, when it follows a running task, once the task is over and
+// everything has been sent. Each has a connection of its own, so a slow reader blocks nothing else.
+// Files are opened, read and closed on side threads, so a file system that hangs blocks only its
+// own readers. Loop thread only.
 #pragma once
 
 #include <cstdint>

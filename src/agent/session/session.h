@@ -1,10 +1,10 @@
-// Session: this node's standing with its controller: it joins, syncs, hears orders, reports, and
-// after any break begins anew, for as long as it lives (api/agent-protocol.md).
+// Session: this node's session with its controller. It joins, syncs, receives orders, reports, and
+// begins anew after any break, for as long as it lives (api/agent-protocol.md).
 //
-// Guarantees: orders of an epoch that is over are refused, not carried out; an answer to a former
-// session changes nothing; nothing is taken for recorded that was not acknowledged; a break is
-// shown to the lease (LeaseKeeper) before anything is tried again. It decides nothing about
-// attempts: the Host does what orders say. Owned by Agent. Loop thread only.
+// Guarantees: orders of a past epoch are refused, not carried out; an answer to a former session
+// changes nothing; nothing counts as recorded that was not acknowledged; a break is shown to the
+// lease (LeaseKeeper) before anything is tried again. It decides nothing about attempts: the Host
+// does what orders say. Owned by Agent. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
-// SessionTestBed: an agent, a controller that does what the test says, and tasks that do too. For
+// SessionTestBed: an agent, a controller, and tasks, the latter two controlled by the test. For
 // tests only.
 //
-// All on one loop, over loopback. Orders are lines that the test writes; what the agent says is
-// kept as it came.
+// All on one loop, over loopback. Orders are lines that the test writes; the agent's messages are
+// kept as they came.
 #pragma once
 
 #include <gtest/gtest.h>

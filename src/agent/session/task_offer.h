@@ -1,4 +1,4 @@
-// TaskOffer: what tasks may have on this node beyond its inventory, as the agent tells it to the
+// TaskOffer: what tasks may have on this node beyond its inventory, as the agent reports it to the
 // controller (api/agent-protocol.md, `offers`).
 #pragma once
 

@@ -1,5 +1,6 @@
-// Cgroups: limits that the kernel enforces on a task, and a way to end all of it that nothing
-// escapes. Used where there are cgroups that this process may write to; a setting of the agent.
+// Cgroups: limits that the kernel enforces on a task, and a way to end all of its processes from
+// which none escapes. They are used where this process may write to cgroups; a setting of the
+// agent.
 //
 // Works with v2, v1, and both side by side (v1 with controllers, v2 for killing). What the machine
 // does not offer is not enforced, and CgroupRoot says so in words. Not thread-safe; any thread.

@@ -1,7 +1,7 @@
-// HugePageLimits: what the processes of a cgroup may take of the node's huge pages.
+// HugePageLimits: how many of the node's huge pages the processes of a cgroup may take.
 //
-// By the kernel's hugetlb controller, of cgroups v1 or v2. Any thread.
-// Source: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/hugetlb.rst.
+// Enforced by the kernel's hugetlb controller, of cgroups v1 or v2. Any thread. Source:
+// Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/hugetlb.rst.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// NullRunner: tasks that are timers, for scale. Speaks for itself: nothing is executed.
+// NullRunner: tasks that are timers, for tests of scale. Nothing is executed.
 //
 // A task lasts DOVE_NULL_RUN_MS milliseconds of its environment (0 when unset) and ends with exit
 // code DOVE_NULL_EXIT_CODE (0 when unset). Nothing survives the agent.

@@ -1,9 +1,10 @@
 // ProcessRunner: tasks as plain processes, each under a dove-shim of its own.
 //
-// All shims share one channel and one lease. A shim that was killed is noticed by its pidfd: what
-// it left is swept by the task's mark before its end is told; so is what a shim could not end. An
-// end is told only when a look at the machine finds nothing of the task any more, however long that
-// takes; the loop never waits for it. Loop thread only.
+// All shims share one channel and one lease. A killed shim is noticed by its pidfd: the processes
+// that it left are swept by the task's mark before the task's end is reported. Processes that a
+// shim could not end are swept likewise. An end is reported only when a look at the machine finds
+// nothing of the task any more, however long that takes; the loop never waits for it. Loop thread
+// only.
 #pragma once
 
 #include <map>

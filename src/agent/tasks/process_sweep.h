@@ -1,9 +1,10 @@
-// Sweeping: ending processes of a task whose shim was killed, before anyone says the task is over.
+// Sweeping: ending the processes of a task whose shim was killed, before the task is reported as
+// over.
 //
 // A process belongs to the task if its environment has the task's mark, or if it is in the session
-// or below a process that belongs. One that has cleared its environment, left the session and lost
-// its parent escapes; only a cgroup (agent/tasks/cgroup.h) finds that one. Blocks the calling
-// thread.
+// or below a process that belongs to it. A process that has cleared its environment, left the
+// session and lost its parent escapes; only a cgroup (agent/tasks/cgroup.h) finds it. Blocks the
+// calling thread.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,7 @@
-// The Python package `dove` (python/dove), part of the program: jobs find it in their PYTHONPATH.
+// The Python package `dove` (python/dove), which is part of the program: jobs find it in their
+// PYTHONPATH.
 //
-// Its source is written by the build (src/CMakeLists.txt) from python/dove.
+// The build writes its source (src/CMakeLists.txt) from python/dove.
 #pragma once
 
 #include <span>

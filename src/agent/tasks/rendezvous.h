@@ -1,5 +1,5 @@
-// Where the tasks of an order meet (model/rendezvous.h). In a step the variables fill gaps only, so
-// what its script exported stays. Pure, any thread.
+// The address at which the tasks of an order meet (model/rendezvous.h). In a step the variables
+// fill gaps only, so what its script exported stays. Pure, any thread.
 #pragma once
 
 #include "agent/attempts/order.h"

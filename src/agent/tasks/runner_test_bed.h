@@ -1,8 +1,8 @@
-// RunnerTestBed: one task at a time under a runner, of plain processes, of containers, or of tasks
-// that only pretend (NullRunner). For tests only.
+// RunnerTestBed: one task at a time under a runner of plain processes, of containers, or of
+// simulated tasks (NullRunner). For tests only.
 //
 // A container's image is a directory with busybox alone; the test's directory is a volume that it
-// sees under the same name. What cannot be run here is skipped, with the reason.
+// sees under the same name. A test that cannot run here is skipped, with the reason.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 // ScriptRun: one run of an operator's program, with a time limit, beside the loop.
 //
-// An argument list, never a shell; standard input is /dev/null, standard output and error are read
-// together and their beginning is kept. At the limit, and when the handle dies, the program and
-// what it has started are killed; nobody waits for their death. Loop thread only.
+// An argument list, never a shell. Standard input is /dev/null; standard output and error are read
+// together and their beginning is kept. At the limit, and when the handle is destroyed, the program
+// and its descendants are killed; nothing waits for their death. Loop thread only.
 #pragma once
 
 #include <sys/types.h>

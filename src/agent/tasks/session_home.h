@@ -1,6 +1,6 @@
-// The home of a session that runs in an image: a directory on the storage that nodes share, which
-// all attempts of the job have in common. Stopping and starting it thus keeps what its user has
-// there, as a home of the node does without an image. Pure.
+// The home of a session that runs in an image: a directory on the storage that nodes share, common
+// to all attempts of the job. Stopping and starting the session thus keeps its user's files, as a
+// home of the node does without an image. Pure.
 #pragma once
 
 #include <string>

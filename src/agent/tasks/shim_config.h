@@ -1,7 +1,7 @@
-// ShimConfig: all that dove-shim is told about its one task.
+// ShimConfig: everything that dove-shim is told about its one task.
 //
-// Plain values, written once into the task's file (shim/format.h) and read by the
-// shim alone. Any thread.
+// Plain values, written once into the task's file (shim/format.h) and read by the shim alone. Any
+// thread.
 #pragma once
 
 #include <cstdint>

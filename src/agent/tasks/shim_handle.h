@@ -1,8 +1,9 @@
-// ShimHandle: the agent's hold on one running dove-shim, whether it spawned it or found it again.
+// ShimHandle: the agent's handle for one running dove-shim, whether it spawned the shim or found it
+// again.
 //
-// The shim outlives the handle: destroying it changes nothing. A shim is known to be alive by the
-// locks on its task's file (so the data directory must be on a local file system), and its pid
-// comes from the same lock, so a reused pid is never mistaken for it. Not thread-safe; any thread.
+// The shim outlives the handle: destroying it changes nothing. The locks on its task's file show
+// that a shim is alive, so the data directory must be on a local file system. Its pid comes from
+// the same lock, so a reused pid is never mistaken for it. Not thread-safe; any thread.
 #pragma once
 
 #include <sys/types.h>

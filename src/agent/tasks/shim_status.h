@@ -1,10 +1,10 @@
-// ShimStatus: what became of a task, as its shim reports it, and the channel on which it reports at
-// once.
+// ShimStatus: the state of a task as its shim reports it, and the channel on which the shim reports
+// at once.
 //
-// The task's file is the truth, and outlives the agent. The channel is a FIFO
-// shared by all shims of an agent, so one descriptor reports all tasks: a shim has written
-// there how the task ended before it sends its ended record. Records sent while no agent runs wait
-// in the FIFO as long as a shim lives, or are lost; so adopt by the file. Loop thread only.
+// The task's file is authoritative, and outlives the agent. The channel is a FIFO shared by all
+// shims of an agent, so one descriptor reports all tasks. A shim has written how the task ended to
+// the file before it sends its ended record. Records sent while no agent runs wait in the FIFO as
+// long as a shim lives, or are lost, so adopt by the file. Loop thread only.
 #pragma once
 
 #include <cstdint>

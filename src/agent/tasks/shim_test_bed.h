@@ -1,6 +1,6 @@
 // ShimTestBed: a directory, a lease and a channel for tests that run real shims. For tests only.
 //
-// Whatever a test leaves running is killed when it ends.
+// Processes that a test leaves running are killed when it ends.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// FileTail: reads a growing file in bounded chunks, and goes on in its successor after a rotation.
+// FileTail: reads a growing file in bounded chunks, and continues in its successor after a
+// rotation.
 //
 // For following a task's output (`dove logs -f`). It never waits: at the end it returns nothing,
 // and the caller asks again later. Not thread-safe; any thread.

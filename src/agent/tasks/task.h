@@ -1,6 +1,6 @@
-// TaskPlan and Runner: how one task of a placement is run, whatever runs it.
+// TaskPlan and Runner: how one task of a placement is run, regardless of the means.
 //
-// A runner is given complete plans and reports what became of them. Loop thread only.
+// A runner is given complete plans and reports how they ended. Loop thread only.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// TaskIo: where a task reads and writes. The plan of a task and what its shim is told have it
-// alike.
+// TaskIo: where a task reads and writes. It is part of both the task's plan and its shim's
+// configuration.
 //
 // Plain values.
 #pragma once

@@ -1,8 +1,8 @@
-// AgentSessions: the connections of agents, one per node, and the lines that go to them.
+// AgentSessions: the connections of agents, one per node, and the lines that are sent to them.
 //
-// A session begins when a sync was answered and ends when its orders stream closes, when nothing
-// was heard for silent_after, or when the agent syncs again. What a session missed is worked out
-// from the ledger at the next sync, so nothing is kept for a node without one. Loop thread only.
+// A session begins when a sync was answered. It ends when its orders stream closes, when nothing
+// was heard for silent_after, or when the agent syncs again. What a session missed is computed from
+// the ledger at the next sync, so nothing is kept for a node without one. Loop thread only.
 #pragma once
 
 #include <cstdint>

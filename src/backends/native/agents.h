@@ -1,5 +1,5 @@
-// Agents: what the calls of Dovetail's own agents share: their sessions, what they said, and what
-// is on its way through them. One per NativeBackend, loop thread only.
+// Agents: what the calls of Dovetail's own agents share: their sessions, their reports, and the
+// transfers in progress through them. One per NativeBackend, loop thread only.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,9 +1,8 @@
 // Allowance: how many events one node may have written to the log, or how many KiB of large
-// messages it may have read, so that an agent gone wrong takes neither the disk nor the loop that
-// all others need.
+// messages it may have read, so that a faulty agent exhausts neither the disk nor the loop.
 //
-// Enough for a node whose thousands of tasks end together, or that syncs some times with all of
-// them; little in the long run. One node's, loop thread only.
+// It suffices for a node whose thousands of tasks end together, or that syncs a few times with all
+// of them; the long-term rate is low. One node's, loop thread only.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Claims: what an agent says that it has seen of the log, and whether this log is still that one
 // (api/agent-protocol.md).
 //
-// What it cannot prove to have been told is its own word, and no reason to stop. What was told
-// before the log was restored is no claim about this one (docs/decisions/0030-incarnations.md).
-// Loop thread only. Include only from .cc files of this part.
+// A claim without proof is the agent's own word, and no reason to stop. What was reported before
+// the log was restored is no claim about this one (docs/decisions/0030-incarnations.md). Loop
+// thread only. Include only from .cc files of this part.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // LogReader: a task's output on its way from its node to one reader (GET /v1/jobs/{id}/logs).
 //
-// Bytes are passed on as they come. With `tail` the last lines of what there is come first: the
-// output is read once to find them, then followed from there if asked to. Loop thread only.
+// Bytes are passed on as they come. With `tail` the last lines of the existing output come first:
+// the output is read once to find them, then followed from there if requested. Loop thread only.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// NativeBackend: jobs run on nodes with Dovetail's own agents (api/agent-protocol.md).
+// NativeBackend: runs jobs on nodes with Dovetail's own agents (api/agent-protocol.md).
 //
-// It keeps no order: what an agent misses is worked out again from the ledger when it syncs
+// It keeps no order: what an agent missed is computed from the ledger when it syncs
 // (controller/orders.h). carry_out() is called on the controller's thread and passes the orders to
-// the loop of its desk; before open() and after close() they are dropped. Everything else is of the
-// loop's thread.
+// the loop of its desk; before open() and after close() they are dropped. Everything else runs on
+// the loop's thread.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
-// A node's token and the key of its certificates: the one is of no use without the other.
+// A node's token and the key of its certificates: each is useless without the other.
 //
 // Where the controller has TLS, a token ends with the digest of the key that its node joined with:
-// "RANDOM.DIGEST". The ledger knows the SHA-256 of the whole, so nobody can put another key into
-// it. A token of a node that named no key (an agent of a former version, or no TLS when it joined)
-// has no such end, and any key is certified for it. Loop thread only.
+// "RANDOM.DIGEST". The ledger knows the SHA-256 of the whole, so nobody can substitute another key.
+// A token of a node that named no key (an agent of a former version, or no TLS when it joined) has
+// no such end, and any key is certified for it. Loop thread only.
 #pragma once
 
 #include <string>

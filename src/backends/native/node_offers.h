@@ -1,4 +1,4 @@
-// What agents say of their nodes' containers and limits (api/agent-protocol.md, `offers`).
+// What agents report about their nodes' containers and limits (api/agent-protocol.md, `offers`).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// OrderLines makes of orders what their agents are sent.
+// OrderLines turns orders into the lines that agents are sent.
 //
 // What all nodes of a launch share (spec, peers, commands) is written once and copied, so a gang of
 // hundreds of nodes costs little more than one of two. Made for one round of orders; it refers to

@@ -1,7 +1,7 @@
-// Relays: bytes on their way from agents to somebody who reads them (logs, output of steps).
+// Relays: bytes on their way from agents to readers (logs, output of steps).
 //
-// Each relay has an id that its agents know and nobody can guess. A reader who is slow makes the
-// agents' answers wait, so that nothing piles up here. Loop thread only.
+// Each relay has an id that its agents know and nobody can guess. A slow reader makes the agents'
+// answers wait, so that nothing accumulates here. Loop thread only.
 #pragma once
 
 #include <cstdint>

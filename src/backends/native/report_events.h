@@ -1,4 +1,4 @@
-// What an agent's report means to the ledger.
+// The events that an agent's report causes in the ledger.
 #pragma once
 
 #include <optional>

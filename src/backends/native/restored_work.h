@@ -1,6 +1,6 @@
-// RestoredWork: what an agent holds that a restored log does not know
+// RestoredWork: work on an agent that a restored log does not know
 // (docs/decisions/0030-incarnations.md). It is shown as a finding, which closes the node to new
-// work, and goes on until it ends or an administrator releases it.
+// work, and continues until it ends or an administrator releases it.
 //
 // Pure.
 #pragma once

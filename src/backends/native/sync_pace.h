@@ -1,5 +1,5 @@
-// SyncPace: when agents that come back all together are to sync: one after the other, so that the
-// loop has time for everybody else. One per Agents, loop thread only.
+// SyncPace: when agents that return together are to sync: one after another, so that the loop has
+// time for all other work. One per Agents, loop thread only.
 #pragma once
 
 #include <algorithm>

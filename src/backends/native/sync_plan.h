@@ -1,4 +1,4 @@
-// SyncPlan: what an agent holds against what the ledger says (api/agent-protocol.md, sync).
+// SyncPlan: what an agent holds, compared with the ledger (api/agent-protocol.md, sync).
 //
 // Pure.
 #pragma once

@@ -1,5 +1,5 @@
-// What applying declared objects changes: read, checked and tried out on a copy of the state. Pure.
-// Include only from .cc files: it brings nlohmann/json_fwd.
+// The changes that applying declared objects makes: read, checked and tried out on a copy of the
+// state. Pure. Include only from .cc files: it brings nlohmann/json_fwd.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

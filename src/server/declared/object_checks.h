@@ -1,5 +1,5 @@
-// ObjectChecks: what is refused of a declared object before the core is asked. Pure. Include only
-// from .cc files: it brings nlohmann/json_fwd.
+// ObjectChecks: checks of a declared object before the core is asked. Pure. Include only from .cc
+// files: it brings nlohmann/json_fwd.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

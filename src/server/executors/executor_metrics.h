@@ -1,4 +1,4 @@
-// What the controller tells Prometheus of executors: whether they are heard, their nodes, what they
+// Metrics about executors for Prometheus: whether the controller hears them, their nodes, what they
 // run for others, and the placeholders that they hold for us.
 #pragma once
 

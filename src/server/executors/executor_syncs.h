@@ -1,8 +1,8 @@
-// ExecutorSyncs: the adapters of executors, as they call POST /v1/executors/{name}/sync. It tells
-// late calls from new ones, keeps calls waiting until another list is wanted, and notes silence.
+// ExecutorSyncs: the calls of executors' adapters, POST /v1/executors/{name}/sync. It distinguishes
+// late calls from new ones, holds calls until another list is wanted, and notices silence.
 //
-// Nothing here outlives the process: after a restart each adapter is taken as it comes. Loop thread
-// only.
+// Nothing here outlives the process: after a restart each adapter is accepted as it comes. Loop
+// thread only.
 #pragma once
 
 #include <cstdint>

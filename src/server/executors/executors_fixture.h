@@ -1,4 +1,4 @@
-// A server with an executor whose adapter the test is. For tests.
+// A server with an executor; the test acts as its adapter. For tests.
 #pragma once
 
 #include <string>

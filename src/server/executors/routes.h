@@ -1,9 +1,9 @@
-// Routes: which executor runs a job that does not say so, where settings share jobs among several
-// (docs/operate/settings.md).
+// Routes: the executor that runs a job which names none, where settings distribute jobs among
+// several (docs/operate/settings.md).
 //
 // In settings the field `executor` may be an object: {"slurm": 30} sends 30 of 100 jobs to Slurm,
 // and {"slurm": {"percent": 100, "users": ["ada"], "pools": ["a100"]}} those of ada in that pool.
-// All others are run by our agents. Pure; any thread.
+// Our agents run all others. Pure; any thread.
 #pragma once
 
 #include <cstdint>

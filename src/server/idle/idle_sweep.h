@@ -1,8 +1,8 @@
-// IdleSweep: looks again and again which running jobs are idle by their rules, and has it written
-// down when that changes (IdleObserved, IdleEnded). What follows is the core's to decide.
+// IdleSweep: checks periodically which running jobs are idle by their rules, and records changes
+// (IdleObserved, IdleEnded). The core decides what follows.
 //
-// It knows what people's connections, the nodes, and the apps have said; judging is core/idle. A
-// job about which something cannot be read is passed over, and said in the log, once. After a
+// It knows what people's connections, the nodes and the apps have reported; core/idle judges. A job
+// about which something cannot be read is passed over and reported in the log, once. After a
 // restart input is counted from then on, and warnings that were given stand. Loop thread only.
 #pragma once
 

@@ -1,5 +1,5 @@
-// SessionApps: what people use running jobs for. It stands in what a job runs, which is kept as a
-// blob: read once, and remembered. Loop thread only.
+// SessionApps: the apps for which people use running jobs. They are part of a job's program, which
+// is kept as a blob: read once, and remembered. Loop thread only.
 #pragma once
 
 #include <map>

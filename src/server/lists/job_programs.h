@@ -1,8 +1,7 @@
-// JobPrograms: what is read of the programs of jobs for those who look at them.
+// JobPrograms: what lists and pages of jobs need from the jobs' programs.
 //
-// A program lies in the store by its digest; here it is found as far as it is in memory, or the
-// store is beside. Loop thread only. Include only from .cc files of this part: it brings
-// nlohmann/json_fwd.
+// A program lies in the store by its digest. It is found here if it is in memory or if the store is
+// local. Loop thread only. Include only from .cc files of this part: it brings nlohmann/json_fwd.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

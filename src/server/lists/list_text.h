@@ -1,5 +1,5 @@
-// ListText: a page of a list as the text of its JSON, which grows entry by entry: page.h, for lists
-// that are put together in pieces (pieces.h). Include only from .cc files.
+// ListText: a page of a list as JSON text that grows entry by entry: page.h, for lists that are
+// built in pieces (pieces.h). Include only from .cc files.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Pieces: long reads, a piece in each turn of the loop.
+// Pieces: long reads, one piece in each turn of the loop.
 //
-// What else the loop has to do, agents' requests above all, waits for one piece at most, however
-// many lists are read at once: they take turns. Owned by the Context, loop thread only; what is not
-// finished when it goes is dropped.
+// The loop's other work, above all agents' requests, waits for one piece at most, however many
+// lists are read at once: the reads alternate. Owned by the Context, loop thread only; reads that
+// are unfinished when it is destroyed are dropped.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
-// What a declared user says of notices, before it is taken: URLs that come back as they were shown
-// are the ones that are declared, and targets are those that this site allows.
+// The notices of a declared user, before they are accepted: URLs that come back in their shortened
+// form are the declared ones, and targets are limited to those that this site allows.
 //
 // Loop thread only. Include only from .cc files of this part.
 #pragma once

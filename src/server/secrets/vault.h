@@ -1,10 +1,10 @@
-// Vault: the server's keys for secrets, and what is sealed with them.
+// Vault: the server's keys for secrets, and the values sealed with them.
 //
 // The keys lie in a file of the data directory (mode 0600), one a line in hexadecimal digits; the
-// first seals, all of them open. A value is sealed about the path of its secret, so that nobody can
-// pass one off as another's. Nothing here is ever logged. The file is read when a value names a key
-// that is not known, and written by rotations: both are rare. A file that cannot be read, or that
-// holds anything but keys, is never written over. Loop thread only.
+// first seals, all of them open. A value is sealed together with the path of its secret, so that it
+// cannot be presented as another secret's. Nothing here is ever logged. The file is read when a
+// value names an unknown key, and written by rotations; both are rare. A file that cannot be read,
+// or that holds anything but keys, is never overwritten. Loop thread only.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What a declared app may say, and what whoever declares it should know.
+// What a declared app may contain, and what its author should know.
 //
 // Loop thread only. Include only from .cc files of this part.
 #pragma once

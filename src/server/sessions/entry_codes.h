@@ -1,7 +1,8 @@
-// EntryCodes: what leads a browser from the console to a session's origin, once, within a minute.
+// EntryCodes: codes that lead a browser from the console to a session's origin, once, within a
+// minute.
 //
 // A code is bound to the job, to its origin, and to a nonce that only the browser which asked at
-// that origin has: whoever else gets hold of it, or is made to use it, gets nothing. In memory
+// that origin has. Anybody else who obtains the code, or is made to use it, gets nothing. In memory
 // only. Loop thread only. Include only from .cc files of this part.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Side jobs: sessions beside another job, its main one: TensorBoard on its logs, say.
+// Side jobs: sessions beside another job, their main job, such as TensorBoard on its logs.
 //
 // A side job names its main job as `side_of` when it is submitted. That is kept as the job's parent
-// and a dependency: a session that waits for its parent's begin is its side job, and is cancelled
-// when that has ended. Loop thread only. Include only from .cc files of this part.
+// and a dependency: a session that depends on its parent's start is its side job, and is cancelled
+// when the parent has ended. Loop thread only. Include only from .cc files of this part.
 #pragma once
 
 #include <map>

@@ -1,9 +1,9 @@
-// Settings of jobs: what submissions get that they leave out, by level (model/template.h).
+// Settings of jobs: values for the fields that submissions leave out, by level (model/template.h).
 //
-// A level is the cluster, a domain or a project. The nearest one wins, but for fields that a wider
-// one has locked. A field is left out when it says what it says in a job with nothing but a
-// command. Entries of `environment` and `labels` are each a field of their own. Pure; loop thread
-// only.
+// A level is the cluster, a domain or a project. The nearest one wins, except for fields that a
+// wider one has locked. A field counts as left out when it has the value that a job with nothing
+// but a command has. Entries of `environment` and `labels` are each a field of their own. Pure;
+// loop thread only.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// DeviceSignIns: programs that ask to be let in, until somebody who is signed in says yes or no
-// (after the device grant, RFC 8628; ours is for whoever can sign in, in whatever way).
+// DeviceSignIns: programs that ask to be signed in, until somebody who is signed in accepts or
+// refuses (after the device grant, RFC 8628; ours is for anybody who can sign in, by any means).
 //
 // In memory only: after a restart a program asks anew. Loop thread only. Include only from .cc
 // files of this part.

@@ -1,5 +1,5 @@
-// Whom the answer of a site's hook makes of somebody here, and of which groups: as the claims of a
-// sign-in service do, under the names `hook` and `hook.GROUP`.
+// Maps the answer of a site's hook to a person and groups here, as the claims of a sign-in service
+// are mapped, under the names `hook` and `hook.GROUP`.
 //
 // Pure. Include only from .cc files of this part.
 #pragma once

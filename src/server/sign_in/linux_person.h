@@ -1,4 +1,4 @@
-// Whom a Linux account, whose password was right, makes of somebody here.
+// Maps a Linux account whose password was right to a person here.
 //
 // Pure. Include only from .cc files of this part.
 #pragma once

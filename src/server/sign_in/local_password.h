@@ -1,5 +1,4 @@
-// Passwords that only this server knows: whether one is right, and what a change of one writes
-// down.
+// Passwords that only this server knows: whether one is right, and what a change of one records.
 //
 // check_and_hash() is for side threads; the rest is pure. Include only from .cc files of this part.
 #pragma once

@@ -1,4 +1,4 @@
-// Whom an issuer's claims make of somebody here, and of which groups.
+// Maps an issuer's claims to a person and groups here.
 //
 // Pure. Include only from .cc files of this part.
 #pragma once

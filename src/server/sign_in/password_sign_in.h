@@ -1,5 +1,5 @@
-// Signing in with a name and a password: one that only this server knows, or one that it asks
-// elsewhere about, PAM or the site's hook.
+// Signing in with a name and a password: one that only this server knows, or one that PAM or the
+// site's hook verifies.
 //
 // Loop thread only. Include only from .cc files of this part.
 #pragma once

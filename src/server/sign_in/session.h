@@ -1,4 +1,4 @@
-// Sessions: what a browser that has signed in holds, however its person proved who they are.
+// Sessions: what a signed-in browser holds, however its person was authenticated.
 //
 // Loop thread only. Include only from .cc files of this part.
 #pragma once

@@ -1,8 +1,9 @@
-// SideThreads: where the server waits for others without its loop: for sign-in services, for PAM,
-// for the site's hook and for hashes of passwords, which have threads of their own each, so that
-// one that hangs holds up itself alone.
+// SideThreads: where the server waits for others without its loop: for sign-in services, PAM, the
+// site's hook, and hashes of passwords. Each has threads of its own, so that one that hangs blocks
+// only itself.
 //
-// Made and called on the loop thread. Its end waits for work in progress, which bounds itself.
+// Made and called on the loop thread. Its destructor waits for work in progress, which is bounded
+// in time.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// WaysIn: what signing in needs beside the desk, as the administrator has set it up. One per
+// WaysIn: what signing in needs besides the desk, as the administrator has configured it. One per
 // server, loop thread only. Include only from .cc files, and from headers that no other part reads.
 #pragma once
 

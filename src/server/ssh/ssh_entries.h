@@ -1,6 +1,7 @@
-// SshEntries: where the SSH gateway is, the keys of `dove ssh`, and the tokens of connections.
+// SshEntries: the address of the SSH gateway, the keys of `dove ssh`, and the tokens of
+// connections.
 //
-// In memory only: the gateway tells where it is again within a minute of a restart, `dove ssh`
+// In memory only: the gateway reports its address again within a minute of a restart, `dove ssh`
 // makes another key, and connections end with the server anyway. Loop thread only. Include only
 // from .cc files of this part.
 #pragma once

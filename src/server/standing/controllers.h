@@ -1,4 +1,4 @@
-// ControllerPeers: what the API knows of the other controllers that share the cluster's log.
+// ControllerPeers: what the API knows about the other controllers that share the cluster's log.
 //
 // The program fills it in where there are several. Loop thread only; nothing in it blocks.
 #pragma once

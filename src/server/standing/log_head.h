@@ -1,5 +1,5 @@
-// The header Dove-Log-Head: up to which record of the log an answer goes, and, of a request, what
-// its answer must contain.
+// The header Dove-Log-Head. In an answer it is the last record of the log that the answer reflects;
+// in a request, the record that the answer must reflect.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// NodesElsewhere: the nodes as a controller that stands by has them. Their agents talk with the one
-// that leads, so nothing of a node can be reached here, and nothing is known beside the log: what
-// is shown of a node or a running job says who knows more.
+// NodesElsewhere: the nodes as a standby controller has them. Their agents talk to the leader, so
+// nothing of a node can be reached here, and nothing is known beyond the log. Views of a node or a
+// running job name the controller that knows more.
 //
 // Loop thread only. Include only from .cc files of this part.
 #pragma once

@@ -1,10 +1,11 @@
 // StandbyReads: the reads that a controller answers while another one leads.
 //
 // It folds what the leader writes, so it has the same people, rights and objects, and answers from
-// them, under the same rules. It changes nothing. What only the leader knows is refused with whom
-// to ask: what agents and people's connections told it, and names and tokens that are not known
-// here, as they may be known there by now. Each answer says up to which record it goes; whoever
-// names a record (Dove-Log-Head) waits until it is here, for 2 s at most (503 `standby_behind`).
+// them under the same rules. It changes nothing. What only the leader knows is refused, with the
+// address of the leader: what agents and people's connections reported, and names and tokens that
+// are unknown here, because the leader may know them by now. Each answer names the last record that
+// it reflects. A request that names a record (Dove-Log-Head) waits until it is here, for 2 s at
+// most (503 `standby_behind`).
 //
 // It listens nowhere: the program gives it requests. Loop thread only.
 #pragma once

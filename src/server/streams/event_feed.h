@@ -1,10 +1,10 @@
 // EventFeed: records of the log as JSON, as a page or as server-sent events.
 //
-// A stream begins after any record: what the projection no longer holds comes from the log in
-// pieces, then it goes on with each batch. A reader who is slow is told `overflow` and dropped; it
-// resumes with the last id it saw. Each reader gets what they may see (accounts/access.h), now.
-// The log is read beside the loop, since its disk may be slow, or across a network: a piece at a
-// time, and one of each user at a time. Loop thread only.
+// A stream begins after any record: what the projection no longer holds is read from the log in
+// pieces, then the stream continues with each batch. A slow reader is sent `overflow` and dropped;
+// it resumes with the last id that it saw. Each reader gets what they may see now
+// (accounts/access.h). The log is read beside the loop, because its disk may be slow or across a
+// network: a piece at a time, and one of each user at a time. Loop thread only.
 #pragma once
 
 #include <atomic>

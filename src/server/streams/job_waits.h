@@ -1,7 +1,8 @@
-// JobWaits: clients that wait until jobs have come somewhere (GET /v1/jobs/{id}/wait).
+// JobWaits: clients that wait until jobs have reached a state (GET /v1/jobs/{id}/wait).
 //
-// Nobody asks again and again: what a batch did to a job is compared with who waits for that job,
-// and each client is told once, when the last of its jobs has come there. Loop thread only.
+// There is no polling: the changes of a batch are compared with the clients that wait for its jobs,
+// and each client is answered once, when the last of its jobs has reached the state. Loop thread
+// only.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // ListWatches: lists that are answered once they may differ from the answer that the client has.
 //
-// GET /v1/jobs?since=LOG_HEAD, with the `log_head` of the answer before, is held until a record
+// GET /v1/jobs?since=LOG_HEAD, with the `log_head` of the previous answer, is held until a record
 // touches what the list shows, at most `wait_s` seconds; then it is answered like any other. The
 // model is the blocking query of Nomad and Consul, except that a change which the list does not
 // show wakes nobody. Records that come together are answered together. Loop thread only.

@@ -1,8 +1,8 @@
 // LogCopies: what followers of the log read (GET /v1/log and below; docs/operate/follow.md).
 //
-// The store is read on a thread of its own, one call after the other, and its bytes go out as they
-// are. A page that would be empty can wait for what comes. At most kCallsMax calls go on at once,
-// with those that wait; a further one is answered 503. Loop thread only.
+// The store is read on a thread of its own, one call after another, and its bytes are sent
+// unchanged. A page that would be empty can wait for new records. At most kCallsMax calls are in
+// progress at once, including waiting ones; a further one is answered 503. Loop thread only.
 #pragma once
 
 #include <functional>

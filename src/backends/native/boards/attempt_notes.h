@@ -1,8 +1,8 @@
 // AttemptNotes: what agents report about the last attempts of jobs, one note for each node.
 //
 // In memory only, gone with the process: agents report it again at each sync. A note is accepted
-// only for a job that has a task on that node. Notes about running jobs always stay, so there are
-// as many as the ledger has attempts. Loop thread only.
+// only for a job that has a task on that node. Notes about running jobs always stay, so their
+// number is that of the attempts in the ledger. Loop thread only.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// Which ranks of running jobs blame one another for a failed collective, as their agents report:
-// the votes against links that follow from it.
+// Which ranks of running jobs blame one another for a failed collective, as their agents report,
+// and the resulting votes against links.
 //
-// The log gets one for each pair of nodes, from each end, once in an attempt, and kBlames_max in an
-// attempt altogether: more could not change what is suspected. In memory only; what is told again
-// after a restart changes nothing in the ledger but the time. Loop thread only.
+// The log gets one vote for each pair of nodes, from each end, once in an attempt, and kBlames_max
+// in an attempt altogether: more would not change what is suspected. In memory only; a vote that is
+// repeated after a restart changes nothing in the ledger but the time. Loop thread only.
 #pragma once
 
 #include <map>

@@ -1,9 +1,9 @@
-// ProgressBoard: how far the running jobs are, rank by rank, as their tasks say themselves.
+// ProgressBoard: how far the running jobs are, rank by rank, by their tasks' own account.
 //
-// In memory only, and gone with the process: agents tell it again. What the ledger needs of it (how
-// far, whether a node is slower than the others of its gang, whether all ranks are silent) is an
-// event now and then; what follows from it is the core's to decide. Nothing of it is trusted
-// further than it concerns the job that said it. Loop thread only.
+// In memory only, and gone with the process: agents report it again. What the ledger needs of it
+// (how far, whether a node is slower than the others of its gang, whether all ranks are silent) is
+// an occasional event; the core decides what follows. A report is trusted only as far as it
+// concerns the job that made it. Loop thread only.
 #pragma once
 
 #include <cstdint>

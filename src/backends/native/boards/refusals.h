@@ -1,7 +1,7 @@
-// RefusalBoard: agents that were not let in, so that `dove nodes NAME` says why a machine waits.
+// RefusalBoard: agents that were refused, so that `dove nodes NAME` shows why a machine waits.
 //
-// Kept in memory and for an hour after the last try: an agent tries again every few seconds. Loop
-// thread only. Include only from .cc files: it brings nlohmann/json_fwd.
+// Kept in memory and for an hour after the last attempt: an agent tries again every few seconds.
+// Loop thread only. Include only from .cc files: it brings nlohmann/json_fwd.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Which mechanism holds the tasks of attempts to their shares of devices, as their agents report.
+// The mechanism that keeps the tasks of attempts to their shares of devices, as their agents
+// report.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,9 +1,9 @@
-// UseBoard: what jobs use of what they hold, as their nodes tell again and again.
+// UseBoard: how much jobs use of what they hold, as their nodes report periodically.
 //
-// In memory only: after a restart it is gathered anew, and until a window is full there is no mean
-// over it. At most kPoints_max points of each running job and node are kept, the older ones
-// together; of the kEnded_max jobs that ended last their course is. What a node says concerns only
-// jobs that it runs. Loop thread only.
+// In memory only: after a restart it is collected anew, and there is no mean over a window until
+// the window is full. At most kPoints_max points of each running job and node are kept, older ones
+// merged; the series of the kEnded_max jobs that ended last are kept, too. A node's report concerns
+// only jobs that it runs. Loop thread only.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Execs: commands that people run in the world of running tasks (`dove exec`).
+// Execs: commands that people run inside running tasks (`dove exec`).
 //
-// The client's WebSocket says what to run; the command is written to the log, then ordered from the
+// The client's WebSocket says what to run. The command is written to the log, then ordered from the
 // task's node (task_links.h). A command lives no longer than its link. Loop thread only.
 #pragma once
 

@@ -1,8 +1,8 @@
 // Forwards: connections of people to ports and sockets of running tasks (`dove port-forward`).
 //
-// One WebSocket is one connection. Which task, and what of it, is in the request; the agent of the
-// task's node looks whether the task itself listens there, and connects (task_links.h). How many
-// there are is bounded, for each job and for all. Loop thread only.
+// One WebSocket is one connection. The request names the task and its port. The agent of the task's
+// node checks whether the task itself listens there, and connects (task_links.h). Their number is
+// bounded, for each job and for all. Loop thread only.
 #pragma once
 
 #include "backends/native/links/task_links.h"

@@ -1,4 +1,4 @@
-// The running task that somebody means: its rank, its attempt, its node. Pure.
+// The running task that a request refers to: its rank, its attempt, its node. Pure.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // TaskLinks: WebSockets of people into running tasks, each joined to one of the task's agent.
 //
-// The client's WebSocket is accepted, an order goes to the task's node, whose agent opens a
-// WebSocket of its own, and from then on what comes on one leaves on the other. How much is under
-// way is for the two ends to bound (wire/web_socket/piece.h): a peer that does not is dropped. A
-// link ends with either of its connections. Loop thread only.
+// The client's WebSocket is accepted, an order goes to the task's node, and its agent opens a
+// WebSocket of its own. From then on each passes on what the other receives. The two ends bound how
+// much is in flight (wire/web_socket/piece.h): a peer that does not is dropped. A link ends with
+// either of its connections. Loop thread only.
 #pragma once
 
 #include <cstddef>

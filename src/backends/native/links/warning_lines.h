@@ -1,4 +1,4 @@
-// Warning lines: what people with a terminal in a running job are told as it happens. Pure.
+// Warning lines: messages for people with a terminal in a running job, sent as things happen. Pure.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// StepBook: the steps that the last attempts of jobs ran, for those who ask later (sacct).
+// StepBook: the steps of the last attempts of jobs, for later queries (sacct).
 //
 // Nothing of a step is in the log; step_file.h keeps it over restarts. It holds the last kStepsMax
 // steps of an attempt, and the last kJobsMax jobs that ran any. Loop thread only.

@@ -1,8 +1,8 @@
 // StepFile: what StepBook knows, kept in the server's data directory over its restarts.
 //
-// A line of JSON for each step that begins or ends; the last one for a step counts. A step is no
-// part of the log: a line that is lost, or cannot be written, costs sacct that step, nothing else.
-// Loop thread only.
+// It has a line of JSON for each step that begins or ends; the last one for a step counts. A step
+// is not part of the log: a line that is lost, or cannot be written, costs sacct that step and
+// nothing else. Loop thread only.
 #pragma once
 
 #include <cstdint>

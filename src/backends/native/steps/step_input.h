@@ -1,9 +1,10 @@
 // StepInput: the standard input of a step, on its way from the step's client to its nodes.
 //
-// The client posts one piece at a time; every node of the step asks for what comes behind what it
-// has passed on to its tasks. A piece is answered when all nodes have taken it, so nothing piles up
-// and a piece that is posted again (the answer was lost) does no harm. Nobody waits for longer than
-// kHeld: then the call is answered with what is so, and asked again. Loop thread only.
+// The client posts one piece at a time. Every node of the step asks for what follows the part that
+// it has passed on to its tasks. A piece is answered when all nodes have taken it, so nothing
+// accumulates, and a piece that is posted again because its answer was lost does no harm. No call
+// waits for longer than kHeld: it is then answered with the present state, and repeated. Loop
+// thread only.
 #pragma once
 
 #include <chrono>

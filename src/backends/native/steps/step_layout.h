@@ -1,10 +1,11 @@
 // StepLayout: which tasks of a step run where, inside the placements of an attempt, and what they
 // see of it.
 //
-// Tasks are given out in blocks: one to each node first, then node after node up to what fits
-// there. A step that asks for nothing but tasks shares all that its job holds: what a node's slots
-// hold is split among its tasks, so a single task (a launch agent) sees all of it. One that asks
-// for cores, devices or memory gets them from what no other such step holds, or has to wait. Pure.
+// Tasks are distributed in blocks: one to each node first, then node after node up to its capacity.
+// A step that asks for nothing but tasks shares everything that its job holds: the contents of a
+// node's slots are split among its tasks, so a single task (a launch agent) sees all of it. A step
+// that asks for cores, devices or memory gets them from what no other such step holds, or has to
+// wait. Pure.
 #pragma once
 
 #include <cstdint>

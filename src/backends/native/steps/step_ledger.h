@@ -1,9 +1,9 @@
-// StepLedger: what the steps of running attempts hold of their placements, so that no two of them
-// get the same core, device or byte: the one place that knows.
+// StepLedger: what the steps of running attempts hold of their placements. It is the only place
+// that knows, so that no two steps get the same core, device or byte.
 //
-// A step holds what it asked for by itself (srun --exact, --exclusive, --gpus, ...); one that asked
-// for nothing shares all of its job and holds nothing. Not in the log: after a restart of the
-// server each step's client says again what it was given (Steps::attach). Loop thread only.
+// A step holds what it asked for by itself (srun --exact, --exclusive, --gpus, ...). A step that
+// asked for nothing shares all of its job and holds nothing. Not in the log: after a restart of the
+// server each step's client reports what it was given (Steps::attach). Loop thread only.
 #pragma once
 
 #include <cstdint>

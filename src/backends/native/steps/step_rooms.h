@@ -1,4 +1,4 @@
-// StepRoom: what a step may take of one node of its job, and what its tasks there get of it. For
+// StepRoom: what a step may take of one node of its job, and what its tasks there get. For
 // step_layout.cc. Pure.
 #pragma once
 

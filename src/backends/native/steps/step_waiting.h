@@ -1,7 +1,7 @@
-// StepWaiting: steps that wait for room inside their jobs, first come first.
+// StepWaiting: steps that wait for room inside their jobs, first come first served.
 //
-// Among equal ones that have no room only the first is looked at, so a thousand steps of one loop
-// cost as much as one. Loop thread only.
+// Among equal steps without room only the first is examined, so a thousand steps of one loop cost
+// as much as one. Loop thread only.
 #pragma once
 
 #include <functional>

@@ -2,11 +2,11 @@
 //
 // A step that asks for cores, devices or memory by itself waits until no other step holds them
 // (step_ledger.h). It lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a
-// stream of JSON lines, output and exits as they come from the agents. When the client goes, the
-// step's tasks are ended. Nothing of a step is in the log (StepBook knows what was): after a
+// stream of JSON lines, output and exits as they come from the agents. When the client disconnects,
+// the step's tasks are ended. Nothing of a step is in the log (StepBook keeps past ones). After a
 // restart of the server the client hands back what it was told at the beginning and how much it has
-// heard (attach), and the agents, which hold the truth, continue from there. A step that no client
-// takes up is ended. Loop thread only.
+// received (attach), and the agents, which have the actual state, continue from there. A step that
+// no client takes up is ended. Loop thread only.
 #pragma once
 
 #include <chrono>
