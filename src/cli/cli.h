@@ -2,9 +2,9 @@
 // not clients (server, agent, up, ...).
 //
 // Every command here is a client of the HTTP API and nothing else. Data goes to stdout, messages to
-// stderr; exit codes are those of cli/command.h. The table of commands is one: help, man page,
-// completion, docs/guide/cli.md and parsing come from it, `extra` included. Single thread; installs
-// no signal handler but around commands that stream.
+// stderr; exit codes are those of cli/command.h. There is one table of commands, `extra` included:
+// help, man page, completion, docs/guide/cli.md and parsing come from it. Single thread; installs
+// no signal handler except around commands that stream.
 #pragma once
 
 #include <string>

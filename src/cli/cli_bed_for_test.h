@@ -1,6 +1,6 @@
 // The command line run in the test's process, in an empty home, against a FakeServer. For tests.
 //
-// One thread; the process's environment is changed, its standard streams are captured.
+// One thread; the process's environment is changed, and its standard streams are captured.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// What the commands under other tools' names do alike: their way to report errors, their words.
+// The common part of the commands under other tools' names: how they report errors, and their
+// words.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,4 +1,5 @@
-// FakeServer answers as a test says, on a loopback port, and keeps what it was asked. For tests.
+// FakeServer gives the answers that a test defines, on a loopback port, and keeps the requests. For
+// tests.
 //
 // Made and destroyed on the test's thread; the handler runs on the server's own.
 #pragma once

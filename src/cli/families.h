@@ -1,5 +1,5 @@
-// The families of commands, each in its own files; the table (table of commands, cli.cc) joins
-// them. Called once at the start of the process.
+// The families of commands, each in its own files; the table of commands (cli.cc) joins them.
+// Called once at the start of the process.
 #pragma once
 
 #include <vector>

@@ -1,10 +1,10 @@
 // Adapter: keeps a Slurm and the controller's ledger in step, one cycle at a time.
 //
-// A cycle looks at Slurm, reports to the controller, and does what the answer wants: placeholders
-// are asked for and released. It keeps nothing that Slurm or the ledger does not know, so that it
-// may be killed at any time: placeholders and drains stay, and the next one knows them again. While
-// Slurm does not answer nothing is taken to have ended; while the controller does not answer
-// nothing is changed in Slurm. One thread.
+// A cycle looks at Slurm, reports to the controller, and does what the answer requires:
+// placeholders are requested and released. It keeps nothing that Slurm or the ledger does not know,
+// so it may be killed at any time: placeholders and drains stay, and the next adapter recognises
+// them. While Slurm does not answer, nothing is assumed to have ended; while the controller does
+// not answer, nothing is changed in Slurm. One thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// An Adapter between a FakeSlurm and a controller that answers what the test wants.
+// An Adapter between a FakeSlurm and a controller whose answers the test chooses.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-// SlurmCluster: what the adapter asks of a Slurm.
+// SlurmCluster: what the adapter needs of a Slurm.
 //
-// CommandCluster asks a real one by its commands. Calls block, each for at most a few seconds. One
-// thread.
+// CommandCluster talks to a real one by its commands. Calls block, each for at most a few seconds.
+// One thread.
 #pragma once
 
 #include <cstdint>

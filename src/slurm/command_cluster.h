@@ -1,8 +1,8 @@
-// CommandCluster: a real Slurm, asked by its commands (squeue, sinfo, salloc, scancel, scontrol).
+// CommandCluster: a real Slurm, driven by its commands (squeue, sinfo, salloc, scancel, scontrol).
 //
 // A placeholder is an allocation without a shell (`salloc --no-shell --immediate`): it starts in
 // the call or not at all, and nothing runs on its node. It bears our mark in the administrator's
-// comment, which takes Slurm's administrator (root or SlurmUser). SLURM_CONF says which Slurm.
+// comment, which requires Slurm's administrator (root or SlurmUser). SLURM_CONF selects the Slurm.
 #pragma once
 
 #include <chrono>

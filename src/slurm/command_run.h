@@ -1,7 +1,7 @@
-// Runs one of Slurm's commands and keeps what it prints.
+// Runs one of Slurm's commands and keeps its output.
 //
-// What users set for Slurm in the environment (SLURM_*, SALLOC_*, …) is not handed on, but for
-// SLURM_CONF, and what `environment` holds is, too. Blocks. One thread.
+// Variables that users set for Slurm (SLURM_*, SALLOC_*, …) are not passed on, except SLURM_CONF
+// and those in `environment`. Blocks. One thread.
 #pragma once
 
 #include "base/result.h"

@@ -1,7 +1,7 @@
-// Drains that cross over: what the ledger has closed gets no new work in Slurm either.
+// Drains that cross over: a node that the ledger has closed gets no new work in Slurm either.
 //
-// A drain of ours is known by its reason, which begins with our mark and cluster. One that Slurm's
-// administrators set, or whose reason they changed, is theirs: it is never opened by us. Pure.
+// A drain of ours is recognised by its reason, which begins with our mark and cluster. A drain that
+// Slurm's administrators set, or whose reason they changed, is theirs: we never open it. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Exposure: how long Slurm's jobs ran before the controller had heard of them, and how many it
-// never heard of.
+// Exposure: how long Slurm's jobs ran before the controller heard of them, and how many it never
+// heard of.
 //
-// In watch mode Slurm starts jobs by itself; for this long the ledger may give their devices to
-// somebody else. Slurm stamps starts in whole seconds, and so a value is up to one second too long.
-// One thread.
+// In watch mode Slurm starts jobs by itself; meanwhile the ledger may give their devices to
+// somebody else. Slurm stamps starts in whole seconds, so a value is up to one second too long. One
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A Slurm with one node n1 of four devices, in memory. It gives devices to whoever asks for them,
-// if they are free.
+// A Slurm with one node n1 of four devices, in memory. It gives devices to every request while they
+// are free.
 #pragma once
 
 #include <algorithm>

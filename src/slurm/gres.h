@@ -1,6 +1,6 @@
-// Slurm's texts of generic resources (GRES), as far as they name GPUs.
+// Slurm's notation of generic resources (GRES), as far as they name GPUs.
 //
-// Pure. Resources of other names are passed over.
+// Pure. Resources of other names are ignored.
 #pragma once
 
 #include <optional>

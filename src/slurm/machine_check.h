@@ -1,5 +1,5 @@
-// Whether Slurm and our agents see the same machine: cores are told by number, and so both have to
-// count the same ones.
+// Whether Slurm and our agents see the same machine: cores are identified by number, so both have
+// to count them alike.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What a node has, as Slurm's configuration says it: for nodes where no agent of ours looks.
+// A node's inventory from Slurm's configuration, for nodes without an agent of ours.
 //
 // Pure.
 #pragma once

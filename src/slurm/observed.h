@@ -1,4 +1,4 @@
-// What a Slurm says of itself at one look: its nodes, and its jobs with what they hold.
+// The state of a Slurm at one look: its nodes, and its jobs with what they hold.
 //
 // Plain values. Nodes, cores and devices are named as our inventory names them: a device by its
 // index, which is the IDX of Slurm's GRES "gpu"; a core by its number, counted through the sockets.

@@ -1,9 +1,9 @@
-// In which of a node's partitions an allocation of ours is asked for, and with which limit.
+// The partition of a node in which an allocation of ours is requested, and with which limit.
 //
 // A partition has a greatest time limit, which Slurm's administrator may exceed once a job runs,
-// but not when it is submitted. Jobs of a partition with a higher tier may preempt those of a lower
-// one, so the highest comes first. One that gives whole nodes (OverSubscribe=EXCLUSIVE) is of no
-// use: an allocation is to hold what the ledger gave and nothing else.
+// but not at submission. Jobs of a partition with a higher tier may preempt those of a lower one,
+// so the highest comes first. A partition that gives whole nodes (OverSubscribe=EXCLUSIVE) cannot
+// be used: an allocation has to hold what the ledger gave and nothing else.
 #pragma once
 
 #include <cstdint>

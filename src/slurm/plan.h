@@ -1,7 +1,7 @@
-// What to ask Slurm for and what to release, given what it holds and what the ledger wants.
+// What to request from Slurm and what to release, given what it holds and what the ledger wants.
 //
 // Pure, level-triggered and idempotent: it is computed anew from each look at Slurm, so that
-// answers that were lost, late or doubled do no harm. There is at most one placeholder for each
+// answers that were lost, late or repeated do no harm. There is at most one placeholder for each
 // (job, attempt, node). Jobs of Slurm's users that wait at the gate are plan_gate()'s.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the adapter and the controller say to each other: POST /v1/executors/NAME/sync.
+// The messages between adapter and controller: POST /v1/executors/NAME/sync.
 //
 // Pure. A request is complete each time: an allocation that it does not name has ended.
 #pragma once

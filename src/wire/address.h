@@ -1,5 +1,5 @@
-// Address: where a server listens, and how it is spoken to; the URLs that people write for one; and
-// the networks that clients come from.
+// Address: where a server listens, and which protocol it speaks; the URLs that people write for
+// one; and the networks that clients come from.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,14 @@
 // Client is the blocking HTTP client of the command line, on libcurl, with keep-alive.
 //
 // One thread at a time. Answers of any status are Responses; an Error means that no answer came:
-//   kUnavailable connection_refused, connection_broken, host_unknown · kTimeout timeout,
-//   connect_timeout (nothing was asked) ·
-//   kInvalid bad_url, bad_ca_file · kTooLarge response_too_large, line_too_long · kInternal
-//   transport and of TLS, all kUnavailable: certificate_expired, certificate_not_yet_valid,
-//   certificate_wrong_name, certificate_untrusted, not_tls
+//
+//   kUnavailable  connection_refused, connection_broken, host_unknown
+//                 with TLS also certificate_expired, certificate_not_yet_valid,
+//                 certificate_wrong_name, certificate_untrusted, not_tls
+//   kTimeout      timeout, connect_timeout (nothing was asked)
+//   kInvalid      bad_url, bad_ca_file
+//   kTooLarge     response_too_large, line_too_long
+//   kInternal     transport
 #pragma once
 
 #include <cstddef>

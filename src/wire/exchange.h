@@ -1,5 +1,5 @@
-// The two ends that are given to the handler, Exchange (a Responder) and StreamOut (an Outflow),
-// and what they speak to: a connection of HTTP/1.1, or one stream of HTTP/2. For these alone.
+// The two objects that the handler answers with, Exchange (a Responder) and StreamOut (an Outflow),
+// and what they write to: a connection of HTTP/1.1, or one stream of HTTP/2. For these alone.
 #pragma once
 
 #include <atomic>

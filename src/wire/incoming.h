@@ -1,4 +1,5 @@
-// What a client receives: the limits of its connections, and streams of lines from a server.
+// The receiving side of a client: the limits of its connections, and streams of lines from a
+// server.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Loop runs everything of one thread that waits: sockets, timers, file descriptors, signals.
+// Loop runs everything that waits on one thread: sockets, timers, file descriptors, signals.
 //
 // One thread calls run() and with it every callback. Only post(), stop() and on_loop_thread() may
 // be called from other threads. Callbacks must not throw and must not block. A Loop outlives

@@ -1,4 +1,4 @@
-// What a Loop is made of. For the files of wire/ that name Asio (loop.cc, tcp.cc), nobody else.
+// The internals of a Loop. Only for the files of wire/ that name Asio (loop.cc, tcp.cc).
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What the clients of wire/ share: connections, the bytes of a request, and streams that come
-// alone.
+// What the clients of wire/ share: connections, the bytes of a request, and streams on connections
+// of their own.
 #pragma once
 
 #include <cstdint>

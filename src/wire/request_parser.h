@@ -1,5 +1,5 @@
-// RequestParser turns bytes into Requests, one at a time, within limits. No sockets: the fuzzed
-// entry.
+// RequestParser turns bytes into Requests, one at a time, within limits. No sockets, so that it can
+// be fuzzed.
 //
 // For the files of wire/ alone. Bytes come from outside, so everything here may be hostile.
 #pragma once

@@ -1,4 +1,4 @@
-// Responder and Outflow: the ways to answer a request, and Handler, which is given one.
+// Responder and Outflow: the ways to answer a request; and Handler, which is given a Responder.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Tokens and digests: the one home of OpenSSL's random and hash calls for tokens.
+// Tokens and digests: the only place that calls OpenSSL's random and hash functions for tokens.
 //
-// Pure (but for random_token), thread-safe.
+// Pure (except random_token), thread-safe.
 #pragma once
 
 #include <cstddef>

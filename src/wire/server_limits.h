@@ -1,5 +1,5 @@
-// ServerLimits: what a Server takes of its peers, and for how long. The comments name the answer to
-// a peer that goes beyond.
+// ServerLimits: what a Server accepts from its peers, and for how long. The comments name the
+// answer to a peer that exceeds a limit.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What the connections of a Server share, and what it needs of them. For server.cc and those
-// connections alone; loop thread only.
+// What the connections of a Server share, and what the Server needs from them. For server.cc and
+// those connections alone; loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,4 @@
-// What streams over a connected socket of Asio's have in common, whatever the protocol, TCP or
-// Unix.
+// The common part of streams over a connected socket of Asio, whether TCP or Unix.
 //
 // Include only from .cc files: it brings Asio.
 #pragma once

@@ -1,8 +1,9 @@
-// Stream is the seam between HTTP and the transport: plain TCP (tcp.cc), or TLS over it (tls/).
+// Stream is the interface between HTTP and the transport: plain TCP (tcp.cc), or TLS over it
+// (tls/).
 //
-// For the files of wire/, and for who is given one (streams/stream_listener.h). Loop thread only.
-// One read and one write may be pending at a time; their callbacks come in a later turn. Dropping
-// the Stream closes it.
+// For the files of wire/, and for users of streams/stream_listener.h. Loop thread only. One read
+// and one write may be pending at a time; their callbacks come in a later turn. Dropping the Stream
+// closes it.
 #pragma once
 
 #include <cerrno>

@@ -1,5 +1,5 @@
-// World: what a Loop waits on and talks to when that is not this machine but whoever holds time and
-// messages in their hands (tests, simulation).
+// World: what a Loop waits on and talks to when time and messages are not this machine's but
+// controlled by a test or a simulation.
 //
 // A Loop made on a World has its time and its calls; AsyncClients and Servers on that Loop exchange
 // whole messages through it, and no socket is opened. One thread. A World outlives its Loops.

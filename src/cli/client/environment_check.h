@@ -1,7 +1,7 @@
-// Whether a tuxiv job's environment can be had at all, asked before the job waits.
+// Whether a tuxiv job's environment can be provided at all, asked before the job waits.
 //
-// It can be known only where every node is this machine (`dove up`): there the job's own shell text
-// is run in its checking mode, which makes nothing. Include only from .cc files of this part.
+// That can be known only where every node is this machine (`dove up`): there the job's own shell
+// text is run in its checking mode, which makes nothing. Include only from .cc files of this part.
 #pragma once
 
 #include "base/result.h"

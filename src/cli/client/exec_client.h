@@ -1,5 +1,5 @@
-// ExecClient: a command in the world of a running task, as if it ran here: its streams are ours,
-// its terminal is ours, its exit code is ours.
+// ExecClient: runs a command inside a running task as if it ran here: with our streams, our
+// terminal and its exit code as ours.
 //
 // Include only from .cc files of this part.
 #pragma once

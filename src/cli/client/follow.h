@@ -1,4 +1,4 @@
-// Following a job: its output as it comes, its exit code when it ended.
+// Following a job: its output as it comes, and its exit code when it has ended.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,4 +1,4 @@
-// JobWatch: hears, on a loop, that a job no longer runs.
+// JobWatch: learns, on a loop, that a job no longer runs.
 //
 // Include only from .cc files of this part.
 #pragma once

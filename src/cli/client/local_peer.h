@@ -1,7 +1,8 @@
-// LocalPeer: whose process is at the other end of a connection over loopback.
+// LocalPeer: the owner of the process at the other end of a connection over loopback.
 //
-// A port of loopback is open to every user of the machine; who listens for one user alone asks the
-// kernel: by sock_diag(7), or by /proc/net/tcp where the kernel does not answer that.
+// A port of loopback is open to every user of the machine. A program that listens for one user
+// alone asks the kernel: by sock_diag(7), or by /proc/net/tcp where the kernel does not answer
+// that.
 #pragma once
 
 #include <sys/types.h>

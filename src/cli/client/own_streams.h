@@ -1,5 +1,5 @@
-// This process's standard streams, each on a thread of its own, so that a terminal that is paused
-// or a pipe that is full holds up nothing but itself. Callbacks come on the loop.
+// This process's standard streams, each on a thread of its own, so that a paused terminal or a full
+// pipe blocks only itself. Callbacks come on the loop.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,6 +1,6 @@
-// Session: from a job that serves an app to its URL on this machine: waits until the job runs and
-// says why it does not, waits until the app answers, and leads a port here to it for as long as
-// this command lives.
+// Session: from a job that serves an app to its URL on this machine. It waits until the job runs
+// and says why it does not, waits until the app answers, and forwards a port here to it for as long
+// as this command lives.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,4 +1,4 @@
-// Signals: their names, and a watch that hears them while a command streams.
+// Signals: their names, and a watch that receives them while a command streams.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// StartWait: until a job runs, and why it does not run yet: on a terminal one line of stderr that
-// is rewritten, elsewhere a line whenever there is something new.
+// StartWait: waits until a job runs, and shows why it does not run yet: on a terminal in one line
+// of stderr that is rewritten, elsewhere in a new line for each change.
 //
 // An interrupt cancels the job; a second one leaves. Include only from .cc files of this part.
 #pragma once

@@ -1,4 +1,4 @@
-// StepInput: sends what this process is given on standard input to a step that it started.
+// StepInput: sends this process's standard input to a step that it started.
 //
 // Include only from .cc files of this part.
 #pragma once

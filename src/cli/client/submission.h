@@ -1,5 +1,5 @@
-// From a file, a directory, stdin or a command to a submitted job: what submit, sbatch, tcloud and
-// srun share.
+// From a file, a directory, stdin or a command to a submitted job: the common part of submit,
+// sbatch, tcloud and srun.
 //
 // Include only from .cc files of this part.
 #pragma once

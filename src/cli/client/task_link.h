@@ -1,5 +1,5 @@
-// TaskLink: how the commands reach into running tasks: the server's address, who asks, and what a
-// broken or refused WebSocket means.
+// TaskLink: how the commands reach into running tasks: the server's address, the caller, and the
+// meaning of a broken or refused WebSocket.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,5 +1,5 @@
-// Starting an app in a job and leading there: what `dove notebook` and its like, `dove open` and
-// `dove app start` share.
+// Starting an app in a job and connecting to it: the common part of `dove notebook` and similar
+// commands, `dove open` and `dove app start`.
 //
 // Include only from .cc files of this part.
 #pragma once

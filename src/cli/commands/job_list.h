@@ -1,4 +1,5 @@
-// Reading jobs: one, those of an id (all elements of an array), those of a filter, page by page.
+// Reading jobs page by page: one job, those of an id (all elements of an array), or those of a
+// filter.
 //
 // Include only from .cc files of this part.
 #pragma once

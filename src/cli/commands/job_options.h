@@ -1,4 +1,4 @@
-// The options by which commands of ours say what a job asks for: sbatch's, our own words for some
+// The options of our commands that describe what a job asks for: sbatch's, our own names for some
 // of them, and --set.
 //
 // Include only from .cc files of this part.

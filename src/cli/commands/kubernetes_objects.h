@@ -1,5 +1,5 @@
-// Quotas as Kubernetes and Kueue declare them, made into declared objects: a ResourceQuota is a
-// project with limits, a ClusterQueue or a Cohort a queue with what it is guaranteed.
+// Quotas as Kubernetes and Kueue declare them, turned into declared objects: a ResourceQuota
+// becomes a project with limits, a ClusterQueue or a Cohort a queue with a guarantee.
 //
 // Pure; any thread. Include only from .cc files of this part.
 #pragma once

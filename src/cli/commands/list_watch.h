@@ -1,5 +1,6 @@
-// --watch of what lists of the API show: drawn again once the server says that the list has changed
-// (`since` of its lists), and not before. Costs the server nothing while nothing happens.
+// --watch of commands that show lists of the API: the list is drawn again once the server reports
+// that it has changed (`since` of its lists), and not before. It costs the server nothing while
+// nothing happens.
 //
 // Include only from .cc files of this part.
 #pragma once

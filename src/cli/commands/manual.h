@@ -1,5 +1,5 @@
-// What is generated from the table of commands: the overview, the man page, docs/guide/cli.md and
-// the completion of shells. Pure; any thread.
+// Texts that are generated from the table of commands: the overview, the man page,
+// docs/guide/cli.md and the completion of shells. Pure; any thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Side apps: sessions that are submitted along with a job and serve its log directory, as
-// `--tensorboard` and `--side APP` of `dove submit` and `dove run` have it.
+// Side apps: sessions that are submitted along with a job and serve its log directory, by
+// `--tensorboard` and `--side APP` of `dove submit` and `dove run`.
 //
 // Include only from .cc files of this part.
 #pragma once

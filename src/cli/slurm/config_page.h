@@ -1,6 +1,7 @@
-// What `scontrol show config` prints: the settings that programs ask Slurm for, from the cluster's.
+// The output of `scontrol show config`: the settings that programs query from Slurm, from the
+// cluster's.
 //
-// Pure but for the local time zone. Include only from .cc files of this part.
+// Pure except for the local time zone. Include only from .cc files of this part.
 #pragma once
 
 #include <cstdint>

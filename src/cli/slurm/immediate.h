@@ -1,4 +1,5 @@
-// Immediate: `--immediate[=SECONDS]` of srun and salloc, which give up what does not start in time.
+// Immediate: `--immediate[=SECONDS]` of srun and salloc, which cancel a job that does not start in
+// time.
 #pragma once
 
 #include <condition_variable>

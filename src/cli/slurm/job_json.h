@@ -1,6 +1,6 @@
 // Jobs as Slurm 22.05 writes them with --json (openapi v0.0.38): the members that programs read.
 //
-// Pure but for the local user database. Include only from .cc files of this part.
+// Pure except for the local user database. Include only from .cc files of this part.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What `scontrol show job` prints of a job. Pure but for the local user database and time zone.
+// The output of `scontrol show job`. Pure except for the local user database and time zone.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Users' numbers and groups by this machine's accounts, as Slurm's commands show them beside names.
+// Numeric ids and groups of users by this machine's accounts, as Slurm's commands show them beside
+// names.
 //
 // Asks the system's user database; any thread.
 #pragma once

@@ -1,4 +1,4 @@
-// The container of a step, by the options that Slurm's plug-in pyxis gave srun.
+// The container of a step, by the options that Slurm's plug-in pyxis adds to srun.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,5 +1,5 @@
-// What an srun command line asks of its job: nodes, tasks, cores, GPUs, memory, as the API's Step
-// has it (api/openapi.yaml).
+// What an srun command line requests of its job: nodes, tasks, cores, GPUs, memory, as the API's
+// Step has it (api/openapi.yaml).
 //
 // Include only from .cc files of this part.
 #pragma once

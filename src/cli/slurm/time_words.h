@@ -1,5 +1,5 @@
-// Points of time as Slurm's accounting commands take them (-S, -E). Pure but for the local time
-// zone; any thread.
+// Points of time in the syntax of Slurm's accounting commands (-S, -E). Pure except for the local
+// time zone; any thread.
 #pragma once
 
 #include <cstdint>

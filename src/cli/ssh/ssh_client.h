@@ -1,4 +1,5 @@
-// SshClient: the system's ssh, led into a running job by a key of five minutes.
+// SshClient: the system's ssh, connected to a running job with a key that is valid for five
+// minutes.
 //
 // Include only from .cc files of this part.
 #pragma once

@@ -1,4 +1,4 @@
-// Where tcloud's things are, and paths that stay below them. Reads the file system, any thread.
+// The paths of tcloud's files, and paths that stay below them. Reads the file system, any thread.
 #pragma once
 
 #include <string>

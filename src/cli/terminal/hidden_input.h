@@ -1,4 +1,4 @@
-// What somebody types that nobody is to see: passwords, secrets.
+// Input that is not echoed: passwords, secrets.
 #pragma once
 
 #include <string>

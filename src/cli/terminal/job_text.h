@@ -1,4 +1,4 @@
-// A job in full, for people: what `dove show` prints. Pure; any thread.
+// A job in full, for people: the output of `dove show`. Pure; any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What every command does alike: -o, printing, ending with an exit code.
+// The common part of all commands: -o, printing, ending with an exit code.
 //
 // Data goes to stdout, messages to stderr. Include only from .cc files of this part.
 #pragma once

@@ -1,6 +1,7 @@
-// RawTerminal: this process's terminal, whose keys go elsewhere as they are.
+// RawTerminal: this process's terminal in raw mode, so that keys are passed on unchanged.
 //
-// Restored when it is destroyed, and at the end of the process whoever calls exit(). One thread.
+// Restored when it is destroyed, and at the end of the process if anything calls exit(). One
+// thread.
 #pragma once
 
 #include <optional>

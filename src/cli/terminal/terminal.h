@@ -1,4 +1,4 @@
-// What the terminal can do, asked once per use: colours, size, a single key.
+// What the terminal supports, asked once per use: colours, size, a single key.
 //
 // The process's own stdin and stdout; one thread.
 #pragma once

@@ -1,4 +1,4 @@
-// JSON values as YAML and back: what `-o yaml` prints is what `dove apply -f` reads.
+// JSON values as YAML and back: `dove apply -f` reads what `-o yaml` prints.
 //
 // Pure; any thread. Include only from .cc files of this part.
 #pragma once

@@ -1,4 +1,4 @@
-// What Slurm's accounting says of jobs that have ended: the lines of sacct. Pure.
+// Jobs that have ended, as Slurm's accounting reports them: the lines of sacct. Pure.
 #pragma once
 
 #include <cstddef>

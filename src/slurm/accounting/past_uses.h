@@ -1,10 +1,9 @@
-// PastUses: what Slurm ran while the ledger did not hear of it, asked of its accounting (sacct)
-// part by part.
+// PastUses: what Slurm ran while the ledger did not hear of it, queried from its accounting (sacct)
+// interval by interval.
 //
-// One part at a time: what ended within a day, or within less where that is too much. It goes with
-// the next report, and with each one after it until the ledger asks for another. Where there is no
-// accounting, nothing ended. Blocks for as long as sacct takes, at most one time a report. One
-// thread.
+// An interval is a day, or less where a day has too many jobs. Its result goes with the next
+// report, and with each one after that until the ledger asks for another. Where there is no
+// accounting, nothing ended. Blocks for as long as sacct takes, at most once a report. One thread.
 #pragma once
 
 #include <cstdint>

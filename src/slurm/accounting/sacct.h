@@ -1,4 +1,4 @@
-// sacct: asks Slurm's accounting, and cuts its answers into words.
+// sacct: queries Slurm's accounting, and splits its answers into words.
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,8 @@
-// FenceKeeper: has the standing fences in Slurm that are to be there (standing_fences.h), and has
-// jobs of Slurm's users put back once fences wait for what they leave (put_back.h).
+// FenceKeeper: keeps the required standing fences in Slurm (standing_fences.h), and has jobs of
+// Slurm's users put back once fences wait for their devices (put_back.h).
 //
-// It keeps nothing that matters but pauses after refusals, and which jobs have had their signals
-// where their comments do not say it. Calls block, as those of the cluster do.
-// One thread.
+// Its own state is not essential: pauses after refusals, and which jobs have had their signals
+// where the jobs' comments do not say so. Calls block, as those of the cluster do. One thread.
 #pragma once
 
 #include <cstdint>

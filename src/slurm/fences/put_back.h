@@ -1,8 +1,8 @@
 // Jobs of Slurm's users that make room for jobs of ours: they are requeued, and run again later.
 //
-// Slurm gives what such a job leaves to the next of its queue at once. So fences
-// (standing_fences.h) wait at the head of that queue before the job is asked to end. Its user's
-// signal comes first (user_signal.h), and the time that the user wants after it. The job itself is
+// Slurm gives what such a job releases to the next job of its queue at once. Fences
+// (standing_fences.h) therefore wait at the head of that queue before the job is asked to end. Its
+// user's signal comes first (user_signal.h), then the delay that the user wants. The job itself is
 // not held: Slurm starts it again where there is room. Pure.
 #pragma once
 

@@ -1,9 +1,9 @@
-// Standing fences: allocations that keep the devices from Slurm's users that Slurm is not lent.
+// Standing fences: allocations that keep Slurm's users off the devices that are not lent to Slurm.
 //
-// An Executor's `lendable` says which devices Slurm may have. Each other one of its nodes is held
-// in Slurm at all times, by an allocation that is pinned by GRES types; work of ours starts on it
-// without asking Slurm for it. One for each, so that one can be lent while work runs on the next.
-// Each is suspended at once, so that it has its device and a MiB, and no core. Pure.
+// An Executor's `lendable` says which devices Slurm may have. Every other device of its nodes is
+// held in Slurm at all times, by an allocation that is pinned by GRES types; our work starts on it
+// without asking Slurm. There is one fence for each device, so that one can be lent while work runs
+// on the next. Each is suspended at once, so that it has its device and a MiB, and no core. Pure.
 #pragma once
 
 #include <cstdint>

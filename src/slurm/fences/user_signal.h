@@ -1,7 +1,7 @@
 // The signal that the user of a batch job wants some time before its end: sbatch --signal.
 //
-// Slurm 22.05 shows it nowhere. It is read where it was written: in the lines #SBATCH of the
-// script, and in the command line, which Slurm's accounting keeps. One from the environment
+// Slurm 22.05 shows it nowhere. It is read from where it was written: the #SBATCH lines of the
+// script, and the command line, which Slurm's accounting keeps. A signal from the environment
 // (SBATCH_SIGNAL) is not seen. Pure.
 #pragma once
 

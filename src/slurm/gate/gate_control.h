@@ -1,4 +1,4 @@
-// GateControl: what the adapter does to jobs at the gate. CommandGate does it by scontrol.
+// GateControl: the adapter's actions on jobs at the gate. CommandGate performs them by scontrol.
 //
 // Calls block, each for at most a few seconds. One thread.
 #pragma once

@@ -1,9 +1,9 @@
 // The fences of jobs at the gate that are starting.
 //
-// Slurm chooses devices by itself. So on each of a job's nodes a fence, an allocation that runs
-// nothing, holds every device that is free in Slurm, not the job's, and that Slurm might give it,
-// until it has started. A fence has a core; where the job needs that one, too, it is suspended,
-// which frees it. Pure.
+// Slurm chooses devices by itself. Until the job has started, a fence on each of its nodes
+// therefore holds every device that is free in Slurm, is not the job's, and could be given to it. A
+// fence is an allocation that runs nothing. It has a core; if the job needs that core, the fence is
+// suspended, which frees it. Pure.
 #pragma once
 
 #include <compare>

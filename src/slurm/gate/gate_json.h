@@ -1,6 +1,7 @@
-// What the adapter and the controller say of jobs at the gate: POST /v1/executors/NAME/waiting.
+// The messages between adapter and controller about jobs at the gate: POST
+// /v1/executors/NAME/waiting.
 //
-// Pure. Each request names all that are there: one that it does not name has gone.
+// Pure. Each request names all jobs at the gate: a job that it does not name has gone.
 #pragma once
 
 #include <cstdint>

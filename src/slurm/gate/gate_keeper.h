@@ -1,8 +1,8 @@
-// GateKeeper: the adapter's part of the gate. It tells the controller which jobs wait, and starts
-// those that the ledger gave a place.
+// GateKeeper: the adapter's part of the gate. It reports the waiting jobs to the controller, and
+// starts those that the ledger has placed.
 //
-// What it remembers may be lost: after a restart it tells everything again, and the marks and
-// fences in Slurm say how far each start is. One thread.
+// What it remembers may be lost: after a restart it reports everything again, and the marks and
+// fences in Slurm show how far each start is. One thread.
 #pragma once
 
 #include <cstdint>

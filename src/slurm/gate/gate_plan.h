@@ -1,10 +1,10 @@
-// What to do about the jobs at the gate to which the ledger gave a place: hold the other devices by
-// fences, let them go, read back what Slurm gave, and tell the ledger.
+// What to do about the jobs at the gate that the ledger has placed: hold the other devices by
+// fences, release the jobs, read back what Slurm gave, and report it to the ledger.
 //
 // Pure and level-triggered, as plan(): computed anew from each look at Slurm. Slurm chooses devices
-// by itself, so a job starts among fences (gate_fences.h).
-// A single device that is bound to no socket is the free one of the lowest index (22.05): then
-// those of higher indices need no fence. Only one job with devices at a time starts on a node.
+// by itself, so a job starts among fences (gate_fences.h). A single device that is bound to no
+// socket is the free one of the lowest index (22.05); devices of higher indices then need no fence.
+// Only one job with devices at a time starts on a node.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the gate has to know of a job, read from the object that `squeue --json` has for it.
+// What the gate needs to know about a job, read from the job's object of `squeue --json`.
 //
 // Pure. Include only from .cc files of this part.
 #pragma once

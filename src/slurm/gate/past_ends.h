@@ -1,4 +1,4 @@
-// PastEnds: how jobs ended of which Slurm has no record any more, as its accounting says (sacct).
+// PastEnds: how jobs ended that Slurm has no record of any more, from its accounting (sacct).
 //
 // slurmctld forgets a job MinJobAge after its end, and an adapter may be away for longer. Asks
 // about several at once, and blocks for as long as sacct takes. One thread.

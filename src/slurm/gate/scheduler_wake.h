@@ -1,10 +1,10 @@
 // SchedulerWake: has slurmctld look for work at once. By itself it does so once a second.
 //
-// slurmctld looks when a node reports the end of an epilog. So an allocation of one core that runs
-// nothing is made before jobs are let go, and given back after. It bears the name of a fence: one
-// that a killed process has left is released as a fence without a reason. Without an `Epilog` in
-// slurm.conf, or with `defer` there, its end has no such effect, and nothing is done. Calls block,
-// each for at most a few seconds. One thread.
+// slurmctld looks when a node reports the end of an epilog. An allocation of one core that runs
+// nothing is therefore made before jobs are released, and given back afterwards. It bears the name
+// of a fence, so that one left by a killed process is released as a fence without a reason. Without
+// an `Epilog` in slurm.conf, or with `defer` there, its end has no such effect, and nothing is
+// done. Calls block, each for at most a few seconds. One thread.
 #pragma once
 
 #include <cstdint>

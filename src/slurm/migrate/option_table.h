@@ -1,4 +1,4 @@
-// Every option that the configuration of Slurm 22.05 knows, with what becomes of it in Dovetail.
+// Every option of Slurm 22.05's configuration, with its equivalent in Dovetail.
 //
 // Pure.
 #pragma once

@@ -1,8 +1,9 @@
 // Slurm's weights of priority/multifactor as the weights of the order multifactor.
 //
-// Slurm's factors go from 0 to 1, and what has no weight does not count. Ours of age and past use
-// are the same; those of size and QoS count in GPUs and points of priority, so their weights are
-// divided by what the whole cluster has, and by the highest priority of a QoS. Pure.
+// Slurm's factors range from 0 to 1, and a factor without a weight does not count. Our factors of
+// age and past use are the same. Those of size and QoS count in GPUs and points of priority, so
+// their weights are divided by the capacity of the whole cluster and by the highest priority of a
+// QoS. Pure.
 #pragma once
 
 #include <cstdint>

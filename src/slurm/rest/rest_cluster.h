@@ -1,9 +1,9 @@
-// RestCluster: a Slurm that is looked at through its slurmrestd, and changed by it where that can
-// be done exactly; the rest by Slurm's commands.
+// RestCluster: a Slurm that is observed through its slurmrestd, and changed through it where that
+// can be done exactly; everything else is done by Slurm's commands.
 //
-// A look is the frequent part, and the dear one: nothing is started for it here, and neither
-// sinfo nor squeue nor munge takes part. rest_api.h says which changes slurmrestd can make. Calls
-// block as those of CommandCluster do. One thread.
+// Looks are frequent and would be expensive by commands: here a look starts no process, and
+// involves neither sinfo nor squeue nor munge. rest_api.h says which changes slurmrestd can make.
+// Calls block as those of CommandCluster do. One thread.
 #pragma once
 
 #include "slurm/cluster.h"

@@ -1,8 +1,8 @@
-// RoomKeeper: tells the controller which jobs of Slurm's users lack nothing but room, of the
+// RoomKeeper: reports to the controller which jobs of Slurm's users lack nothing but room, in the
 // partitions for which ours make room (docs/decisions/0047-room-for-jobs-of-slurm.md).
 //
-// It changes nothing in Slurm. What it remembers may be lost: after a restart it tells everything
-// again, and for a minute it takes nothing back that waits. One thread.
+// It changes nothing in Slurm. What it remembers may be lost: after a restart it reports everything
+// again, and for a minute it withdraws no waiting job. One thread.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,9 @@
-// What to report of the room that the ledger made for jobs that wait in Slurm
+// What to report about the room that the ledger made for jobs that wait in Slurm
 // (docs/decisions/0047-room-for-jobs-of-slurm.md).
 //
-// Pure, as plan(): computed anew from each look at Slurm. Such a job is Slurm's to start, on
-// whatever is free there, so no place is ever confirmed: it is awaited, and given up when the job
-// has started, wherever that is, or can start there no more. How long it is awaited is the ledger's
-// matter.
+// Pure, as plan(): computed anew from each look at Slurm. Slurm starts such a job on whatever is
+// free there, so no place is ever confirmed: the start is awaited, and given up when the job has
+// started, anywhere, or can no longer start there. The ledger decides how long it is awaited.
 #pragma once
 
 #include <string>

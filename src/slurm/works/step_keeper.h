@@ -1,4 +1,4 @@
-// The process beside a srun: it outlives the adapter, and writes down how the srun ended.
+// The process beside an srun: it outlives the adapter, and records how the srun ended.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,9 @@
-// Steps: the sruns of placements, which go on when the adapter ends and are found by the next one.
+// Steps: the sruns of placements, which continue when the adapter ends and are found by the next
+// one.
 //
 // StepDirectory keeps one directory for each, with a process beside the srun that outlives the
-// adapter and writes down how it ended. What is kept there is the administrator's alone. Calls
-// block for a few seconds at most. One thread.
+// adapter and records how it ended. Only the administrator can read what is kept there. Calls block
+// for a few seconds at most. One thread.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
-// The placements that Slurm runs for us: which to begin, signal and give up, and what to report.
+// The placements that Slurm runs for us: which to begin, signal and cancel, and what to report.
 //
-// Pure and level-triggered, as plan(): it is computed anew each time, from what is wanted, which
-// sruns there are, and which allocations Slurm has.
+// Pure and level-triggered, as plan(): it is computed anew each time from what is wanted, the
+// existing sruns, and Slurm's allocations.
 #pragma once
 
 #include <cstdint>

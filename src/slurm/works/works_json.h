@@ -1,4 +1,4 @@
-// Placements that Slurm runs, in what the adapter and the controller say to each other.
+// Placements that Slurm runs, in the messages between adapter and controller.
 //
 // Include only from .cc files of this part.
 #pragma once

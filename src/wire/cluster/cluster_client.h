@@ -1,10 +1,10 @@
-// ClusterClient: an AsyncClient to whichever controller of a cluster leads. One thing at a time is
-// asked, as there; and a WebSocket to the one that leads.
+// ClusterClient: an AsyncClient to the controller of a cluster that leads. It asks one thing at a
+// time, as an AsyncClient does, and can open a WebSocket to the leader.
 //
-// A call goes to the next controller where the rules of controllers.h say so, until its time is
-// over or, while nobody leads, for kLeaderWait at most. What may be repeated waits for a controller
-// that does not answer half of its time. Several may share their Controllers: what one has found
-// the others know. Loop thread only; callbacks as AsyncClient's.
+// A call moves on to the next controller where the rules of controllers.h say so, until its time is
+// over or, while nobody leads, for kLeaderWait at most. A call that may be repeated waits for a
+// controller that does not answer for half of its time. Several clients may share their
+// Controllers, and so what one of them finds. Loop thread only; callbacks as AsyncClient's.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Controllers: those of one cluster, of which one leads, and how its clients find that one: whoever
-// is told that another one leads, or reaches nobody, asks the next one.
+// Controllers: the controllers of one cluster, one of which leads, and how clients find that one: a
+// client that is told that another one leads, or reaches none, asks the next.
 //
 // One thread.
 #pragma once

@@ -1,7 +1,7 @@
 // Http2Calls is one connection of HTTP/2 to a server: requests and their answers, side by side.
 //
-// For the clients of wire/ alone; loop thread only. It is open for as long as anybody holds it:
-// its client, and whoever still hears an answer.
+// For the clients of wire/ alone; loop thread only. It is open as long as anybody holds it: its
+// client, or the receiver of an answer.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 // answer (ServedStream).
 //
 // For server.cc alone; loop thread only. Kept alive by its server until closed. Its limits are
-// those of HTTP/1.1: bodies come one after the other, so that a peer has no more of them in memory
-// than by a connection of its own for each. A peer that sends many frames which carry nothing
-// (resets, pings, settings, windows), or takes none of many that are for it, is dropped.
+// those of HTTP/1.1: bodies are received one after another, so that a peer has no more of them in
+// memory than with one connection for each. A peer that sends many frames without content (resets,
+// pings, settings, windows), or does not read many that are sent to it, is dropped.
 #pragma once
 
 #include <chrono>

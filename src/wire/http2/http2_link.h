@@ -1,8 +1,10 @@
-// Http2Link: the bytes below a session of HTTP/2 (RFC 9113): reads for it, and sends what it has.
+// Http2Link: the bytes below a session of HTTP/2 (RFC 9113). It reads for the session, and sends
+// the session's output.
 //
-// libnghttp2 has the frames, their compression, and the windows; it gives what it finds to the
-// owner of the link by the callbacks that the session was made with. All that is queued in one turn
-// of the loop leaves in one write. For the files of wire/http2/ alone; loop thread only.
+// libnghttp2 handles the frames, their compression, and the windows. It reports what it finds to
+// the owner of the link by the callbacks that the session was made with. All output that is queued
+// in one turn of the loop leaves in one write. For the files of wire/http2/ alone; loop thread
+// only.
 #pragma once
 
 #include <nghttp2/nghttp2.h>

@@ -1,7 +1,7 @@
 // ServedStream is one request of an Http2Connection and its answer.
 //
 // For http2_connection.cc alone; loop thread only. Owned by its connection until either end closes
-// it; what the handler holds of it turns inert then.
+// it; the objects that the handler holds then have no effect.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// Bucket: objects in a store that speaks Amazon's S3 protocol, each put and got whole. libcurl
-// signs the calls (AWS Signature Version 4), with the digest of what is sent, so that a store
-// refuses what was damaged on the way.
+// Bucket: objects in a store that speaks Amazon's S3 protocol, each written and read as a whole.
+// libcurl signs the calls (AWS Signature Version 4), with the digest of the content, so that a
+// store refuses what was damaged on the way.
 //
-// Blocks, up to minutes for an object of many megabytes. One thread. Secrets are in no error.
+// Blocks, up to minutes for an object of many megabytes. One thread. No error contains a secret.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// CurlHandle: one transfer of libcurl to a server outside, which ends in time, and its errors as
+// CurlHandle: one transfer of libcurl to an outside server, bounded in time, with its errors as
 // ours. For the files of wire/outside/. One thread.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Networks: which addresses this machine may call because a person named them: those of the public
-// internet, and the networks that the site allows beside them.
+// Networks: the addresses that this machine may call because a person named them: those of the
+// public internet, and the networks that the site allows in addition.
 //
-// A name is judged by the address that it has at the moment of the connection, so that one that
-// changes gets nowhere. Values only, any thread.
+// A name is judged by the address that it has at the moment of the connection, so that a name which
+// changes its address gets no further. Values only, any thread.
 #pragma once
 
 #include <sys/socket.h>

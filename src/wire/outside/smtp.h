@@ -1,6 +1,6 @@
 // Mail by SMTP, through the relay of a site.
 //
-// Blocks, for as long as its time-out says. Any thread.
+// Blocks up to its time-out. Any thread.
 #pragma once
 
 #include <atomic>

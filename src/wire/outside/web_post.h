@@ -1,7 +1,7 @@
-// A POST to a server that a person named: a webhook. It reaches no network but those permitted,
-// goes where the URL says and nowhere else, and reads next to nothing of the answer.
+// A POST to a server that a person named: a webhook. It reaches only permitted networks, goes where
+// the URL says and nowhere else, and reads next to nothing of the answer.
 //
-// Blocks, for as long as its time-out says. Any thread.
+// Blocks up to its time-out. Any thread.
 #pragma once
 
 #include <atomic>

@@ -1,12 +1,12 @@
-// Handshakes: those of TLS that a server has in progress: in all, and of each network.
+// Handshakes: the TLS handshakes that a server has in progress, in all and from each network.
 //
-// Whoever does not finish one is never a connection. Where all are in progress, the oldest peer
-// that has said nothing for a while makes room for the newcomer.
+// A peer that does not finish its handshake never becomes a connection. When the limit is reached,
+// the oldest peer that has been silent for a while makes room for the newcomer.
 //
-// A few are worked on at a time: were thousands begun together, as when a whole cluster comes back,
-// all would end late, and their peers would have given up. The others wait in line, once they have
-// said something, as they came; but a network with many in progress waits behind those with fewer.
-// A peer that is slow to go on keeps its handshake, and holds up nobody. Loop thread only.
+// A few are worked on at a time. If thousands were begun together, as when a whole cluster returns,
+// all would finish late, and their peers would have given up. The others wait in a queue once they
+// have sent something, in the order of their arrival; but a network with many in progress waits
+// behind those with fewer. A slow peer keeps its handshake and blocks nobody. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
-// LineStream: the lines of an answer that goes on, its time-outs and its end, whatever carries it.
+// LineStream: the lines of a continuing answer, its time-outs and its end, whatever the transport.
 //
 // For in_stream.cc and async_client.cc alone; loop thread only. Its callbacks may end it, and
-// destroy what carries it.
+// destroy the transport.
 #pragma once
 
 #include <chrono>

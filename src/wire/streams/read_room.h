@@ -1,8 +1,8 @@
-// ReadRoom: what a connection reads into.
+// ReadRoom: the buffer that a connection reads into.
 //
-// A process has thousands of connections, most of which carry little: each begins with little room.
-// Reads that fill it make it grow; after many that would have done with a quarter it shrinks, a
-// step at a time, so that sizes that alternate do not. Used from one thread.
+// A process has thousands of connections, most of which carry little, so each begins with a small
+// buffer. Reads that fill it make it grow. After many reads for which a quarter would have sufficed
+// it shrinks, one step at a time, so that alternating sizes do not shrink it. Used from one thread.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Shares: how many each party has of something that a server has a limit of. Loop thread only.
+// Shares: how much of a server's limited resource each party has. Loop thread only.
 #pragma once
 
 #include <cstddef>

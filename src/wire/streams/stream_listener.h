@@ -1,5 +1,5 @@
-// StreamListener: connections as bytes, over TCP or TLS, for what speaks HTTP in a way of its own:
-// the proxy, which passes bodies on as they come.
+// StreamListener: connections as bytes, over TCP or TLS, for a user that handles HTTP itself: the
+// proxy, which passes bodies on as they come.
 //
 // Loop thread only. Handshakes are limited as at a Server's port (handshakes.h).
 #pragma once

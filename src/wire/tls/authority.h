@@ -1,8 +1,8 @@
-// Authority: a certificate authority of one's own, and what is asked of it: keys, requests,
-// certificates (X.509 v3, RFC 5280; P-256 with SHA-256).
+// Authority: a certificate authority of our own, and what it makes: keys, requests, certificates
+// (X.509 v3, RFC 5280; P-256 with SHA-256).
 //
-// Pure but for random bytes and the clock that is passed in; thread-safe. Texts are PEM. Private
-// keys are PKCS#8 without a passphrase: whoever keeps one on disk gives the file mode 0600.
+// Pure except for random bytes and the clock that is passed in; thread-safe. Texts are PEM. Private
+// keys are PKCS#8 without a passphrase: a file on disk that holds one needs mode 0600.
 #pragma once
 
 #include <cstdint>

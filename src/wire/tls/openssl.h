@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners, and its errors as words. For the files of wire/tls/ and openid/.
+// OpenSSL's objects with owners, and its errors as text. For the files of wire/tls/ and openid/.
 #pragma once
 
 #include <openssl/bio.h>

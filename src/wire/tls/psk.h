@@ -1,10 +1,10 @@
-// Psk: lets a client that has proved who it is connect again without certificates and signatures,
-// which are nearly all of what a handshake costs: an external pre-shared key of TLS 1.3 (RFC 8446,
+// Psk: lets a client that has been authenticated connect again without certificates and signatures,
+// which are nearly all of the cost of a handshake: an external pre-shared key of TLS 1.3 (RFC 8446,
 // 2.2; RFC 9257). Each connection still has keys of its own, by (EC)DHE.
 //
-// A key is given over a connection that is encrypted and authenticated already. Whoever has the
-// authority's private key can issue keys and take them, so that all servers of a cluster take each
-// other's, also after a start, and keep nothing. OpenSSL's own session tickets hold the client's
+// A key is issued over a connection that is already encrypted and authenticated. The authority's
+// private key is enough to issue and accept keys, so all servers of a cluster accept each other's,
+// also after a restart, and store nothing. OpenSSL's own session tickets hold the client's
 // certificate, and reading that costs half of what is saved. Any thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Seals text for whoever has the key of a certificate: CMS (RFC 5652, 5083) with AES-256-GCM, as
-// PEM, which `openssl cms -decrypt` opens, too. Any thread.
+// Seals text for the owner of a certificate's key: CMS (RFC 5652, 5083) with AES-256-GCM, as PEM,
+// which `openssl cms -decrypt` opens, too. Any thread.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// Text under a key that this program keeps itself: AES-256-GCM with a random nonce.
+// Text encrypted with a key that this program keeps itself: AES-256-GCM with a random nonce.
 //
-// The nonce is drawn for each text, so one key is good for about 2^32 of them. Pure but for random
-// numbers, any thread.
+// The nonce is drawn for each text, so one key is good for about 2^32 of them. Pure except for
+// random numbers, any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,9 @@
-// Tls: what one end of encrypted connections shows to its peers, and whom it believes (TLS 1.3).
+// Tls: what one end of encrypted connections presents to its peers, and which peers it trusts (TLS
+// 1.3).
 //
 // Shared by all connections of a server or a client; loop thread only. Sessions of TLS are not
-// resumed. A client that was given a PSK (wire/tls/psk.h) needs no certificate while that lasts;
-// where it is not taken, certificates are shown as ever.
+// resumed. A client that was given a PSK (wire/tls/psk.h) needs no certificate while the PSK lasts;
+// a server that does not accept it is shown certificates as usual.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a Tls is made of. For the files of wire/tls/ alone.
+// The internals of a Tls. For the files of wire/tls/ alone.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// The handshakes that make an encrypted Stream of a plain one. For the files of wire/ alone; loop
+// The handshakes that turn a plain Stream into an encrypted one. For the files of wire/ alone; loop
 // thread only.
 #pragma once
 

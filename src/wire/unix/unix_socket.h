@@ -1,5 +1,5 @@
-// Streams over a socket of this machine's file system, whose peers the kernel names. For the files
-// of wire/ alone; loop thread only.
+// Streams over a socket in this machine's file system; the kernel identifies the peers. For the
+// files of wire/ alone; loop thread only.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // Frames of WebSocket (RFC 6455): bytes on a connection as messages, and back.
 //
 // Pure; for the files of wire/ and their tests. A peer that breaks the rules, or sends more than
-// was allowed, is told by an error, after which the reader is of no use.
+// was allowed, is reported as an error, after which the reader cannot be used.
 #pragma once
 
 #include <cstddef>

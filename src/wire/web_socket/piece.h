@@ -1,9 +1,9 @@
 // Pieces: the streams of a command that runs elsewhere, on one WebSocket (api/agent-protocol.md).
 //
-// A binary message is one piece: a byte that says which stream, then its bytes. Who sends counts
-// what the receiver has not yet passed on (said as `took`), and stops at the window: so a slow
-// reader holds up the command, memory stays bounded, and words about the command (its end, a
-// signal) are never stuck behind its data. Pure.
+// A binary message is one piece: a byte that identifies the stream, then its bytes. The sender
+// counts what the receiver has not yet passed on (reported as `took`), and stops at the window. A
+// slow reader thus slows the command down, memory stays bounded, and words about the command (its
+// end, a signal) are never stuck behind its data. Pure.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,8 @@
-// Splice: a connected socket of this machine and a WebSocket, each of whose bytes leave on the
-// other. Both ends of `dove port-forward` are made of it: the client's and the agent's.
+// Splice: joins a connected socket of this machine and a WebSocket: each passes on what the other
+// receives. Both ends of `dove port-forward` are made of it, the client's and the agent's.
 //
-// Pieces, windows and words are those of api/agent-protocol.md (Forwards). What one side sends is
-// read no faster than the other takes it; the end of one direction leaves the other open. Loop
-// thread only.
+// Pieces, windows and words are those of api/agent-protocol.md (Forwards). Each side is read no
+// faster than the other accepts; the end of one direction leaves the other open. Loop thread only.
 #pragma once
 
 #include <cstdint>

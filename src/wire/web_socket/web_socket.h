@@ -1,10 +1,11 @@
-// WebSocket: messages both ways on one connection that began as an HTTP request (RFC 6455). Carries
-// what a request and its answer cannot: a terminal, an input that goes on while output comes.
+// WebSocket: messages both ways on one connection that began as an HTTP request (RFC 6455). It
+// carries what a request and its answer cannot: a terminal, or input that continues while output
+// arrives.
 //
 // Loop thread only. Either end pings, and considers a peer gone after three missed pings.
 //
 // Nothing is held back here: the sender counts what the peer has not taken (a window of its own),
-// and a peer that lets more than kUnsentMax_bytes pile up is dropped.
+// and a peer that lets more than kUnsentMax_bytes accumulate is dropped.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What both ends of a WebSocket are made of. For web_socket.cc and web_socket_connect.cc alone;
+// The internals of both ends of a WebSocket. For web_socket.cc and web_socket_connect.cc alone;
 // loop thread only. Kept alive by its WebSocket, by its pending operations, and while it closes.
 #pragma once
 

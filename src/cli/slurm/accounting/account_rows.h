@@ -1,7 +1,7 @@
-// What sacct shows a line of: a job, its batch script, or one of its steps; and the fields of such
+// The lines of sacct (one for a job, its batch script, or one of its steps), and the fields of such
 // a line.
 //
-// Plain values; pure but for the local time zone and user database; any thread.
+// Plain values; pure except for the local time zone and user database; any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The members of projects, as bindings and groups say it: what Slurm calls an association.
+// The members of projects, from bindings and groups: Slurm's associations.
 #pragma once
 
 #include <map>
