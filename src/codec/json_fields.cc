@@ -185,6 +185,10 @@ void JsonFields::instant(std::string_view name, Instant& out) {
   }
   auto parsed = parse_instant(text->get_ref<const std::string&>());
   if (!parsed.ok()) return failure_.set(parsed.error(), path_of(name));
+  if (parsed->us < 0 || parsed->us > kYear2200_us) {
+    return fail(name, "out_of_range",
+                fmt::format("{} is out of range: from the year 1970 to 2200", text->dump()));
+  }
   // The API writes both, so both may come back.
   if (has_us && *parsed != out) {
     return fail(in_us, "given_twice",

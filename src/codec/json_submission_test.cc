@@ -288,6 +288,8 @@ const Hostile kSubmissions[] = {
     {R"({"command": ["a"], "time_limit": "1h", "time_limit_s": 5})", "given_twice", "time_limit_s"},
     {R"({"command": ["a"], "begin_at": "2026-13-01T00:00:00Z"})", "bad_value", "begin_at"},
     {R"({"command": ["a"], "begin_at": "tomorrow"})", "bad_value", "begin_at"},
+    {R"({"command": ["a"], "begin_at": "2430-01-02T03:04:05Z"})", "out_of_range", "begin_at"},
+    {R"({"command": ["a"], "begin_at": "1969-12-31T23:59:59Z"})", "out_of_range", "begin_at"},
     {R"({"command": ["a"], "begin_at_us": -1})", "out_of_range", "begin_at_us"},
     {R"({"command": ["a"], "dependencies": [{"kind": "afterok"}]})", "missing_field",
      "dependencies[0].job"},
