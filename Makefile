@@ -150,7 +150,7 @@ explore: ## a year of the control plane under virtual time and faults, SEED=1, t
 	@tools/setup build run
 	@SEED=$(SEED) bench/explore
 
-fuzz: ## each fuzzer for FUZZ_SECONDS=60
+fuzz: ## each fuzzer for FUZZ_SECONDS=60; the tests run each on its seeds
 	@tools/setup build fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
 

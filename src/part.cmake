@@ -25,8 +25,9 @@ add_custom_target(programs)
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
 
-# With -DDOVE_FUZZ=ON (clang) everything is built for the fuzzers: covered and checked.
-option(DOVE_FUZZ "build the *_fuzz.cc programs" OFF)
+# With -DDOVE_FUZZ=ON (clang) everything is built for the fuzzers: covered and checked. Without it each fuzzer is a test
+# of its seeds and of a few thousand variants of them.
+option(DOVE_FUZZ "build the *_fuzz.cc programs with libFuzzer" OFF)
 if(DOVE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -Wno-error)
   add_link_options(-fsanitize=address,undefined)
@@ -121,6 +122,21 @@ function(make_batches)
   include(${folder}/batches.cmake)
 endfunction()
 
+# fuzz_test(PROGRAM fuzzer): a test that runs the fuzzer on what its lines `// seeds: FOLDER...` name, without libFuzzer.
+if(NOT DOVE_FUZZ)
+  add_library(fuzz_replay OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.cc)
+endif()
+function(fuzz_test program fuzzer)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fuzzer})
+  file(STRINGS ${fuzzer} seeds REGEX "^// seeds: ")
+  list(TRANSFORM seeds REPLACE "^// seeds: " "")
+  string(REPLACE " " ";" seeds "${seeds}")
+  target_link_libraries(${program} PRIVATE fuzz_replay)
+  add_dependencies(unit_tests ${program})
+  add_test(NAME ${program} COMMAND ${program} ${seeds} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${program} PROPERTIES TIMEOUT 300)
+endfunction()
+
 # part(NAME uses...): a static library of the sources in NAME/ and the folders below it that are no
 # parts themselves (or an interface, when it has headers only), and one test program of its *_test.cc
 # files. fake_*.cc make a shared library that stands in for one of the system's; tests find it as
@@ -201,15 +217,17 @@ function(part name)
     target_link_libraries(${stem} PRIVATE ${target} dove_allocator)
     set_property(GLOBAL APPEND PROPERTY dove_benches_of_${target} ${stem})
   endforeach()
-  if(fuzzers AND DOVE_FUZZ)
-    foreach(fuzzer ${fuzzers})
-      get_filename_component(stem ${fuzzer} NAME_WE)
-      add_executable(${stem} ${fuzzer})
+  foreach(fuzzer ${fuzzers})
+    get_filename_component(stem ${fuzzer} NAME_WE)
+    add_executable(${stem} ${fuzzer})
+    target_link_libraries(${stem} PRIVATE ${target})
+    add_dependencies(fuzzers ${stem})
+    if(DOVE_FUZZ)
       target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
-      target_link_libraries(${stem} PRIVATE ${target})
-      add_dependencies(fuzzers ${stem})
-    endforeach()
-  endif()
+    else()
+      fuzz_test(${stem} ${fuzzer})
+    endif()
+  endforeach()
 endfunction()
 
 # tests_use(PART parts...): arrows that only the tests and benchmarks of PART have, such as to a store they run on.

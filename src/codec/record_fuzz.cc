@@ -1,4 +1,6 @@
 // Any bytes: refused, or a record that is written and read again as the same.
+//
+// seeds: tests/seeds/records
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -24,7 +24,8 @@ struct Parsed {
 };
 
 Parsed parse_in_steps(std::string_view text, std::size_t step) {
-  RequestParser parser({512, [](std::string_view, std::string_view) { return std::size_t{256}; }});
+  RequestParser parser(
+      {512, [](const Request&) -> Result<std::size_t> { return std::size_t{256}; }});
   Parsed parsed;
   std::string held;
   for (;;) {

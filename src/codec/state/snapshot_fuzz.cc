@@ -1,4 +1,6 @@
 // Any bytes: refused, or a state that is written as the same bytes again.
+//
+// seeds: tests/seeds/snapshots
 #include <cstddef>
 #include <cstdint>
 

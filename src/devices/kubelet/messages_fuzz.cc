@@ -1,4 +1,6 @@
 // Any bytes as what a device plug-in sends: never a crash.
+//
+// seeds: tests/seeds/kubelet
 #include <cstddef>
 #include <cstdint>
 
