@@ -1,5 +1,5 @@
-// Cores that Slurm's reservations keep from others, now and later: of those of some cores of a
-// node, whatever their own jobs do not have.
+// Cores that Slurm's reservations keep from other jobs, now and later: for a reservation of some
+// cores of a node, those that its own jobs do not have.
 //
 // Pure.
 #pragma once

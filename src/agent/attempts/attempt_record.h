@@ -1,14 +1,13 @@
-// AttemptRecord: what of an attempt is on disk, so that a restarted agent goes on where the former
-// one was: few files, as each costs a job time.
+// AttemptRecord: the files of an attempt from which a restarted agent continues. They are few,
+// because each costs a job time.
 //
 // The attempt's directory is the agent's: `record`, a file per task (agent/tasks/shim_handle.h)
-// and, of a batch job, `script` and `hostfile`. In it are directories of the task's user: `work` if
-// the job names no other, `tmp` for steps, `shares` if it has some, and `output`, which comes with
-// the first byte of it. The record has a line for the order as it came, one if the node offered
-// networks of gangs then, one for what keeps its tasks to their shares of devices, if any,
-// one for the place that it was given at last, if that is another, then one for each stage; the
-// order's is written before anything is started, and a line without its end was not written. Any
-// thread.
+// and, for a batch job, `script` and `hostfile`. In it are directories of the task's user: `work`
+// if the job names no other, `tmp` for steps, `shares` if it has some, and `output`, which is
+// created with its first byte. The record has these lines: the order as it came; one if the node
+// offered networks of gangs then; one for what keeps its tasks to their shares of devices, if any;
+// one for its final place, if that is another; then one for each stage. The order's line is written
+// before anything is started, and a line without its end does not count. Any thread.
 #pragma once
 
 #include <optional>

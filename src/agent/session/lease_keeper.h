@@ -2,17 +2,18 @@
 // (docs/decisions/0002-fence.md).
 //
 // A controller that has not heard of a node for the disconnect grace waits for the fence as well,
-// then starts the node's tasks elsewhere. So the lease, which is as long as the fence, is renewed
-// only while the controller cannot have begun to count on the fence: its last word is young enough,
-// and nothing that happened since may look like a break to it. Whenever that is in doubt the lease
-// is left to run out, and the shims end their tasks. Owned by Session. Loop thread only.
+// then starts the node's tasks elsewhere. The lease, which is as long as the fence, is therefore
+// renewed only while the controller cannot have begun to count on the fence: its last message is
+// recent enough, and nothing has happened since that may look like a break to it. Whenever that is
+// in doubt the lease is left to run out, and the shims end their tasks. Owned by Session. Loop
+// thread only.
 //
 // A virtual machine that its hypervisor pauses has no time meanwhile, on any clock of its own,
 // until something sets its wall clock. A wall clock that leaps forward by more than a fence is
-// taken for that: the leap is time that passed for the controller, which may have seen a break in a
-// session. Then nothing is renewed before it has answered what was asked since. A clock that was
-// merely set costs nothing, as a controller that counts on this node answers long before the lease
-// is over.
+// taken as such a pause: time has passed for the controller, which may have seen a break in a
+// session. Nothing is then renewed before the controller has answered a request made since. A clock
+// that was merely set costs nothing, because a controller that counts on this node answers long
+// before the lease is over.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// ReportQueue: what the agent has to say, from the moment it is known until the controller has it.
+// ReportQueue: the agent's reports, from the moment they are known until the controller has them.
 //
 // Reports leave in the order in which they were added, one message at a time; each message has all
-// that is there, kReportsAtATime at most. A report stays until a message with it was acknowledged,
-// so it survives a lost session and leaves again in the next one, in its place. Nothing is dropped
-// and nothing is bounded: what waits is bounded by what is held here. It neither knows what else a
-// message says nor reads answers: its session does, and calls taken(), full() or close() for each
-// message. Owned by Session. Loop thread only.
+// that are there, kReportsAtATime at most. A report stays until a message with it was acknowledged,
+// so it survives a lost session and leaves again in the next one, in its place. Nothing is dropped,
+// and the queue has no limit of its own: its length is bounded by what this node holds. It neither
+// knows the rest of a message nor reads answers: its session does, and calls taken(), full() or
+// close() for each message. Owned by Session. Loop thread only.
 #pragma once
 
 #include <cstddef>

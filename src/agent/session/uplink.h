@@ -1,27 +1,28 @@
-// Uplink: the agent's ways to its controller: addresses, connections, and the certificate that it
-// shows.
+// Uplink: the agent's connections to its controller: addresses, connections, and the certificate
+// that it presents.
 //
-// Without TLS there is one port for everything. With TLS a node joins, and asks for its
-// certificate, at the port of people, where the server alone shows one; all else goes to the port
-// of agents, where both ends do. The key is made here and never leaves the node. Loop thread only.
+// Without TLS there is one port for everything. With TLS a node joins, and requests its
+// certificate, at the port of people, where only the server presents one; everything else uses the
+// port of agents, where both ends do. The key is made here and never leaves the node. Loop thread
+// only.
 //
 // Agents' calls, the stream of orders, and what tasks print and read share one connection of
-// HTTP/2; a controller of a former version takes two of HTTP/1.1, as one without TLS does, and one
-// for each relay.
+// HTTP/2. A controller of a former version, or one without TLS, takes two of HTTP/1.1, and one for
+// each relay.
 //
-// Where there are several controllers, one of them leads: turn() goes on to the next, and the
-// connections to those before are kept. led_here() says whether this is the last that was seen to
-// lead, over restarts of the agent, too. No other one can have taken a sync since that.
+// Where there are several controllers, one of them leads: turn() moves on to the next, and the
+// connections to the previous ones are kept. led_here() says whether this is the last that was seen
+// to lead, over restarts of the agent, too. No other one can have taken a sync since then.
 //
-// Time. A clock that is wrong must not part the node from its controller, as its tasks would end.
-// Certificates are therefore judged by the controller's time: what it was when it made this
-// node's own certificate, which only the cluster's authority can, and what has passed since by the
-// steady clock. Before the first certificate of a life there is this machine's clock alone; the
+// Time. A wrong clock must not separate the node from its controller, because its tasks would end.
+// Certificates are therefore judged by the controller's time: the time at which it made this node's
+// own certificate, which only the cluster's authority can, plus what has passed since by the steady
+// clock. Before the process has its first certificate there is only this machine's clock. The
 // controller's certificate, of the authority that the node knows by its digest, may then begin
-// later, and still must not have ended: a stolen one is good for no longer than it says. The
-// finding `clock` (clock_check.h) tells people of a clock that is wrong.
+// later, but must not have ended: a stolen one is valid for no longer than it says. The finding
+// `clock` (clock_check.h) reports a wrong clock to people.
 //
-// In the agent's directory: controller, the address of that one; agent_key.pem (0600),
+// Files in the agent's directory: controller, the address of the leader; agent_key.pem (0600),
 // agent_certificate.pem; ca.pem, the cluster's authority, and authority_digest, by which it was
 // known when the node joined.
 #pragma once

@@ -1,5 +1,5 @@
 // From an order to task plans: what is run, as whom, where, with which environment; and which tasks
-// a former life of the agent started.
+// an earlier process of the agent started.
 #pragma once
 
 #include <string>

@@ -1,16 +1,17 @@
-// Where the server is and how to prove who calls.
+// The address of the server, and how callers prove who they are.
 //
-// Looked for in this order: --url / DOVE_URL; --data / DOVE_DATA (a server's data directory, which
-// holds `url` and `token`); $XDG_CONFIG_HOME/dove/config.yaml; /etc/dove/config.yaml; the default
-// data directory ($XDG_STATE_HOME/dove, ~/.local/state/dove), that of the service. The token is
-// DOVE_TOKEN, the file DOVE_TOKEN_FILE, inside a job DOVE_JOB_TOKEN, or the one beside the URL; a
-// stored token is sent only to the URL that it was stored for. The authorities of an https://
-// server are in the file DOVE_CA_FILE, or `ca_file:` of the configuration, or ca.pem of the data
-// directory. Reads files, keeps nothing.
+// It is looked for in this order: --url / DOVE_URL; --data / DOVE_DATA (a server's data directory,
+// which holds `url` and `token`); $XDG_CONFIG_HOME/dove/config.yaml; /etc/dove/config.yaml; the
+// default data directory ($XDG_STATE_HOME/dove, ~/.local/state/dove), then that of the service. The
+// token is DOVE_TOKEN, the file DOVE_TOKEN_FILE, inside a job DOVE_JOB_TOKEN, or the one beside the
+// URL; a stored token is sent only to the URL that it was stored for. The authorities of an
+// https:// server are in the file DOVE_CA_FILE, or `ca_file:` of the configuration, or ca.pem of
+// the data directory. Reads files, keeps nothing.
 //
-// A token is shown to no http:// server on another machine, unless --insecure, DOVE_INSECURE=1, or
-// `insecure: true` beside the URL in the configuration says that the network is trusted. The server
-// whose own data directory it is was told so itself.
+// A token is sent to no http:// server on another machine, unless --insecure, DOVE_INSECURE=1, or
+// `insecure: true` beside the URL in the configuration says that the network is trusted. A URL from
+// the server's own data directory needs no such permission: its administrator gave it to the
+// server.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
-// Plan: for each node, when how much of it is free, as time limits, promises and reservations have
-// it.
+// Plan: for each node, when how much of it is free according to time limits, promises and
+// reservations.
 //
-// Kept in the Indexes and brought up to date per node, when somebody asks: what changed since is
-// noted, the rest stands. Nothing in here decides: it is a function of State, and the same whether
-// it was kept or built anew. Time alone only ever makes a node free later, never earlier: a hold
-// that is over its time counts as one without end.
+// Kept in the Indexes and updated per node, on demand: changed nodes are marked, the rest stays
+// valid. Nothing in here decides: it is a function of State, and the same whether it was kept or
+// rebuilt. Time alone only ever makes a node free later, never earlier: a hold that has exceeded
+// its time counts as one without end.
 #pragma once
 
 #include <cstdint>

@@ -2,25 +2,28 @@
 // stopping them loses.
 //
 // A victim's owner has allowed it (JobSpec::preempt), its minimum slice is over, and it has not
-// been preempted too recently (a pause that doubles with each time). Kinds of victims, in the order
-// in which they are taken (NVIDIA's talk on time slices; Kubernetes and Kueue for the rules):
-//   priority  the waiting job's level is higher, and no guarantee is broken: kStarvation
-//   rotation  equal levels in one queue, the victim's slice is over, the waiting one has waited
-//   longest: kSlice share     the waiting job's queue takes back what it is guaranteed, from
-//   whoever has more than
-//             that; or levels are equal and its queue ends below the share of the victim's:
-//             kFairness
-//   service   equal levels in one queue whose order lets jobs take over (Head::kTakesOver), and the
-//             waiting one, which is likely to take less, stands clearly before it: kFairness
-//   move      the victim fits elsewhere now: kDefragmentation
+// been preempted too recently (a pause that doubles each time). Kinds of victims, in the order in
+// which they are taken (NVIDIA's talk on time slices; Kubernetes and Kueue for the rules):
+//
+//   priority  kStarvation: the waiting job's level is higher, and no guarantee is broken
+//   rotation  kSlice: equal levels in one queue, the victim's slice is over, and the waiting job
+//             has waited longest
+//   share     kFairness: the waiting job's queue takes back its guarantee from queues that have
+//             more than theirs; or levels are equal and its queue ends below the share of the
+//             victim's queue
+//   service   kFairness: equal levels in one queue whose order lets jobs take over
+//             (Head::kTakesOver), and the waiting job, which is likely to take less, is clearly
+//             ahead
+//   move      kDefragmentation: the victim fits elsewhere now
+//
 // Jobs of an executor that an administrator lets us put back (core/preempt/foreign_jobs.h) are
-// victims by priority alone, beside our own and by the same order.
+// victims by priority alone, beside our own and in the same order.
 //
 // Why this ends: a guarantee is only ever taken back by a queue that stays within its own and from
-// queues that keep theirs, so what is used within guarantees grows. Below that, a taking by
-// priority puts one job of a higher level for any number of lower ones, and a taking by share puts
-// all queues concerned below the largest share before. Rotations cost a slice each, moves take
-// nothing. Beside the argument there is the pause: in any span of time a job is preempted at most
+// queues that keep theirs, so the use within guarantees grows. Below that, preemption by priority
+// replaces any number of jobs by one of a higher level, and preemption by share puts all queues
+// concerned below the previous largest share. Each rotation costs a slice, and moves take nothing
+// from anybody. In addition there is the pause: in any span of time a job is preempted at most
 // logarithmically often. A property test counts.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What executors take away from our work on a node: what they run for others, and nodes that they
+// What executors withhold from our work on a node: what they run for others, and nodes that they
 // close.
 //
 // Pure; folded by core/state/executors/fold_executors.h.

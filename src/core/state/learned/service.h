@@ -1,11 +1,10 @@
-// Service is what a job has had: GPUs times time. Learned from it: how much is likely still to
-// come.
+// Service: the GPU time that a job has received, and estimates of how much it still needs.
 //
-// Levels part service geometrically: level 0 ends at 600 GPU-seconds, each further one at four
-// times the former. ServiceHistory counts what jobs spent in each level and how many ended there,
-// running ones included, so that long jobs are not forgotten; it is plain data, a fold of what
-// happened. ServiceOutlook is the Gittins index read from it (Gittins 1979; with unknown job sizes
-// as in Aalto et al. 2009): the least expected service per job ended, from the start of each level.
+// Levels divide service geometrically: level 0 ends at 600 GPU-seconds, each further one at four
+// times the previous. ServiceHistory counts what jobs spent in each level and how many ended there,
+// running ones included, so that long jobs are not forgotten; it is plain data, a fold of past
+// events. ServiceOutlook is the Gittins index read from it (Gittins 1979; with unknown job sizes as
+// in Aalto et al. 2009): the least expected service per job ended, from the start of each level.
 // Whole numbers; service in GPU-milliseconds.
 #pragma once
 
