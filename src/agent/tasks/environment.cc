@@ -13,6 +13,7 @@
 #include "agent/secrets/task_secrets.h"
 #include "agent/tasks/rendezvous.h"
 #include "text/hostlist.h"
+#include "text/run_lengths.h"
 #include "wire/address.h"
 
 namespace dove::agent {
@@ -204,8 +205,8 @@ void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e
   e["SLURM_JOB_USER"] = order.user;
   e["SLURM_JOB_NODELIST"] = e["SLURM_NODELIST"] = nodes;
   e["SLURM_JOB_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(order.nodes.size());
-  e["SLURM_TASKS_PER_NODE"] = run_lengths(tasks_per_node);
-  e["SLURM_JOB_CPUS_PER_NODE"] = run_lengths(cores_per_node);
+  e["SLURM_TASKS_PER_NODE"] = text::fold_counts(tasks_per_node);
+  e["SLURM_JOB_CPUS_PER_NODE"] = text::fold_counts(cores_per_node);
   e["SLURM_CPUS_ON_NODE"] = std::to_string(order.placement.cores.size());
   add_slurm_sizes(order, e);
   e["SLURM_JOB_PARTITION"] = order.pool;
@@ -341,19 +342,6 @@ void name_controller(const std::string& url, Environment& e) {
   if (!wire::may_show_secrets(url, /*insecure=*/false).ok()) e["DOVE_INSECURE"] = "1";
 }
 
-std::string run_lengths(const std::vector<std::int32_t>& counts) {
-  std::string out;
-  for (std::size_t i = 0; i < counts.size();) {
-    std::size_t end = i;
-    while (end < counts.size() && counts[end] == counts[i]) ++end;
-    if (!out.empty()) out += ',';
-    out += std::to_string(counts[i]);
-    if (end - i > 1) out += fmt::format("(x{})", end - i);
-    i = end;
-  }
-  return out;
-}
-
 Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
                                 const std::string& attempt_directory) {
   Environment e;
@@ -409,7 +397,8 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
       std::to_string(step.tasks_total);
   e["SLURM_STEP_NODELIST"] = text::fold_hostlist(step.nodes);
   e["SLURM_STEP_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(step.nodes.size());
-  e["SLURM_STEP_TASKS_PER_NODE"] = e["SLURM_TASKS_PER_NODE"] = run_lengths(step.tasks_per_node);
+  e["SLURM_STEP_TASKS_PER_NODE"] = e["SLURM_TASKS_PER_NODE"] =
+      text::fold_counts(step.tasks_per_node);
   return e;
 }
 

@@ -57,9 +57,6 @@ struct AgentFacts {
   std::string cufile = {};  // the configuration of direct storage; "": there is none
 };
 
-// "2(x3),1" of {2,2,2,1}, as Slurm writes it.
-std::string run_lengths(const std::vector<std::int32_t>& counts);
-
 // How commands in the task find the controller at that URL, and that they may show it their job's
 // token: the agent was told that the network is trusted, or it is the way through this machine.
 void name_controller(const std::string& url, Environment& e);

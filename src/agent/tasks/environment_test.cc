@@ -207,8 +207,6 @@ TEST(Environment, NodesOnOneMachineKeepOpenMpiOnLoopback) {
   EXPECT_EQ(attempt_environment(facts(), order, "/a").at("OMPI_MCA_btl"), "self,tcp");
 }
 
-TEST(RunLengths, AreSlurms) { EXPECT_EQ(run_lengths({2, 2, 2, 1}), "2(x3),1"); }
-
 TEST(TaskEnvironment, SlicesAreNamedByDeviceAndPlace) {
   LaunchOrder order = gang();
   Inventory inventory;

@@ -21,6 +21,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
 #include "text/hostlist.h"
+#include "text/run_lengths.h"
 
 namespace dove::cli {
 namespace {
@@ -49,32 +50,18 @@ void say(const Invocation& invocation, const std::string& message) {
   if (!invocation.has("quiet")) face_says("salloc", message);
 }
 
-// "2,1", "2(x3)": how many of `counts` lie on each node, as Slurm shortens them.
-std::string shortened(const std::vector<std::int64_t>& counts) {
-  std::string text;
-  for (std::size_t i = 0; i < counts.size();) {
-    std::size_t last = i;
-    while (last + 1 < counts.size() && counts[last + 1] == counts[i]) ++last;
-    const std::size_t times = last + 1 - i;
-    text += fmt::format("{}{}{}", text.empty() ? "" : ",", counts[i],
-                        times > 1 ? fmt::format("(x{})", times) : "");
-    i = last + 1;
-  }
-  return text;
-}
-
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
 // What the command sees of its allocation; srun takes the job from it.
 void set_environment(const json& page, const std::string& cluster) {
   const JobView job = read_job(page);
   const std::string nodes = text::fold_sorted_hostlist(job.nodes());
-  std::vector<std::int64_t> tasks, cores;
+  std::vector<std::int32_t> tasks, cores;
   const json& attempts = list_of(page, "attempts");
   if (!attempts.empty()) {
     for (const json& placement : list_of(attempts.back(), "placements")) {
-      tasks.push_back(static_cast<std::int64_t>(list_of(placement, "tasks").size()));
-      cores.push_back(static_cast<std::int64_t>(list_of(placement, "cores").size()));
+      tasks.push_back(static_cast<std::int32_t>(list_of(placement, "tasks").size()));
+      cores.push_back(static_cast<std::int32_t>(list_of(placement, "cores").size()));
     }
   }
   for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "DOVE_ALLOCATION"}) set(name, job.id);
@@ -82,8 +69,8 @@ void set_environment(const json& page, const std::string& cluster) {
   const std::string count = std::to_string(job.node_count());
   for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}) set(name, count);
   for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"}) set(name, std::to_string(job.tasks));
-  set("SLURM_TASKS_PER_NODE", shortened(tasks));
-  set("SLURM_JOB_CPUS_PER_NODE", shortened(cores));
+  set("SLURM_TASKS_PER_NODE", text::fold_counts(tasks));
+  set("SLURM_JOB_CPUS_PER_NODE", text::fold_counts(cores));
   set("SLURM_JOB_NAME", job.name);
   set("SLURM_JOB_PARTITION", slurm_partition(job));
   set("SLURM_JOB_QOS", job.queue);
