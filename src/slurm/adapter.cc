@@ -262,6 +262,11 @@ bool Adapter::begin(const WantedWork& work) {
   }
   const NodeSeen* node = observed_.find_node(work.key.node);
   if (node != nullptr) step.cpus_per_core = node->cpus_per_core;
+  if (runs_script_of_several(work)) {
+    step.all_nodes = held_nodes(work, works_, reports_, observed_);
+    // One of them is lost: the ledger hears of it, and stops the job.
+    if (step.all_nodes.empty()) return false;
+  }
   const std::string name = placeholder_name(work.key.job, work.key.attempt, options_.cluster);
   // Before it begins: whoever comes after this process, on whatever machine, does not begin it
   // again.

@@ -50,6 +50,25 @@ else:
 """
 
 
+# How steps on two nodes end, and what their tasks say of themselves.
+STEPS = """#!/bin/bash
+echo job $SLURM_NNODES $SLURM_NTASKS $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE
+srun -l bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS, $SLURM_LOCALID on $SLURM_NODEID, $SLURMD_NODENAME' | sort
+srun bash -c 'exit $((SLURM_PROCID + 2))' 2>errors
+echo code $?
+grep -o 'task.*' errors | sort
+srun -n1 bash -c 'echo alone $SLURM_NTASKS $SLURM_NNODES; exit 7' 2>/dev/null
+echo code $?
+srun -K bash -c '[ $SLURM_PROCID != 2 ] || kill -9 $$; sleep 100' 2>/dev/null
+echo ends $?
+srun -o task-%t bash -c 'echo $SLURM_PROCID; echo err >&2'
+cat task-0 task-1 task-2
+echo in | srun cat
+srun --ntasks-per-node=1 bash -c 'echo gpus $CUDA_VISIBLE_DEVICES'
+exit 5
+"""
+
+
 class Backend(SharedNodes):
     lab_options = {"accounting": bool(accounting_available())}
 
@@ -61,6 +80,8 @@ class Backend(SharedNodes):
             for name in PEOPLE:
                 cls.lab.run(["sacctmgr", "-i", "add", "user", name, "Account=default", "Cluster=bench"])
         cls.cluster.run("apply", "-f", "-", input=OBJECTS)
+        cls.cluster.run("--version", name="srun")  # makes the face
+        os.chmod(cls.cluster.folder, 0o711)
         cls.homes = {}
         for name in PEOPLE:
             home = cls.homes[name] = f"{cls.lab.folder}/home-{name}"
@@ -144,6 +165,50 @@ class Backend(SharedNodes):
         job = self.cluster.submit(body, **{"X-Dove-User": PEOPLE[1]})
         self.assertEqual(self.ended(job, "failed")["exit_code"], 4)
         self.assertEqual(self.output(job, PEOPLE[1], "batch.out")[1], "1\n")
+
+    def script(self, text, **more):
+        body = {"name": "gang", "executor": "slurm", "script": text, "tasks": 3, "nodes": 2, "cores": 1, "memory": "100Mi",
+                "workdir": self.homes[PEOPLE[0]], "stdout_path": "%j.out", "time_limit": "10m",
+                "environment": {"PATH": os.path.join(self.cluster.folder, "faces") + ":/usr/bin:/bin"}, **more}
+        return self.cluster.submit(body, **{"X-Dove-User": PEOPLE[0]})
+
+    def test_a_script_starts_steps_on_all_its_nodes(self):
+        job = self.script(STEPS, per_node={"gpus": 1})
+        found = self.ended(job, "failed")
+        self.assertEqual(found["exit_code"], 5)
+        self.assertEqual([exit["exit_code"] for exit in found["attempts"][-1]["exits"] if exit["rank"] == 0], [5])
+        first, second = (one["node_name"] for one in found["attempts"][-1]["placements"])
+        lines = self.output(job)[1].splitlines()
+        gpus = [line for line in lines if line.startswith("gpus ")]
+        self.assertEqual(lines[:-len(gpus)], [
+            "job 2 3 2,1 2,1", f"0: 0 of 3, 0 on 0, {first}", f"1: 1 of 3, 1 on 0, {first}", f"2: 2 of 3, 0 on 1, {second}",
+            "code 4", "task 0: Exited with exit code 2", "task 1: Exited with exit code 3", "task 2: Exited with exit code 4",
+            "alone 1 1", "code 7", "ends 137", "0", "err", "1", "err", "2", "err", "in", "in", "in"])
+        self.assertEqual(len(gpus), 2)
+        self.assertTrue(all(len(line.split()) == 2 for line in gpus), gpus)
+
+    def test_ranks_of_a_step_on_two_nodes_find_each_other(self):
+        with open(f"{self.homes[PEOPLE[0]]}/meets.py", "w") as file:
+            file.write(MEETS)
+        job = self.script("#!/bin/sh\nexec srun python3 meets.py\n")
+        self.ended(job)
+        self.assertIn("3 ranks: 0/0/0 1/1/0 2/0/1\n", self.output(job)[1])
+
+    def test_a_cancelled_script_ends_its_steps_on_all_nodes(self):
+        job = self.script("#!/bin/sh\nsrun sh -c 'echo begun $SLURM_PROCID; exec sleep 1000'\n")
+        self.written(job, "begun 2")
+        self.started(job)
+        self.cluster.run("cancel", str(job))
+        self.ended(job, "cancelled")
+
+    def test_a_script_that_loses_a_node_fails_as_a_command_does(self):
+        job = self.script("#!/bin/sh\nsrun sh -c 'echo begun $SLURM_PROCID; exec sleep 1000'\n", requeue=False)
+        self.written(job, "begun 2")
+        self.started(job)
+        second = self.cluster.job(job)["attempts"][-1]["placements"][1]["node_name"]
+        self.lab.run(["scancel", "-n", f"dove-{job}.1@dove", "-w", second])
+        found = self.cluster.wait(job, 60)
+        self.assertIn(found["state"], ("failed", "node_lost"))
 
     def test_a_cancelled_job_gets_its_signal_and_its_grace(self):
         job = self.sh("trap 'echo stops; exit 0' TERM; echo begun; while :; do sleep 0.1; done")

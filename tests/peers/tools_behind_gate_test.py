@@ -13,7 +13,7 @@ import sys
 import unittest
 
 from shared_nodes import SKIP
-from tool_places import HERE, ToolPlaces, missing
+from tool_places import HERE, ToolPlaces, in_each, missing
 
 PARTS = 4
 
@@ -22,15 +22,15 @@ class ToolsBehindGate(ToolPlaces):
     def test_submitit(self):
         for what, result in {"plain": [12, "FailedJobError", "COMPLETED", "FAILED", True, True],
                              "arrays": [[10, 12, 14, 16, 18, 20, 0, 2, 4], ["COMPLETED"] * 9],
-                             "cancelled": ["CANCELLED", True]}.items():
+                             "cancelled": ["CANCELLED", True],
+                             "gang": [[rank, rank % 2, rank // 2, 4] for rank in range(4)]}.items():
             self.gives(result, lambda place, what=what: place.tool("submitit_work.py", what))
-        # A script that Slurm runs for us has one node.
-        self.assertEqual(self.places[0].tool("submitit_work.py", "gang"), [[rank, rank % 2, rank // 2, 4] for rank in range(4)])
 
     def test_parsl(self):
-        said = [place.tool("parsl_work.py", str(nodes)) for place, nodes in zip(self.places, (2, 1))]
-        self.assertEqual([one["squares"] for one in said], [[i * i for i in range(12)]] * 2)
-        self.assertEqual([one["nodes"] for one in said], [["0", "1"], ["0"]])
+        said = in_each(self.places, lambda place: place.tool("parsl_work.py"))
+        for place, one in zip(self.places, said):
+            with self.subTest(place.name):
+                self.assertEqual((one["squares"], one["nodes"]), ([i * i for i in range(12)], ["0", "1"]))
 
     def test_dask_jobqueue(self):
         self.gives([2470, list(range(1, 13))], lambda place: place.tool("dask_work.py"))

@@ -8,56 +8,24 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "cli/client/endpoint.h"
+#include "cli/face.h"
+#include "cli/slurm/gang/gang_step.h"
+#include "cli/slurm/gang/srun_bundle.h"
+#include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
-#include "text/output_pattern.h"
+
+extern char** environ;
 
 namespace dove::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool names_a_file(std::string_view option) {
-  return option == "output" || option == "error" || option == "input";
-}
-
-// Slurm fills in its own numbers: ours are put in before it reads the pattern. What is doubled
-// stays so, since it reads the pattern, too.
-std::string with_our_numbers(const std::string& pattern, const JobInSlurm& job) {
-  std::string doubled;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const bool is_sign = pattern.compare(i, 2, "%%") == 0;
-    doubled += is_sign ? "%%%%" : pattern.substr(i, 1);
-    if (is_sign) ++i;
-  }
-  return text::fill_pattern(doubled, [&job](char letter) -> std::string {
-    switch (letter) {
-      case 'j':
-        return job.id;
-      case 'J':
-        return job.id + ".%s";
-      case 'A':
-        return job.array;
-      case 'a':
-        return job.index;
-      default:
-        return "";
-    }
-  });
-}
-
-JobInSlurm this_job() {
-  JobInSlurm job;
-  job.id = environment_value("DOVE_JOB_ID");
-  job.index = environment_value("SLURM_ARRAY_TASK_ID");
-  job.array = job.index.empty() ? job.id : environment_value("SLURM_ARRAY_JOB_ID");
-  job.slurms_id = environment_value("DOVE_SLURM_JOB_ID");
-  if (job.slurms_id.empty()) job.slurms_id = environment_value("SLURM_JOB_ID");
-  return job;
-}
 
 // The first srun of PATH that is not ours, of whatever version: two of ours would call each other
 // without end. "": none.
@@ -78,19 +46,60 @@ std::string find_slurms_srun() {
   return "";
 }
 
+Result<void> check_job(const Invocation& invocation, const JobInSlurm& job) {
+  const std::string named = invocation.get("jobid", job.id);
+  if (named == job.id || named == job.slurms_id) return {};
+  return usage_error(fmt::format(
+      "--jobid={}: steps inside job {} are that job's own; call srun from outside to reach "
+      "another one",
+      named, job.id));
+}
+
+// Returns in case of an error alone.
+Error become(const std::string& srun, const std::vector<std::string>& words, char** environment) {
+  std::vector<char*> arguments{const_cast<char*>("srun")};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execve(srun.c_str(), arguments.data(), environment);
+  return Error{ErrorKind::kUnavailable, "srun_failed",
+               fmt::format("cannot run {}: {}", srun, std::strerror(errno)), "PATH"};
+}
+
+Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
+                         const JobInSlurm& job, std::vector<NodeInSlurm> nodes) {
+  TRY(check_job(invocation, job));
+  GangContext context;
+  context.job = job;
+  context.nodes = std::move(nodes);
+  context.workdir = fs::current_path().string();
+  context.number = static_cast<std::int32_t>(::getpid());
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string_view::npos) continue;
+    context.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  TRY_ASSIGN(const nlohmann::json sizes, step_sizes(invocation));
+  TRY_ASSIGN(const GangStep step, gang_step(invocation, sizes, context));
+  for (const std::string& warning : step.warnings) {
+    if (!invocation.has("quiet")) face_says("srun", "warning: " + warning);
+  }
+  if (step.calls.size() > 1) return run_srun_bundle(srun, step);
+  std::vector<char*> environment;
+  for (const std::string& entry : step.environment) {
+    environment.push_back(const_cast<char*>(entry.c_str()));
+  }
+  environment.push_back(nullptr);
+  return become(srun, step.calls.front().words, environment.data());
+}
+
 }  // namespace
 
 bool is_in_slurm() { return environment_value("DOVE_BACKEND") == "slurm"; }
 
 Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
                                                    const JobInSlurm& job) {
-  const std::string named = invocation.get("jobid", job.id);
-  if (named != job.id && named != job.slurms_id) {
-    return usage_error(fmt::format(
-        "--jobid={}: steps inside job {} are that job's own; call srun from outside to reach "
-        "another one",
-        named, job.id));
-  }
+  TRY(check_job(invocation, job));
   std::vector<std::string> words{"--jobid=" + job.slurms_id};
   for (const auto& [name, values] : invocation.values) {
     if (name == "jobid") continue;
@@ -107,8 +116,7 @@ Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
 }
 
 Result<int> run_slurms_srun(const Invocation& invocation) {
-  const JobInSlurm job = this_job();
-  TRY_ASSIGN(const std::vector<std::string> words, slurms_srun_words(invocation, job));
+  const JobInSlurm job = this_job_in_slurm();
   const std::string srun = find_slurms_srun();
   if (srun.empty()) {
     return Error{ErrorKind::kNotFound, "no_srun",
@@ -116,14 +124,12 @@ Result<int> run_slurms_srun(const Invocation& invocation) {
                  "dove's commands",
                  "PATH"};
   }
+  TRY_ASSIGN(std::vector<NodeInSlurm> nodes, nodes_in_slurm());
+  if (!nodes.empty()) return run_on_nodes(srun, invocation, job, std::move(nodes));
+  TRY_ASSIGN(const std::vector<std::string> words, slurms_srun_words(invocation, job));
   ::setenv("SLURM_JOB_ID", job.slurms_id.c_str(), 1);
   ::setenv("SLURM_JOBID", job.slurms_id.c_str(), 1);
-  std::vector<char*> arguments{const_cast<char*>("srun")};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  ::execv(srun.c_str(), arguments.data());
-  return Error{ErrorKind::kUnavailable, "srun_failed",
-               fmt::format("cannot run {}: {}", srun, std::strerror(errno)), "PATH"};
+  return become(srun, words, environ);
 }
 
 }  // namespace dove::cli

@@ -9,16 +9,9 @@
 
 #include "base/result.h"
 #include "cli/command.h"
+#include "cli/slurm/gang/job_in_slurm.h"
 
 namespace dove::cli {
-
-// Two jobs of the same work: ours, and the allocation of Slurm's in which it runs.
-struct JobInSlurm {
-  std::string id;         // ours
-  std::string array;      // of the array that it is in; else `id`
-  std::string index;      // in the array; else "" (Slurm says a number that means none)
-  std::string slurms_id;  // the allocation's
-};
 
 // Whether this process is in a job that a Slurm runs.
 bool is_in_slurm();
@@ -27,8 +20,8 @@ bool is_in_slurm();
 Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
                                                    const JobInSlurm& job);
 
-// Becomes Slurm's srun: returns in case of an error alone, which says that PATH has none.
-// REQUIRES: is_in_slurm().
+// Becomes Slurm's srun, and returns in case of an error alone; where the step has several nodes,
+// runs one on each, and gives the highest exit code. REQUIRES: is_in_slurm(), a program is named.
 Result<int> run_slurms_srun(const Invocation& invocation);
 
 }  // namespace dove::cli

@@ -261,8 +261,8 @@ CommandSpec srun_spec() {
       "Inside a job, or with --jobid of a running one: starts a step on its nodes. Otherwise\n"
       "submits a job of the program, prints what it prints, and cancels it on Ctrl-C. Exits with\n"
       "the highest exit code of the tasks. Inside a job that a Slurm runs it executes the next\n"
-      "srun in PATH, which is Slurm's; the step's tasks and file names have the job's number\n"
-      "here.";
+      "srun in PATH, which is Slurm's, for a script on several nodes once on each; the step's\n"
+      "tasks and file names have the job's number here.";
   std::string letters;
   for (const jobfiles::StepOption& option : jobfiles::step_options()) {
     OptionSpec one;

@@ -55,17 +55,14 @@ Result<void> check_request(const Executor& executor, const Request& request,
                field + ".slice");
 }
 
-// A script runs on one node, and nothing of ours starts steps on others there.
+// The script starts steps on all nodes of its job, the tasks of which are counted by node.
 Result<void> check_script(const Executor& executor, const JobSpec& spec) {
-  if (spec.launch != LaunchMode::kBatch) return {};
-  const TaskGroup& group = spec.groups.front();
-  const bool on_one = spec.groups.size() == 1 && (group.tasks == 1 || group.nodes_max == 1);
-  if (on_one) return {};
-  return wrong("executor_script_nodes",
-               fmt::format("executor {} runs a script on one node: set `nodes_max` to 1, or give "
-                           "the program as a command that each task runs",
+  if (spec.launch != LaunchMode::kBatch || spec.groups.size() == 1) return {};
+  return wrong("executor_script_groups",
+               fmt::format("executor {} runs a script with one group of tasks: join the groups, or "
+                           "leave `executor` out",
                            executor.name),
-               "groups[0].nodes_max");
+               "groups");
 }
 
 bool is_live(const Job& job, const std::string& executor) {

@@ -84,11 +84,10 @@ TEST_F(AdmitExecutor, WhatItCannotGiveIsRefused) {
   EXPECT_EQ(refused(share), "executor_no_shares");
   JobSpec script = job();
   script.launch = LaunchMode::kBatch;
-  EXPECT_EQ(refused(script), "");
   script.groups[0].tasks = 2;
-  EXPECT_EQ(refused(script), "executor_script_nodes");
-  script.groups[0].nodes_max = 1;
-  EXPECT_EQ(refused(script), "");
+  EXPECT_EQ(refused(script), "") << "on as many nodes as it takes";
+  script.groups.push_back(script.groups[0]);
+  EXPECT_EQ(refused(script), "executor_script_groups");
 }
 
 TEST_F(AdmitExecutor, AUserWithoutALinuxUserIsToldTheWayOut) {

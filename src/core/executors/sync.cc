@@ -287,6 +287,12 @@ class News {
   }
 
   static void add_lost_ranks(const Living& it, std::vector<TaskExit>& exits) {
+    // A script runs on the first node. What it has on others is given up when the job stops, and
+    // nothing is lost there.
+    const JobSpec& spec = *it.job->spec;
+    const bool is_script = spec.launch == LaunchMode::kBatch && spec.foreign_job.empty();
+    const bool stops = it.attempt->stage == Stage::kStopping;
+    if (is_script && stops && it.record->placement->node_rank > 0) return;
     for (const TaskGrant& task : it.record->placement->tasks) {
       const bool is_said = std::any_of(
           exits.begin(), exits.end(), [&](const TaskExit& exit) { return exit.rank == task.rank; });

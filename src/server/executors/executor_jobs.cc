@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "codec/json.h"
@@ -13,6 +15,7 @@
 #include "model/rendezvous.h"
 #include "text/hostlist.h"
 #include "text/output_pattern.h"
+#include "text/run_lengths.h"
 #include "text/srun_variables.h"
 
 namespace dove::server {
@@ -21,6 +24,19 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char kDefault_output[] = "dove-%j.out";
+// What a script's job runs on its other nodes, so that they are watched as the first one is. It
+// leaves signals to the steps that the script starts there, and ends with the allocation, where
+// Slurm sends SIGCONT and then SIGTERM.
+constexpr const char kHolder[] = R"sh(
+n=1
+while [ $n -le 64 ]; do trap '' $n; n=$((n + 1)); done
+trap continued=1 CONT
+trap told=1 TERM
+while [ "$continued$told" != 11 ]; do
+  continued=0 told=0
+  sleep infinity
+done
+)sh";
 
 Error cannot(const JobSpec& spec, const char* code, const char* what, const char* field) {
   return Error{ErrorKind::kInvalid, code,
@@ -63,6 +79,18 @@ std::string path_of(const core::Job& job, const core::WantedWork& work, const st
   });
 }
 
+// Whether a script of ours runs, and on another node than this.
+bool only_holds(const core::WantedWork& work) {
+  const JobSpec& spec = *work.job->spec;
+  return spec.launch == LaunchMode::kBatch && spec.foreign_job.empty() &&
+         work.placement->node_rank > 0;
+}
+
+// A node without an agent has no address but its name.
+std::string address_of(const core::Node& node) {
+  return node.address.empty() ? node.name : node.address;
+}
+
 // Where the tasks meet, for all of a node: whoever starts them says which rank each is.
 void add_rendezvous(const core::State& state, const core::WantedWork& work, Json& all) {
   const core::Attempt& attempt = work.job->attempts.back();
@@ -71,8 +99,7 @@ void add_rendezvous(const core::State& state, const core::WantedWork& work, Json
     const core::Node& node = *state.find_node(record.placement->node);
     std::vector<Rank> ranks;
     for (const TaskGrant& task : record.placement->tasks) ranks.push_back(task.rank);
-    // A node without an agent has no address but its name.
-    rendezvous.nodes.push_back({node.address.empty() ? node.name : node.address, std::move(ranks)});
+    rendezvous.nodes.push_back({address_of(node), std::move(ranks)});
   }
   rendezvous.id = fmt::format("{}.{}", work.job->id.value, attempt.number);
   rendezvous.port = master_port(work.job->id, attempt.number);
@@ -85,10 +112,13 @@ Json environment_of(const core::State& state, const core::WantedWork& work, cons
   const core::Job& job = *work.job;
   const core::Attempt& attempt = job.attempts.back();
   std::vector<std::string> nodes;
-  std::size_t tasks = 0;
+  std::vector<std::string> addresses;
+  std::vector<std::int32_t> tasks;
   for (const core::PlacementRecord& record : attempt.placements) {
-    nodes.push_back(state.find_node(record.placement->node)->name);
-    tasks += record.placement->tasks.size();
+    const core::Node& node = *state.find_node(record.placement->node);
+    nodes.push_back(node.name);
+    addresses.push_back(address_of(node));
+    tasks.push_back(static_cast<std::int32_t>(record.placement->tasks.size()));
   }
   Json all{{"DOVE_JOB_ID", std::to_string(job.id.value)},
            {"DOVE_JOB_NAME", job.spec->name},
@@ -97,7 +127,9 @@ Json environment_of(const core::State& state, const core::WantedWork& work, cons
            {"DOVE_RESTART_COUNT", std::to_string(attempt.number - 1)},
            {"DOVE_NODE", work.node->name},
            {"DOVE_NODELIST", text::fold_hostlist(nodes)},
-           {"DOVE_TASKS", std::to_string(tasks)}};
+           {"DOVE_NODE_ADDRESSES", fmt::format("{}", fmt::join(addresses, ","))},
+           {"DOVE_TASKS_PER_NODE", text::fold_counts(tasks)},
+           {"DOVE_TASKS", std::to_string(std::accumulate(tasks.begin(), tasks.end(), 0))}};
   if (job.array) {
     all["SLURM_ARRAY_JOB_ID"] = std::to_string(job.array.value);
     all["SLURM_ARRAY_TASK_ID"] = std::to_string(job.array_index);
@@ -120,7 +152,22 @@ Json positions_of(const TaskGrant& task, const Placement& placement) {
   return positions.size() == all.size() ? Json() : positions;
 }
 
+// As a command, which an adapter of a former version runs, too.
+Json hold_exec(const core::WantedWork& work) {
+  const Rank rank = work.placement->tasks.empty() ? 0 : work.placement->tasks.front().rank;
+  Json output{{"rank", rank}, {"devices", Json()}, {"stdout", "/dev/null"}, {"stderr", ""}};
+  return {{"script", ""},
+          {"command", {"/bin/sh", "-c", kHolder}},
+          {"environment", Json::object()},
+          {"workdir", "/"},
+          {"stdin", ""},
+          {"outputs", Json::array({std::move(output)})},
+          {"append", false},
+          {"umask", "0022"}};
+}
+
 Json exec_of(const core::State& state, const core::WantedWork& work, const ExecSpec& exec) {
+  if (only_holds(work)) return hold_exec(work);
   const core::Job& job = *work.job;
   const bool is_script = job.spec->launch == LaunchMode::kBatch;
   const std::string out =
@@ -152,6 +199,14 @@ Json warning_of(const core::WantedWork& work, const ExecSpec& exec) {
           {"at", codec::rfc3339(at)},
           // A script without a trap would end.
           {"steps_first", work.job->spec->launch == LaunchMode::kBatch}};
+}
+
+// The script has ended, and with it the job: nobody waits for what its steps still do.
+void end_at_once(Json& object) {
+  object["stop_signal"] = SIGKILL;
+  object["grace_s"] = 0;
+  object.erase("checkpoint_signal");
+  object.erase("checkpoint_grace_s");
 }
 
 // Whether the job waits again once its stopped attempt has ended.
@@ -243,7 +298,11 @@ Json work_json(const core::State& state, const listener::Blobs::Found& blobs,
   const core::Attempt& attempt = job.attempts.back();
   const JobSpec& spec = *job.spec;
   Json tasks = Json::array();
-  for (const TaskGrant& task : work.placement->tasks) tasks.push_back(task.rank);
+  // Nothing of a script's other nodes ends by itself.
+  const bool holds = only_holds(work);
+  for (const TaskGrant& task : work.placement->tasks) {
+    if (!holds) tasks.push_back(task.rank);
+  }
   Json object{{"job", job.id.value},
               {"attempt", work.attempt},
               {"node", work.node->name},
@@ -277,6 +336,8 @@ Json work_json(const core::State& state, const listener::Blobs::Found& blobs,
   if (Json warning = warning_of(work, *exec); !warning.is_null()) {
     object["warning"] = std::move(warning);
   }
+  const bool is_over = attempt.placements.front().stage == core::PlacementStage::kEnded;
+  if (holds && is_over) end_at_once(object);
   if (!work.has_started && !work.stops) object["exec"] = exec_of(state, work, *exec);
   return object;
 }

@@ -410,6 +410,59 @@ TEST_F(ExecutorJobsTest, ItsAdapterHearsWhenToWarnItOnceItRuns) {
   EXPECT_EQ(*instant(warning.at("at")), *instant(attempt_of(job).at("started_at")) + seconds(540));
 }
 
+// A script starts steps on all its nodes by itself.
+TEST_F(ExecutorJobsTest, AScriptRunsOnItsFirstNodeAndTheOthersAreHeld) {
+  const Json inventory = codec::inventory_json(plain_inventory());
+  const Json nodes = {{{"name", "n1"}, {"state", "up"}},
+                      {{"name", "n2"}, {"state", "up"}, {"inventory", inventory}}};
+  sync(said({{"nodes", nodes}}));
+  Json body = body_of({{"script", "#!/bin/sh\n"}, {"tasks", 3}, {"nodes", 2}});
+  body.erase("command");
+  const std::uint64_t job = live.submit(body);
+  const auto told = [&](const char* state) {
+    Json all = {{"nodes", nodes}, {"placeholders", Json::array()}, {"works", Json::array()}};
+    for (const char* node : {"n1", "n2"}) {
+      const Json key = {{"job", job}, {"attempt", 1}, {"node", node}};
+      all["placeholders"].push_back(key);
+      all["placeholders"].back().update(Json{{"id", node}, {"state", "confirmed"}});
+      if (*state == '\0') continue;
+      all["works"].push_back(key);
+      all["works"].back().update(Json{{"state", state}, {"exits", Json::array()}});
+    }
+    return all;
+  };
+  Answer answer;
+  ASSERT_TRUE(live.until([&] {
+    answer = sync(said(told("")));
+    return answer.body.at("works").size() == 2;
+  })) << answer.response.body;
+  const auto work_of = [&](int rank) {
+    for (const Json& work : answer.body.at("works")) {
+      if (work.at("node_rank") == rank) return work;
+    }
+    return Json();
+  };
+  const Json first = work_of(0);
+  EXPECT_EQ(first.at("exec").at("script"), "#!/bin/sh\n");
+  EXPECT_EQ(first.at("exec").at("environment").at("DOVE_TASKS_PER_NODE"), "2,1");
+  EXPECT_EQ(work_of(1).at("exec").at("script"), "")
+      << "an adapter of a former version runs it, too";
+  EXPECT_TRUE(work_of(1).at("tasks").empty());
+  sync(said(told("running")));
+  Json over = told("running");
+  for (Json& work : over["works"]) {
+    if (work.at("node") != first.at("node")) continue;
+    work["state"] = "ended";
+    work["exits"] = {{{"rank", 0}, {"exit_code", 0}}, {{"rank", 1}, {"exit_code", 0}}};
+  }
+  ASSERT_TRUE(live.until([&] {
+    answer = sync(said(over));
+    return answer.body.at("works").size() == 1 && answer.body.at("works").at(0).at("stop") == true;
+  })) << answer.response.body;
+  EXPECT_EQ(work_of(1).at("stop_signal"), 9);
+  EXPECT_EQ(work_of(1).at("grace_s"), 0);
+}
+
 TEST_F(ExecutorJobsTest, WhatItCannotGiveIsRefused) {
   const Answer unknown = live.call("POST", "/v1/jobs", body_of({{"executor", "slrum"}}));
   EXPECT_EQ(unknown.code(), "executor_unknown");

@@ -1,6 +1,7 @@
 #include "slurm/works/srun.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "text/run_lengths.h"
 #include "text/srun_variables.h"
 
 namespace dove::slurm {
@@ -49,6 +51,8 @@ export SLURM_JOB_CPUS_PER_NODE="${SLURM_JOB_CPUS_PER_NODE:-$SLURM_CPUS_ON_NODE}"
 if [ "$DOVE_NODES" -gt 1 ]; then
   export SLURM_NODEID="$DOVE_NODE_RANK"
   export SLURM_NODELIST="$DOVE_NODELIST" SLURM_JOB_NODELIST="$DOVE_NODELIST"
+  export SLURM_TASKS_PER_NODE="${DOVE_TASKS_PER_NODE:-$SLURM_TASKS_PER_NODE}"
+  export SLURM_JOB_CPUS_PER_NODE="${DOVE_CPUS_PER_NODE:-$SLURM_JOB_CPUS_PER_NODE}"
 fi
 cd -- "$DOVE_WORKDIR" || exit 1
 )sh";
@@ -170,7 +174,23 @@ void read_line(std::string_view line, const std::vector<int>& ranks, std::vector
   }
 }
 
+// What our srun needs to start steps on all of them.
+void add_nodes(const std::vector<NodeHeld>& nodes, std::map<std::string, std::string>& all) {
+  std::vector<std::int64_t> jobs;
+  std::vector<std::int32_t> cpus;
+  for (const NodeHeld& node : nodes) {
+    jobs.push_back(node.slurm_job);
+    cpus.push_back(node.cpus);
+  }
+  all["DOVE_SLURM_ALLOCATIONS"] = fmt::format("{}", fmt::join(jobs, ","));
+  all["DOVE_CPUS_PER_NODE"] = text::fold_counts(cpus);
+}
+
 }  // namespace
+
+bool runs_script_of_several(const WantedWork& work) {
+  return work.program && is_script(work) && work.nodes > 1;
+}
 
 std::vector<std::string> srun_command(const StepWanted& step) {
   const WantedWork& work = step.work;
@@ -238,6 +258,7 @@ std::vector<std::string> srun_environment(const StepWanted& step, const std::str
   all["DOVE_NODES"] = std::to_string(work.nodes);
   all["DOVE_NODE_RANK"] = std::to_string(work.node_rank);
   all["DOVE_BACKEND"] = "slurm";
+  if (!step.all_nodes.empty()) add_nodes(step.all_nodes, all);
   if (!slurm_conf.empty()) all["SLURM_CONF"] = slurm_conf;
   std::vector<std::string> entries;
   for (const auto& [name, value] : all) entries.push_back(name + "=" + value);

@@ -13,12 +13,22 @@
 
 namespace dove::slurm {
 
+// A node of a job: the placeholder there, and how many CPUs it has.
+struct NodeHeld {
+  std::int64_t slurm_job = 0;
+  int cpus = 1;
+};
+
 struct StepWanted {
   std::int64_t slurm_job = 0;  // the placeholder, which runs nothing else
   WantedWork work;             // REQUIRES: has a program
   std::string home;            // of its user
   int cpus_per_core = 1;
+  std::vector<NodeHeld> all_nodes = {};  // by node rank; of a script on several nodes
 };
+
+// Whether it runs a script that starts steps on other nodes, too.
+bool runs_script_of_several(const WantedWork& work);
 
 // One srun for the tasks of the placement; of a script, for the script.
 std::vector<std::string> srun_command(const StepWanted& step);

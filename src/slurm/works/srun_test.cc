@@ -80,6 +80,17 @@ TEST(Srun, AScriptRunsOnceWithAllCores) {
   EXPECT_TRUE(has(words, "--cpus-per-task=4"));
 }
 
+TEST(Srun, AScriptOfSeveralNodesIsToldWhatHoldsThem) {
+  StepWanted one = step();
+  EXPECT_FALSE(runs_script_of_several(one.work)) << "a command";
+  one.work.program->script = "#!/bin/sh\n";
+  EXPECT_TRUE(runs_script_of_several(one.work));
+  one.all_nodes = {{12, 4}, {15, 4}, {13, 2}};
+  const auto all = srun_environment(one, "");
+  EXPECT_TRUE(has(all, "DOVE_SLURM_ALLOCATIONS=12,15,13"));
+  EXPECT_TRUE(has(all, "DOVE_CPUS_PER_NODE=4(x2),2"));
+}
+
 TEST(Srun, TheEnvironmentIsTheJobsAndNothingOfSruns) {
   StepWanted one = step();
   one.work.program->environment = {{"A", "x y"},

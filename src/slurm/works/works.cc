@@ -97,6 +97,8 @@ class Planner {
   void ended(const WantedWork& work, const StepSeen& step) {
     std::vector<TaskEnd> ends = ends_of(step.said, step.code, work.ranks);
     if (!ends.empty()) return report(work, true, std::move(ends));
+    // It had no tasks of its own: another node of a script.
+    if (work.stop && work.ranks.empty()) return report(work, true, {});
     // A srun that was killed, or said nothing of its tasks, leaves them running.
     constexpr int kKilled = 128;
     if (work.started || step.code >= kKilled) return lost(work);
@@ -143,6 +145,25 @@ class Planner {
 };
 
 }  // namespace
+
+std::vector<NodeHeld> held_nodes(const WantedWork& script, const std::vector<WantedWork>& works,
+                                 const std::vector<PlaceholderReport>& reports,
+                                 const Observed& observed) {
+  std::map<int, NodeHeld> by_rank;
+  for (const WantedWork& work : works) {
+    if (work.key.job != script.key.job || work.key.attempt != script.key.attempt) continue;
+    for (const PlaceholderReport& one : reports) {
+      if (one.key != work.key || one.state != PlaceholderState::kConfirmed) continue;
+      const NodeSeen* node = observed.find_node(work.key.node);
+      const int cpus_per_core = node == nullptr ? 1 : node->cpus_per_core;
+      by_rank[work.node_rank] = {one.id, std::max(work.cores, 1) * cpus_per_core};
+    }
+  }
+  std::vector<NodeHeld> nodes;
+  if (static_cast<int>(by_rank.size()) != script.nodes) return nodes;
+  for (const auto& [rank, node] : by_rank) nodes.push_back(node);
+  return nodes;
+}
 
 WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<StepSeen>& steps,
                     const Allocations& allocations,

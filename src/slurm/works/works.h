@@ -43,6 +43,11 @@ struct Allocations {
   std::set<PlaceholderKey> begun;  // something was begun in them, here or by an adapter elsewhere
 };
 
+// The nodes of the job of `script`, by rank; empty: one of them holds nothing, or is not wanted.
+std::vector<NodeHeld> held_nodes(const WantedWork& script, const std::vector<WantedWork>& works,
+                                 const std::vector<PlaceholderReport>& reports,
+                                 const Observed& observed);
+
 // `refused`: why what could not be begun was not. Points into `wanted`, of which those of foreign
 // jobs are passed over.
 WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<StepSeen>& steps,

@@ -55,6 +55,42 @@ TEST_F(WorksTest, ItBeginsInItsPlaceholderOnly) {
   EXPECT_TRUE(plan().reports.empty()) << "the ledger hears that the placeholder is gone";
 }
 
+TEST_F(WorksTest, AScriptOfSeveralNodesKnowsThemByRank) {
+  wanted[0].nodes = 2;
+  wanted.push_back(wanted[0]);
+  wanted[1].key.node = "n0";
+  wanted[1].node_rank = 1;
+  wanted[1].cores = 3;
+  Observed observed;
+  observed.nodes.emplace_back().name = "n0";
+  observed.nodes[0].cpus_per_core = 2;
+  std::vector<PlaceholderReport> reports(2);
+  reports[0].key = wanted[1].key;
+  reports[1].key = kKey;
+  reports[0].id = 13;
+  reports[1].id = 12;
+  reports[0].state = PlaceholderState::kConfirmed;
+  EXPECT_TRUE(held_nodes(wanted[0], wanted, reports, observed).empty()) << "one is asked for only";
+  reports[1].state = PlaceholderState::kConfirmed;
+  const auto nodes = held_nodes(wanted[0], wanted, reports, observed);
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].slurm_job, 12);
+  EXPECT_EQ(nodes[1].slurm_job, 13);
+  EXPECT_EQ(nodes[1].cpus, 6);
+}
+
+TEST_F(WorksTest, OtherNodesOfAScriptEndWithItAndWithoutCodes) {
+  wanted[0].ranks.clear();
+  step(StepSeen::State::kEnded).code = 137;
+  steps[0].said = "srun: error: n1: task 0: Killed\n";
+  wanted[0].started = true;
+  EXPECT_EQ(plan().release.size(), 1u) << "nobody stopped it: it is lost";
+  wanted[0].stop = true;
+  ASSERT_EQ(plan().reports.size(), 1u);
+  EXPECT_TRUE(plan().reports[0].has_ended);
+  EXPECT_TRUE(plan().reports[0].exits.empty());
+}
+
 TEST_F(WorksTest, JobsOfSlurmsUsersAreNotBegun) {
   wanted[0].foreign_job = "77";
   EXPECT_TRUE(plan().begin.empty());

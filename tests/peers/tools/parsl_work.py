@@ -1,4 +1,4 @@
-"""parsl: one block of two nodes, or as many as it is told, by SlurmProvider, started with srun; prints what its apps gave as a line of JSON."""
+"""parsl: one block of two nodes by SlurmProvider, started with srun; prints what its apps gave as a line of JSON."""
 import json
 import os
 import sys
@@ -25,7 +25,7 @@ def fail():
 
 
 if __name__ == "__main__":
-    provider = SlurmProvider(nodes_per_block=int((sys.argv[1:] or ["2"])[0]), cores_per_node=2, init_blocks=1, max_blocks=1, walltime="00:05:00",
+    provider = SlurmProvider(nodes_per_block=2, cores_per_node=2, init_blocks=1, max_blocks=1, walltime="00:05:00",
                              launcher=SrunLauncher(), exclusive=False,
                              worker_init=f"export PATH={os.path.dirname(sys.executable)}:$PATH")
     executor = HighThroughputExecutor(label="block", address="127.0.0.1", loopback_address="127.0.0.1",

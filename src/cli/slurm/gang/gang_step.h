@@ -1,0 +1,41 @@
+// A step of a job on several nodes that a Slurm runs for us. Each node is an allocation of its own
+// there, so Slurm's srun is asked for once on each node, and what it starts there is told which
+// part of the step it is. Pure.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "cli/slurm/gang/job_in_slurm.h"
+#include "cli/slurm/gang/step_files.h"
+
+namespace dove::cli {
+
+struct SrunCall {
+  std::vector<std::string> words;  // without the program's own name
+  std::int32_t first_rank = 0;
+  bool takes_input = true;
+};
+
+struct GangStep {
+  std::vector<SrunCall> calls;  // by node; a single one is a step like any of Slurm's
+  std::vector<std::string> environment;
+  std::int32_t tasks = 0;
+  bool label = false;
+  bool kill_on_bad_exit = false;
+  StepStream output, error;
+  std::vector<std::string> warnings;
+};
+
+// `sizes`: of step_sizes(). Errors: what cannot be given on several nodes, with what to ask for
+// instead. REQUIRES: a program is named.
+Result<GangStep> gang_step(const Invocation& invocation, const nlohmann::json& sizes,
+                           const GangContext& context);
+
+}  // namespace dove::cli

@@ -1,0 +1,148 @@
+#include "cli/slurm/gang/gang_step.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/slurm/step_sizes.h"
+
+namespace dove::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+using Values = std::map<std::string, std::vector<std::string>>;
+
+GangContext context() {
+  GangContext made;
+  made.job = {"12", "12", "", "70"};
+  made.nodes = {{"n0", "10.0.0.1", "70", 2, 2}, {"n1", "10.0.0.2", "71", 2, 2}};
+  made.workdir = "/data";
+  made.environment = {{"DOVE_NODELIST", "n[0-1]"},
+                      {"DOVE_CPUS_PER_NODE", "2(x2)"},
+                      {"PATH", "/bin"},
+                      {"SLURM_NNODES", "2"},
+                      {"SLURM_NTASKS", "4"},
+                      {"SLURM_CONF", "/etc/slurm.conf"},
+                      {"SLURM_ARRAY_TASK_ID", "3"}};
+  return made;
+}
+
+Result<GangStep> step_of(Values values, const GangContext& context) {
+  Invocation invocation;
+  invocation.operands = {"prog", "-n", "%j"};
+  invocation.values = std::move(values);
+  const Result<nlohmann::json> sizes = step_sizes(invocation);
+  if (!sizes.ok()) return sizes.error();
+  return gang_step(invocation, *sizes, context);
+}
+
+GangStep step_of(Values values = {}) {
+  Result<GangStep> step = step_of(std::move(values), context());
+  EXPECT_TRUE(step.ok()) << step.error().message;
+  return std::move(*step);
+}
+
+std::string refused(Values values) {
+  const Result<GangStep> step = step_of(std::move(values), context());
+  return step.ok() ? "" : step.error().message;
+}
+
+bool has(const Words& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// The arguments of the tasks: rank, output and error output of each.
+Words tasks_of(const SrunCall& call) {
+  const auto begin = std::find(call.words.begin(), call.words.end(), "dove-step") + 3;
+  return {begin, std::find(begin, call.words.end(), "--")};
+}
+
+TEST(GangStep, EachNodeHasASrunInItsAllocation) {
+  const GangStep step = step_of({{"unbuffered", {""}}, {"ntasks-per-node", {"2"}}});
+  ASSERT_EQ(step.calls.size(), 2u);
+  EXPECT_EQ(step.tasks, 4);
+  const Words& words = step.calls[1].words;
+  EXPECT_EQ(step.calls[1].first_rank, 2);
+  EXPECT_EQ(words.front(), "--jobid=71");
+  for (const char* word :
+       {"--nodes=1", "--ntasks=2", "--unbuffered", "SLURM_NODEID=1", "SLURM_NTASKS=4",
+        "SLURM_NNODES=2", "SLURM_STEP_NODELIST=n[0-1]", "SLURM_TASKS_PER_NODE=2(x2)",
+        "SLURM_GTIDS=2,3", "SLURM_JOB_ID=12", "DOVE_SLURM_JOB_ID=71"}) {
+    EXPECT_TRUE(has(words, word)) << word;
+  }
+  EXPECT_FALSE(has(words, "--ntasks-per-node=2"));
+  EXPECT_EQ(tasks_of(step.calls[1]), (Words{"2", "", "", "3", "", ""}));
+  EXPECT_EQ(Words(words.end() - 3, words.end()), (Words{"prog", "-n", "%j"}));
+}
+
+TEST(GangStep, WhatTellsOfThisProcesssOwnStepSteersNothing) {
+  const GangStep step = step_of();
+  EXPECT_TRUE(has(step.environment, "SLURM_CONF=/etc/slurm.conf"));
+  EXPECT_TRUE(has(step.environment, "SLURM_ARRAY_TASK_ID=3"));
+  EXPECT_TRUE(has(step.environment, "PATH=/bin"));
+  EXPECT_FALSE(has(step.environment, "SLURM_NNODES=2"));
+  EXPECT_FALSE(has(step.environment, "SLURM_NTASKS=4"));
+}
+
+TEST(GangStep, RanksMeetOnItsFirstNode) {
+  const GangStep step = step_of({{"relative", {"1"}}});
+  ASSERT_EQ(step.calls.size(), 1u);
+  EXPECT_TRUE(has(step.calls[0].words, "MASTER_ADDR=10.0.0.2"));
+  EXPECT_TRUE(has(step.calls[0].words, "WORLD_SIZE=2"));
+  GangContext own = context();
+  own.environment["MASTER_ADDR"] = "there";
+  own.environment["WORLD_SIZE"] = "4";
+  own.environment["DOVE_GIVEN"] = "WORLD_SIZE=4";
+  const Result<GangStep> mine = step_of({}, own);
+  EXPECT_FALSE(has(mine->calls[0].words, "MASTER_ADDR=10.0.0.1")) << "the user's own";
+  EXPECT_TRUE(has(mine->calls[0].words, "WORLD_SIZE=4"));
+}
+
+TEST(GangStep, FilesAreOfTheStepOfNodesOrOfTasks) {
+  GangStep step = step_of({{"output", {"%j.out"}}});
+  EXPECT_EQ(step.output.path, "/data/12.out");
+  EXPECT_EQ(step.error.path, "/data/12.out");
+  step = step_of({{"output", {"/x/%N%%.out"}}, {"error", {"none"}}});
+  EXPECT_EQ(step.output.path, "");
+  EXPECT_EQ(step.error.path, "/dev/null");
+  EXPECT_TRUE(has(step.calls[1].words, "--output=/x/n1%%.out"));
+  step = step_of({{"output", {"%j_%2t.out"}}});
+  EXPECT_EQ(tasks_of(step.calls[1]),
+            (Words{"2", "/data/12_02.out", "&1", "3", "/data/12_03.out", "&1"}));
+  EXPECT_NE(refused({{"output", {"%J.out"}}}).find("use %j and %t"), std::string::npos);
+  EXPECT_NE(refused({{"error", {"3"}}}).find("%t"), std::string::npos);
+}
+
+TEST(GangStep, InputOfOneTaskGoesToItsNode) {
+  const GangStep step = step_of({{"input", {"3"}}});
+  EXPECT_TRUE(has(step.calls[0].words, "--input=none"));
+  EXPECT_FALSE(step.calls[0].takes_input);
+  EXPECT_TRUE(has(step.calls[1].words, "--input=1"));
+  EXPECT_TRUE(step.calls[1].takes_input);
+}
+
+TEST(GangStep, GpusOfTheStepAreSplit) {
+  EXPECT_TRUE(has(step_of({{"gpus", {"h200:4"}}}).calls[1].words, "--gpus=h200:2"));
+  EXPECT_NE(refused({{"gpus", {"3"}}}).find("--gpus-per-node"), std::string::npos);
+}
+
+TEST(GangStep, WhatJoinsTasksOfOneNodeOnlyIsRefused) {
+  EXPECT_NE(refused({{"mpi", {"pmix"}}}).find("mpirun"), std::string::npos);
+  EXPECT_NE(refused({{"pty", {""}}}).find("--nodes=1"), std::string::npos);
+  EXPECT_EQ(refused({{"pty", {""}}, {"ntasks", {"1"}}}), "");
+  EXPECT_NE(refused({{"multi-prog", {""}}}).find("each program"), std::string::npos);
+  EXPECT_EQ(step_of({{"distribution", {"cyclic"}}}).warnings.size(), 1u);
+}
+
+TEST(GangStep, FunctionsOfBashPassAPlainShell) {
+  GangContext own = context();
+  own.environment["BASH_FUNC_module%%"] = "() { :; }";
+  const Words words = step_of({}, own)->calls[0].words;
+  EXPECT_TRUE(has(words, "BASH_FUNC_module%%=() { :; }"));
+  EXPECT_FALSE(
+      has(step_of({{"export", {"NONE"}}}, own)->calls[0].words, "BASH_FUNC_module%%=() { :; }"));
+}
+
+}  // namespace
+}  // namespace dove::cli

@@ -1,0 +1,309 @@
+#include "cli/slurm/gang/srun_bundle.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <list>
+#include <thread>
+#include <vector>
+
+#include "cli/client/step_input.h"
+#include "cli/slurm/gang/srun_lines.h"
+#include "files/descriptor.h"
+
+namespace dove::cli {
+namespace {
+
+constexpr std::size_t kPieceBytes = 64 << 10;
+constexpr int kDrained_ms = 200;
+// A second SIGINT within a second ends a step, as of a single srun.
+constexpr std::array kPassedOn{SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                               SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
+
+struct Pipe {
+  files::Descriptor from, to;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
+    return Pipe{files::Descriptor(ends[0]), files::Descriptor(ends[1])};
+  }
+  return Error{ErrorKind::kUnavailable, "no_pipe",
+               fmt::format("cannot make a pipe: {}", std::strerror(errno)), ""};
+}
+
+Result<files::Descriptor> open_stream(const StepStream& stream) {
+  const int how = stream.append ? O_APPEND : O_TRUNC;
+  files::Descriptor file(::open(stream.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666));
+  if (file.is_open()) return file;
+  return Error{ErrorKind::kUnavailable, "no_output",
+               fmt::format("cannot write {}: {}", stream.path, std::strerror(errno)), ""};
+}
+
+// Nobody may read it any more.
+void write_all(int to, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(to, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// One srun, and what it writes.
+struct Child {
+  Child(const SrunCall& wanted, int label_width)
+      : call(wanted),
+        output(wanted.first_rank, label_width),
+        error(wanted.first_rank, label_width) {}
+  const SrunCall& call;
+  pid_t pid = 0;
+  bool has_ended = false;
+  int code = 0;
+  files::Descriptor output_from, error_from, input_to;
+  SrunLines output, error;
+};
+
+class Bundle {
+ public:
+  Bundle(const std::string& srun, const GangStep& step) : srun_(srun), step_(step) {}
+
+  Result<int> run() {
+    TRY(open_streams());
+    TRY(take_signals());
+    const int width = step_.label ? static_cast<int>(std::to_string(step_.tasks - 1).size()) : 0;
+    const auto readers = std::count_if(step_.calls.begin(), step_.calls.end(),
+                                       [](const SrunCall& call) { return call.takes_input; });
+    const bool shares_input = readers > 1 && has_input();
+    for (const SrunCall& call : step_.calls) {
+      const Result<void> begun = begin(children_.emplace_back(call, width), shares_input);
+      if (begun.ok()) continue;
+      end_others();
+      return begun.error();
+    }
+    if (shares_input) share_input();
+    while (is_running()) look();
+    drain();
+    if (not_begun_code_ != 0) return not_begun_code_;
+    int code = 0;
+    for (const Child& child : children_) code = std::max(code, child.code);
+    return code;
+  }
+
+ private:
+  Result<void> open_streams() {
+    if (!step_.output.path.empty()) {
+      TRY_ASSIGN(output_file_, open_stream(step_.output));
+      output_ = error_ = output_file_.get();
+    }
+    if (step_.error.path.empty()) {
+      error_ = STDERR_FILENO;
+    } else if (step_.error.path != step_.output.path) {
+      TRY_ASSIGN(error_file_, open_stream(step_.error));
+      error_ = error_file_.get();
+    }
+    return {};
+  }
+
+  Result<void> take_signals() {
+    sigset_t taken;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGCHLD);
+    for (const int signal : kPassedOn) sigaddset(&taken, signal);
+    ::sigprocmask(SIG_BLOCK, &taken, &former_);
+    ::signal(SIGPIPE, SIG_IGN);
+    signals_ = files::Descriptor(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (signals_.is_open()) return {};
+    return Error{ErrorKind::kUnavailable, "no_signals",
+                 fmt::format("cannot wait for signals: {}", std::strerror(errno)), ""};
+  }
+
+  Result<void> begin(Child& child, bool shares_input) {
+    TRY_ASSIGN(Pipe output, make_pipe());
+    TRY_ASSIGN(Pipe error, make_pipe());
+    Pipe input;
+    if (shares_input && child.call.takes_input) {
+      TRY_ASSIGN(input, make_pipe());
+    }
+    std::vector<char*> words{const_cast<char*>("srun")};
+    for (const std::string& word : child.call.words)
+      words.push_back(const_cast<char*>(word.data()));
+    words.push_back(nullptr);
+    std::vector<char*> environment;
+    for (const std::string& entry : step_.environment) {
+      environment.push_back(const_cast<char*>(entry.data()));
+    }
+    environment.push_back(nullptr);
+    const pid_t self = ::getpid();
+    child.pid = ::fork();
+    if (child.pid == 0) {
+      // What is sent to the group of this process comes once, from this process.
+      ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != self) ::_exit(1);
+      ::signal(SIGPIPE, SIG_DFL);
+      ::sigprocmask(SIG_SETMASK, &former_, nullptr);
+      if (input.from.is_open()) ::dup2(input.from.get(), STDIN_FILENO);
+      ::dup2(step_.label ? output.to.get() : output_, STDOUT_FILENO);
+      ::dup2(error.to.get(), STDERR_FILENO);
+      ::execve(srun_.c_str(), words.data(), environment.data());
+      ::_exit(127);
+    }
+    if (child.pid < 0) {
+      child.has_ended = true;
+      return Error{ErrorKind::kUnavailable, "no_process",
+                   fmt::format("cannot start {}: {}", srun_, std::strerror(errno)), ""};
+    }
+    if (step_.label) child.output_from = std::move(output.from);
+    child.error_from = std::move(error.from);
+    child.input_to = std::move(input.to);
+    return {};
+  }
+
+  // Until its end: as Slurm's srun, which may read it without anybody's wish. The process ends
+  // under it.
+  void share_input() {
+    std::vector<int> readers;
+    for (Child& child : children_) {
+      if (child.input_to.is_open()) readers.push_back(child.input_to.release());
+    }
+    std::thread([readers] {
+      std::string piece(kPieceBytes, '\0');
+      while (true) {
+        const ssize_t bytes = ::read(STDIN_FILENO, piece.data(), piece.size());
+        if (bytes < 0 && errno == EINTR) continue;
+        if (bytes <= 0) break;
+        for (const int reader : readers) {
+          write_all(reader, std::string_view(piece).substr(0, static_cast<std::size_t>(bytes)));
+        }
+      }
+      for (const int reader : readers) ::close(reader);
+    }).detach();
+  }
+
+  bool is_running() const {
+    return std::any_of(children_.begin(), children_.end(),
+                       [](const Child& child) { return !child.has_ended; });
+  }
+
+  // Whether there was something to read within that time.
+  bool look(int limit_ms = -1) {
+    std::vector<pollfd> all{{signals_.get(), POLLIN, 0}};
+    for (const Child& child : children_) {
+      for (const files::Descriptor* from : {&child.output_from, &child.error_from}) {
+        if (from->is_open()) all.push_back({from->get(), POLLIN, 0});
+      }
+    }
+    if (::poll(all.data(), all.size(), limit_ms) <= 0) return false;
+    const auto is_ready = [&](const files::Descriptor& from) {
+      return std::any_of(all.begin(), all.end(), [&](const pollfd& one) {
+        return one.fd == from.get() && one.revents != 0;
+      });
+    };
+    for (Child& child : children_) {
+      if (child.output_from.is_open() && is_ready(child.output_from)) {
+        pass_on(child.output_from, child.output, output_);
+      }
+      if (child.error_from.is_open() && is_ready(child.error_from)) {
+        pass_on(child.error_from, child.error, error_);
+      }
+    }
+    if (is_ready(signals_)) read_signals();
+    return true;
+  }
+
+  static void pass_on(files::Descriptor& from, SrunLines& lines, int to) {
+    std::array<char, kPieceBytes> piece{};
+    const ssize_t bytes = ::read(from.get(), piece.data(), piece.size());
+    if (bytes < 0 && errno == EINTR) return;
+    const SrunLines::Text text =
+        bytes <= 0 ? lines.finish() : lines.take({piece.data(), static_cast<std::size_t>(bytes)});
+    if (bytes <= 0) from = files::Descriptor();
+    write_all(STDERR_FILENO, text.sruns);
+    write_all(to, text.tasks);
+  }
+
+  void read_signals() {
+    signalfd_siginfo one{};
+    while (::read(signals_.get(), &one, sizeof one) == sizeof one) {
+      const int signal = static_cast<int>(one.ssi_signo);
+      if (signal == SIGCHLD) {
+        reap();
+      } else {
+        send_all(signal);
+      }
+    }
+  }
+
+  void send_all(int signal) {
+    for (const Child& child : children_) {
+      if (!child.has_ended) ::kill(child.pid, signal);
+    }
+  }
+
+  void reap() {
+    for (Child& child : children_) {
+      int status = 0;
+      if (child.has_ended || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+      child.has_ended = true;
+      child.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (child.code == 0) continue;
+      // What it wrote last says whether its tasks have run.
+      while (child.error_from.is_open() && has_more(child.error_from)) {
+        pass_on(child.error_from, child.error, error_);
+      }
+      const bool has_begun = child.error.has_told_an_end();
+      if (!has_begun && not_begun_code_ == 0 && !is_ending_) not_begun_code_ = child.code;
+      if (step_.kill_on_bad_exit || !has_begun) end_others();
+    }
+  }
+
+  static bool has_more(const files::Descriptor& from) {
+    pollfd one{from.get(), POLLIN, 0};
+    return ::poll(&one, 1, 0) > 0;
+  }
+
+  // Slurm's srun then ends its tasks.
+  void end_others() {
+    if (std::exchange(is_ending_, true)) return;
+    send_all(SIGTERM);
+  }
+
+  // What is left in the pipes. A process that the step left behind may hold them open.
+  void drain() {
+    const auto is_open = [](const Child& child) {
+      return child.output_from.is_open() || child.error_from.is_open();
+    };
+    while (std::any_of(children_.begin(), children_.end(), is_open) && look(kDrained_ms)) {
+    }
+  }
+
+  const std::string& srun_;
+  const GangStep& step_;
+  sigset_t former_{};
+  files::Descriptor signals_, output_file_, error_file_;
+  int output_ = STDOUT_FILENO;
+  int error_ = STDERR_FILENO;
+  std::list<Child> children_;
+  bool is_ending_ = false;
+  int not_begun_code_ = 0;
+};
+
+}  // namespace
+
+Result<int> run_srun_bundle(const std::string& srun, const GangStep& step) {
+  return Bundle(srun, step).run();
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,19 @@
+// Several sruns of Slurm's, one on each node, run as one step.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/slurm/gang/gang_step.h"
+
+namespace dove::cli {
+
+// Runs `srun` for each call, and returns when all have ended: the highest exit code. What they
+// write is passed on as one step's; standard input goes to all that take it. Signals to this
+// process are passed on. The others are ended when one could not begin its tasks, or, if the step
+// says so, when a task has failed. Call it on the only thread, once.
+Result<int> run_srun_bundle(const std::string& srun, const GangStep& step);
+
+}  // namespace dove::cli

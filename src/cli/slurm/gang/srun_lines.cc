@@ -1,0 +1,105 @@
+#include "cli/slurm/gang/srun_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace dove::cli {
+namespace {
+
+constexpr std::string_view kSays = "srun: ";
+constexpr std::string_view kError = "srun: error: ";
+constexpr std::size_t kLineBytesMax = 1 << 20;
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// Whether it may become a line of srun's own.
+bool may_be_sruns(std::string_view begun) {
+  const std::size_t common = std::min(begun.size(), kSays.size());
+  return begun.substr(0, common) == kSays.substr(0, common);
+}
+
+}  // namespace
+
+SrunLines::Text SrunLines::take(std::string_view piece) {
+  Text text;
+  while (!piece.empty()) {
+    const std::size_t end = piece.find('\n');
+    const bool is_whole = end != std::string_view::npos;
+    const std::string_view part = piece.substr(0, is_whole ? end + 1 : end);
+    piece.remove_prefix(part.size());
+    if (is_passed_on_) {
+      text.tasks += part;
+      is_passed_on_ = !is_whole;
+      continue;
+    }
+    kept_ += part;
+    if (is_whole) {
+      add_line(kept_, text);
+      kept_.clear();
+    }
+  }
+  // A line without an end, such as a progress bar, is not held back.
+  const bool waits = label_width_ > 0 ? kept_.size() < kLineBytesMax : may_be_sruns(kept_);
+  if (kept_.empty() || waits) return text;
+  add_line(kept_, text);
+  kept_.clear();
+  is_passed_on_ = true;
+  return text;
+}
+
+SrunLines::Text SrunLines::finish() {
+  Text text;
+  if (!kept_.empty()) add_line(kept_, text);
+  kept_.clear();
+  return text;
+}
+
+void SrunLines::add_line(std::string_view line, Text& text) {
+  if (line.starts_with(kSays)) {
+    text.sruns += renumbered(line);
+  } else {
+    text.tasks += label_width_ > 0 ? labelled(line) : std::string(line);
+  }
+}
+
+// "srun: error: n1: tasks 0-1: Exited with exit code 1".
+std::string SrunLines::renumbered(std::string_view line) {
+  std::size_t at = line.find(" task");
+  if (at == std::string_view::npos) return std::string(line);
+  at += std::string_view(" task").size();
+  if (at < line.size() && line[at] == 's') ++at;
+  if (at >= line.size() || line[at] != ' ') return std::string(line);
+  ++at;
+  const std::size_t end = line.find(':', at);
+  const std::string_view list = line.substr(at, end == std::string_view::npos ? 0 : end - at);
+  const bool is_list = !list.empty() && list.find_first_not_of("0123456789,-") == list.npos;
+  if (!is_list) return std::string(line);
+  if (line.starts_with(kError)) has_told_an_end_ = true;
+  std::string out(line.substr(0, at));
+  for (std::size_t i = 0; i < list.size();) {
+    if (!is_digit(list[i])) {
+      out += list[i++];
+      continue;
+    }
+    std::int64_t rank = 0;
+    const auto read = std::from_chars(list.data() + i, list.data() + list.size(), rank);
+    i = static_cast<std::size_t>(read.ptr - list.data());
+    out += std::to_string(rank + first_rank_);
+  }
+  return out + std::string(line.substr(end));
+}
+
+// " 3: text".
+std::string SrunLines::labelled(std::string_view line) const {
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  std::int64_t rank = 0;
+  const auto read = std::from_chars(line.data() + begin, line.data() + line.size(), rank);
+  const auto end = static_cast<std::size_t>(read.ptr - line.data());
+  if (read.ec != std::errc() || line.substr(end, 2) != ": ") return std::string(line);
+  return fmt::format("{:>{}}{}", rank + first_rank_, label_width_, line.substr(end));
+}
+
+}  // namespace dove::cli

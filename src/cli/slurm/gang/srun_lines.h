@@ -1,0 +1,44 @@
+// What one of several sruns writes, as if there were one: the numbers of tasks that it names are
+// made those of the whole step. Pure.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dove::cli {
+
+class SrunLines {
+ public:
+  struct Text {
+    std::string tasks;  // what the tasks wrote
+    std::string sruns;  // what srun says itself
+  };
+  // `label_width`: lines of tasks begin with their number, which is to be that wide; 0: they do
+  // not.
+  SrunLines(std::int32_t first_rank, int label_width)
+      : first_rank_(first_rank), label_width_(label_width) {}
+
+  // The next piece of its output. What may yet turn out to be another line is kept.
+  Text take(std::string_view piece);
+  // There is no more.
+  Text finish();
+
+  // Whether it has said how a task ended: then it has begun.
+  bool has_told_an_end() const { return has_told_an_end_; }
+
+ private:
+  void add_line(std::string_view line, Text& text);
+  std::string renumbered(std::string_view line);
+  std::string labelled(std::string_view line) const;
+
+  const std::int32_t first_rank_;
+  const int label_width_;
+  std::string kept_;           // of the line that has begun
+  bool is_passed_on_ = false;  // its beginning
+  bool has_told_an_end_ = false;
+};
+
+}  // namespace dove::cli

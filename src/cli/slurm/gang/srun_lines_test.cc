@@ -1,0 +1,44 @@
+#include "cli/slurm/gang/srun_lines.h"
+
+#include <gtest/gtest.h>
+
+namespace dove::cli {
+namespace {
+
+TEST(SrunLines, TasksThatSrunNamesAreThoseOfTheStep) {
+  SrunLines lines(4, 0);
+  const auto text = lines.take(
+      "srun: error: n1: tasks 0-1,3: Exited with exit code 1\n"
+      "srun: StepId=2.5 task 0: running\nsrun: task queue: full\n");
+  EXPECT_EQ(text.sruns,
+            "srun: error: n1: tasks 4-5,7: Exited with exit code 1\n"
+            "srun: StepId=2.5 task 4: running\nsrun: task queue: full\n");
+  EXPECT_EQ(text.tasks, "");
+  EXPECT_TRUE(lines.has_told_an_end());
+}
+
+TEST(SrunLines, WithoutAWordOfItsTasksItHasNotBegunAny) {
+  SrunLines lines(4, 0);
+  lines.take("srun: error: Unable to create step for job 7: Invalid job id specified\n");
+  lines.take("srun: StepId=2.5 tasks 0-1: running\n");
+  EXPECT_FALSE(lines.has_told_an_end());
+}
+
+TEST(SrunLines, NothingOfTasksIsHeldBack) {
+  SrunLines lines(4, 0);
+  EXPECT_EQ(lines.take("10%\r").tasks, "10%\r");
+  EXPECT_EQ(lines.take("srun: \nsr").tasks, "srun: \n") << "the end of that line";
+  const auto text = lines.take("un: bye\nsru");
+  EXPECT_EQ(text.sruns, "srun: bye\n");
+  EXPECT_EQ(lines.finish().tasks, "sru");
+}
+
+TEST(SrunLines, LabelsAreRanksOfTheStep) {
+  SrunLines lines(9, 2);
+  EXPECT_EQ(lines.take("0: a\n1: b: 2\nno label\n1:").tasks, " 9: a\n10: b: 2\nno label\n");
+  EXPECT_EQ(lines.take(" half").tasks, "");
+  EXPECT_EQ(lines.finish().tasks, "10: half");
+}
+
+}  // namespace
+}  // namespace dove::cli

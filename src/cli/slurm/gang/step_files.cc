@@ -1,0 +1,127 @@
+#include "cli/slurm/gang/step_files.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "cli/terminal/output.h"
+#include "text/output_pattern.h"
+
+namespace dove::cli {
+namespace {
+
+// What the letters stand for that are the same in all of the step.
+std::map<char, std::string> numbers_of(const GangContext& context) {
+  const auto variable = [&](const char* name) {
+    const auto found = context.environment.find(name);
+    return text::as_file_name(found == context.environment.end() ? "" : found->second);
+  };
+  return {{'j', context.job.id},
+          {'A', context.job.array},
+          {'a', context.job.index},
+          {'u', variable("USER")},
+          {'x', variable("DOVE_JOB_NAME")}};
+}
+
+std::string filled(const std::string& pattern, const std::map<char, std::string>& meanings) {
+  return text::fill_pattern(pattern, [&](char letter) {
+    const auto found = meanings.find(letter);
+    return found == meanings.end() ? "" : found->second;
+  });
+}
+
+// As a pattern that stands for the text itself.
+std::string as_pattern(const std::string& text) {
+  std::string pattern;
+  for (const char c : text) pattern += c == '%' ? std::string("%%") : std::string(1, c);
+  return pattern;
+}
+
+Result<StepFile> read_file(const std::string& option, const std::string& given,
+                           const GangContext& context) {
+  StepFile file;
+  if (given.empty() || given == "all") return file;
+  if (given == "none") {
+    file.pattern = "/dev/null";
+    return file;
+  }
+  if (given.find_first_not_of("0123456789") == std::string::npos) {
+    return usage_error(fmt::format(
+        "--{}={} takes what one task writes, which works on one node only here: name a file with "
+        "%t, one for each task",
+        option, given));
+  }
+  std::set<char> letters;
+  text::fill_pattern(given, [&](char letter) {
+    letters.insert(letter);
+    return std::string();
+  });
+  if (letters.contains('s') || letters.contains('J')) {
+    return usage_error(
+        fmt::format("--{}={}: a step on several nodes has another number in each allocation; use "
+                    "%j and %t in place of %s and %J",
+                    option, given));
+  }
+  if (letters.contains('N') || letters.contains('n')) file.of = StepFile::Of::kNode;
+  if (letters.contains('t')) file.of = StepFile::Of::kTask;
+  file.pattern = given.front() == '/' ? given : as_pattern(context.workdir) + "/" + given;
+  return file;
+}
+
+std::string name_of(const StepFiles& files, const StepFile& file, const std::string& node,
+                    std::int32_t node_rank, std::int32_t rank) {
+  std::map<char, std::string> meanings = files.numbers;
+  meanings['N'] = node;
+  meanings['n'] = std::to_string(node_rank);
+  meanings['t'] = std::to_string(rank);
+  return filled(file.pattern, meanings);
+}
+
+}  // namespace
+
+bool names_a_file(std::string_view option) {
+  return option == "output" || option == "error" || option == "input";
+}
+
+Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context) {
+  StepFiles files;
+  files.numbers = numbers_of(context);
+  files.append = invocation.get("open-mode").starts_with('a');
+  TRY_ASSIGN(files.output, read_file("output", invocation.get("output"), context));
+  TRY_ASSIGN(files.error, read_file("error", invocation.get("error"), context));
+  if (!invocation.has("error")) {
+    files.error = files.output;
+    files.error.joins_output = true;
+  }
+  return files;
+}
+
+StepStream stream_of(const StepFiles& files, const StepFile& file) {
+  if (file.of != StepFile::Of::kStep) return {};
+  return {filled(file.pattern, files.numbers), files.append};
+}
+
+std::vector<std::string> files_of_node(const StepFiles& files, const std::string& node,
+                                       std::int32_t node_rank) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, const StepFile& file) {
+    if (file.of != StepFile::Of::kNode || file.joins_output) return;
+    // Slurm's srun reads it as a pattern of its own.
+    words.push_back(option + as_pattern(name_of(files, file, node, node_rank, 0)));
+  };
+  add("--output=", files.output);
+  add("--error=", files.error);
+  return words;
+}
+
+std::pair<std::string, std::string> files_of_task(const StepFiles& files, const std::string& node,
+                                                  std::int32_t node_rank, std::int32_t rank) {
+  const auto name = [&](const StepFile& file) -> std::string {
+    if (file.of != StepFile::Of::kTask) return "";
+    return file.joins_output ? "&1" : name_of(files, file, node, node_rank, rank);
+  };
+  return {name(files.output), name(files.error)};
+}
+
+}  // namespace dove::cli

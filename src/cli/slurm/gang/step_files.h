@@ -1,0 +1,54 @@
+// Where the tasks of a step on several nodes write: to one file that this process writes, to one
+// of each node, which Slurm's srun writes there, or to one of each task, which opens it. Pure.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "cli/slurm/gang/job_in_slurm.h"
+
+namespace dove::cli {
+
+// Where a stream of the step goes.
+struct StepStream {
+  std::string path;  // "": on, to this process's own
+  bool append = false;
+};
+
+struct StepFile {
+  enum class Of { kStep, kNode, kTask };
+  Of of = Of::kStep;
+  std::string pattern;  // "": this process's own stream
+  bool joins_output = false;
+};
+
+struct StepFiles {
+  StepFile output, error;
+  bool append = false;
+  std::map<char, std::string> numbers;  // that letters of patterns stand for
+};
+
+// Whether Slurm's numbers are filled in to its value.
+bool names_a_file(std::string_view option);
+
+// Errors: numbers of a single step of Slurm's, of which there are several.
+Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context);
+
+// What this process writes; nothing of files that others open.
+StepStream stream_of(const StepFiles& files, const StepFile& file);
+// What Slurm's srun is told on that node.
+std::vector<std::string> files_of_node(const StepFiles& files, const std::string& node,
+                                       std::int32_t node_rank);
+// Standard output and error; "": as it is; "&1": as the output.
+std::pair<std::string, std::string> files_of_task(const StepFiles& files, const std::string& node,
+                                                  std::int32_t node_rank, std::int32_t rank);
+
+}  // namespace dove::cli
