@@ -67,7 +67,7 @@ bool is_overruled(const State& state, const NodePlan& plan, JobId id, const Plac
   });
 }
 
-// Whether the promise can no longer be kept. A node that is only silent may come back in time.
+// Whether the promise can no longer be kept. Silent nodes and executors may come back in time.
 bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
   const State& state = cycle.state;
   Indexes& indexes = cycle.indexes;
@@ -87,7 +87,8 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
         const auto& pools = indexes.nodes[placement.node].pools;
         const NodePlan& plan = plan_of(state, indexes.plan, placement.node);
         return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at, end) ||
-               !still_exists(node, placement, promise.start_at, put_back) || !allows(spec, node) ||
+               !still_exists(node, placement, promise.start_at, put_back) ||
+               !may_allow(spec, node) ||
                std::find(pools.begin(), pools.end(), pool) == pools.end() ||
                !is_open(state, guest_of(job), plan.windows, start, end);
       });
@@ -267,8 +268,7 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
       blocked.pass_over_job(it);
       continue;
     }
-    // The verdict was found before others were promised places or usage fell.
-    // Its verdict may be older than that.
+    // Its verdict was found before others were promised places or usage fell.
     if (is_refused(state, indexes, it)) {
       blocked.pass_over_class();
       continue;

@@ -60,5 +60,45 @@ TEST_F(PassPromise, ItIsWithdrawnWhenItsNodeIsGone) {
   EXPECT_EQ(withdrawn[0].job, large);
 }
 
+// Its adapter is started anew, or Slurm is: users must not see the start come and go for that.
+TEST_F(PassPromise, ItStaysWhileItsExecutorDoesNotAnswer) {
+  Executor slurm{"slurm", "", {"n1"}, true, {}};
+  slurm.runs_jobs = true;
+  cluster.declare(slurm);
+  const auto tell = [&](ExecutorContact contact) {
+    cluster.tell(ExecutorContactChanged{"slurm", contact, ""});
+  };
+  tell(ExecutorContact::kAnswering);
+  JobSpec spec = spec_of({.gpus = 4, .limit_s = 60});
+  spec.executor = "slurm";
+  const JobId large = cluster.submit(spec);
+  ASSERT_EQ(decide_for<Promise>(cluster).size(), 1u);
+  for (const auto contact : {ExecutorContact::kSilent, ExecutorContact::kMute}) {
+    tell(contact);
+    EXPECT_TRUE(decide_for<Withdraw>(cluster).empty());
+    cluster.pass(seconds(60));
+    tell(ExecutorContact::kAnswering);
+    EXPECT_TRUE(decide_for<Promise>(cluster).empty());
+  }
+  tell(ExecutorContact::kSilent);
+  cluster.end(running);
+  EXPECT_TRUE(launched(cluster).empty()) << "nobody could start it";
+  tell(ExecutorContact::kAnswering);
+  EXPECT_EQ(launched(cluster), std::vector<JobId>{large});
+}
+
+TEST_F(PassPromise, ItIsWithdrawnWhenItsExecutorHasTheNodeDown) {
+  Executor slurm{"slurm", "", {"n1"}, true, {}};
+  slurm.runs_jobs = true;
+  cluster.declare(slurm);
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
+  JobSpec spec = spec_of({.gpus = 4, .limit_s = 60});
+  spec.executor = "slurm";
+  cluster.submit(spec);
+  ASSERT_EQ(decide_for<Promise>(cluster).size(), 1u);
+  cluster.tell(ExecutorNodeObserved{"slurm", NodeId(1), ExecutorNodeState::kDown, "", {}});
+  EXPECT_EQ(decide_for<Withdraw>(cluster).size(), 1u);
+}
+
 }  // namespace
 }  // namespace dove::core

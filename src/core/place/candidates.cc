@@ -36,6 +36,11 @@ bool wants_some(const JobSpec& spec) {
 }
 
 bool allows(const JobSpec& spec, const Node& node) {
+  if (!may_allow(spec, node)) return false;
+  return spec.executor.empty() || takes_jobs(*find_executor(node, spec.executor));
+}
+
+bool may_allow(const JobSpec& spec, const Node& node) {
   // Where no agent is, only the executor that knows the node can start anything.
   const bool is_executors = !node.executors.empty() && !has_agent(node);
   if (is_executors && spec.executor != node.backend) return false;
@@ -43,7 +48,7 @@ bool allows(const JobSpec& spec, const Node& node) {
     // A node that the executor does not have, or that it takes no jobs on, is no place for what it
     // is to run.
     const NodeExecutor* executor = find_executor(node, spec.executor);
-    if (executor == nullptr || !takes_jobs(*executor)) return false;
+    if (executor == nullptr || executor->state != ExecutorNodeState::kUp) return false;
   }
   return has_wished(spec, node);
 }

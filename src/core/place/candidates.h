@@ -53,6 +53,8 @@ bool wants_some(const JobSpec& spec);
 
 // Whether spec's executor, features, wanted and excluded nodes allow the node.
 bool allows(const JobSpec& spec, const Node& node);
+// The same, except that an executor that does not answer now may do so again in time.
+bool may_allow(const JobSpec& spec, const Node& node);
 // The part of it that the job's features and choice of nodes decide.
 bool has_wished(const JobSpec& spec, const Node& node);
 

@@ -46,6 +46,20 @@ TEST(Candidates, OneOfSeveralFeaturesIsEnough) {
   EXPECT_FALSE(allows(spec, cluster.node(2)));
 }
 
+TEST(Candidates, AnExecutorThatDoesNotAnswerMayDoSoAgain) {
+  TestCluster cluster(2);
+  cluster.declare(Executor{"slurm", "", {"n1"}, true, {}});
+  JobSpec spec = spec_of({});
+  spec.executor = "slurm";
+  EXPECT_FALSE(allows(spec, cluster.node(1)));
+  EXPECT_TRUE(may_allow(spec, cluster.node(1)));
+  EXPECT_FALSE(may_allow(spec, cluster.node(2))) << "it does not have that one";
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
+  EXPECT_TRUE(allows(spec, cluster.node(1)));
+  cluster.tell(ExecutorNodeObserved{"slurm", NodeId(1), ExecutorNodeState::kDown, "", {}});
+  EXPECT_FALSE(may_allow(spec, cluster.node(1)));
+}
+
 TEST(Candidates, LabelsOfOneUserDrawNearAndKeepApart) {
   TestCluster cluster(2);
   JobSpec server = spec_of({});
