@@ -165,12 +165,11 @@ void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& gi
     state.changes.touch(other.job->id);
   }
   rebuild_books(state, *node);
-  const CoreSet open = open_cores(*node);
+  // Also where others hold the cores that become free, or the system does: what was promised would
+  // be held by `own` else. Whether such a promise can be kept is for the next cycle to say.
   for (auto& [job, promise] : state.promises) {
     for (Placement& placement : promise.placements) {
-      if (placement.node != key.node) continue;
-      Placement moved = exchange.of(placement);
-      if (open.contains(moved.cores)) placement = std::move(moved);
+      if (placement.node == key.node) placement = exchange.of(std::move(placement));
     }
   }
   state.changes.touch(node->id);

@@ -80,6 +80,25 @@ TEST_F(GivenCores, WhoIsPromisedThemGetsTheOthersToo) {
   EXPECT_EQ(cluster.state.promises.at(later).placements[0].cores, (CoreSet{0, 2, 3, 6}));
 }
 
+// Else two would hold the cores that the job was given, once the promise is kept.
+TEST_F(GivenCores, WhoIsPromisedThemBesideCoresThatOthersHaveStillGetsTheOthersToo) {
+  ForeignAllocation foreign;
+  foreign.id = "7";
+  foreign.cores = {7};
+  foreign.ends_by = cluster.state.now + seconds(60);
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), foreign});
+  const JobId job = launch({.cores = 2});
+  const JobId later = cluster.submit({.cores = 3});
+  Placement promised;
+  promised.node = NodeId(1);
+  promised.cores = {2, 4, 7};
+  promised.tasks = {{0, 0, 0, promised.cores, {}}};
+  cluster.decided(Promise{later, foreign.ends_by, {promised}, false});
+  confirm(job, {4, 5});
+  EXPECT_EQ(cluster.state.promises.at(later).placements[0].cores, (CoreSet{0, 2, 7}));
+  EXPECT_EQ(cluster.state.promises.at(later).placements[0].tasks[0].cores, (CoreSet{0, 2, 7}));
+}
+
 TEST_F(GivenCores, WhatRunsStaysWhereItIsPinned) {
   const JobId runs = launch({.cores = 2});
   confirm(runs, {});  // by an adapter that does not say
