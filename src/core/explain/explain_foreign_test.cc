@@ -60,6 +60,14 @@ TEST(ExplainForeign, WhatIsKeptForOthersLaterIsNamed) {
   EXPECT_EQ(told({.cores = 3}), "slurm reservation:course, which is still to come, 2 cores n1");
   EXPECT_EQ(told({.cores = 2}), "");
   EXPECT_EQ(told({.cores = 3, .limit_s = 10}), "") << "it will be gone";
+  const JobId promised = cluster.submit({.cores = 4});
+  Placement placement;
+  placement.node = NodeId(1);
+  placement.cores = {0, 1, 2, 3};
+  cluster.decided(Promise{promised, kept.ends_by, {placement}, false});
+  const auto reasons = explain(cluster.state, plain_policies(), promised);
+  ASSERT_EQ(reasons.size(), 1u) << "it knows when, and hears why not before";
+  EXPECT_EQ(reasons[0].subject, "slurm reservation:course, which is still to come,");
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ class ForeignHoldsTest : public testing::Test {
   }
   std::optional<FreeBooks> free_from(Instant from, const JobSpec& spec = spec_of({})) {
     const Claim claim{&spec, 0, JobId{}, from, from + seconds(10)};
+    note_to_come(cluster.state, plan);
     return free_during(cluster.state, plan_of(cluster.state, plan, NodeId(1)), cluster.node(1),
                        claim);
   }

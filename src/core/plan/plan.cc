@@ -110,7 +110,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   }
   // Only now: a promise takes from the steps that the ends of what runs have opened.
   add_promised(state, all, id, plan);
-  add_to_come(state, node, plan);
+  if (all.to_come.contains(id)) add_to_come(state, node, plan);
   // `endless` stands for all that a job without a plan depends on: what is free when all that ends
   // has ended. While it stays, such a job need not be looked at again.
   Digest endless;

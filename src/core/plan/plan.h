@@ -70,7 +70,7 @@ struct Plan {
   ById<NodeId, std::vector<Window>> windows;  // ... by node; short of those that have just joined
   std::int64_t ends = 0;                 // how many active jobs end at some instant that is known
   std::set<NodeId> foreign_ends;         // where something foreign ends at such an instant
-  std::set<NodeId> to_come;              // where something is kept for others later
+  std::set<NodeId> to_come;              // where something is kept for others later, as was noted
   Generation freed;                      // something was freed that a job may start on
   Generation sooner;                     // a hold may have come to end sooner
   Generation endless_ended;              // a job without a plan may have got one anywhere
