@@ -9,6 +9,7 @@
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/placeholders.h"
 #include "core/state/fold.h"
+#include "model/level.h"
 
 namespace dove::core {
 namespace {
@@ -166,10 +167,14 @@ void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& gi
   }
   rebuild_books(state, *node);
   // Also where others hold the cores that become free, or the system does: what was promised would
-  // be held by `own` else. Whether such a promise can be kept is for the next cycle to say.
+  // be held by `own` else. Whether such a promise can be kept is for the next cycle to say. Former
+  // programs, which fold a log of the first level, too, left such a promise as it was.
+  const CoreSet open = open_cores(*node);
   for (auto& [job, promise] : state.promises) {
     for (Placement& placement : promise.placements) {
-      if (placement.node == key.node) placement = exchange.of(std::move(placement));
+      if (placement.node != key.node) continue;
+      Placement moved = exchange.of(placement);
+      if (state.level > kFirstLevel || open.contains(moved.cores)) placement = std::move(moved);
     }
   }
   state.changes.touch(node->id);

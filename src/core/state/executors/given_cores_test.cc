@@ -82,6 +82,7 @@ TEST_F(GivenCores, WhoIsPromisedThemGetsTheOthersToo) {
 
 // Else two would hold the cores that the job was given, once the promise is kept.
 TEST_F(GivenCores, WhoIsPromisedThemBesideCoresThatOthersHaveStillGetsTheOthersToo) {
+  cluster.state.level = kFirstLevel + 1;
   ForeignAllocation foreign;
   foreign.id = "7";
   foreign.cores = {7};
