@@ -115,6 +115,7 @@ export async function keyboardTests({ test, page, browser }) {
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.deepEqual((await call('GET', '/v1/objects/binding/keyed.members')).users, ['ann']);
+    await page.getByRole('button', { name: 'Take member of project keyed from ann' }).waitFor();
     await press(page, 'Take member of project keyed from ann');
     await press(page, 'Take it back');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
