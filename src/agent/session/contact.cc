@@ -123,11 +123,11 @@ void Contact::outage(std::int64_t boottime_us) {
   keep();
 }
 
-void Contact::may_be_heard(std::int64_t boottime_us) {
+void Contact::may_be_heard(std::int64_t boottime_us, std::int64_t missed_us) {
   if (!knows_outage()) return;
   const std::int64_t longer_us =
       std::max<std::int64_t>(facts_.outage_grace_us - facts_.disconnect_grace_us, 0);
-  heard(std::min(boottime_us, std::exchange(facts_.outage_at_us, 0) + longer_us));
+  heard(std::min(boottime_us, std::exchange(facts_.outage_at_us, 0) + longer_us - missed_us));
 }
 
 void Contact::lives_in(const std::string& boot_id) {

@@ -49,8 +49,9 @@ class Contact {
               std::int64_t outage_grace_us);
   void outage(std::int64_t boottime_us);
   // A controller that answered what was sent at that instant may take what is sent now for a
-  // session, and count from here on as in one; or not take it, and count as before.
-  void may_be_heard(std::int64_t boottime_us);
+  // session, and count from here on as in one; or not take it, and count as before. `missed_us`:
+  // time that has passed since the outage began and is not in these instants.
+  void may_be_heard(std::int64_t boottime_us, std::int64_t missed_us);
   // In `boot_id` there is a session.
   void lives_in(const std::string& boot_id);
   // The records that it heard about are not those of the controller that it will hear; tasks and

@@ -75,14 +75,18 @@ TEST_F(ContactTest, WhatWasCutOffIsNotBelieved) {
 TEST_F(ContactTest, ASyncThatMayBeTakenHasTheGraceOfSilenceWithinThatOfTheOutage) {
   Contact contact = open();
   contact.outage(1'000'000'000);
-  contact.may_be_heard(2'000'000'000);
+  contact.may_be_heard(2'000'000'000, 0);
   EXPECT_EQ(contact.heard_at_us(), 2'000'000'000);
   EXPECT_FALSE(contact.knows_outage());
   contact.outage(1'000'000'000);  // until 87'400'000'000
-  contact.may_be_heard(87'399'000'000);
+  contact.may_be_heard(87'399'000'000, 0);
   EXPECT_EQ(contact.heard_at_us() + contact.disconnect_grace_us(), 87'400'000'000);
-  contact.may_be_heard(87'399'500'000);
+  contact.may_be_heard(87'399'500'000, 0);
   EXPECT_EQ(contact.heard_at_us(), 87'100'000'000) << "there was no outage";
+  contact.outage(1'000'000'000);
+  contact.may_be_heard(2'000'000'000, 86'399'000'000);
+  EXPECT_EQ(contact.heard_at_us() + contact.disconnect_grace_us(), 1'001'000'000)
+      << "the machine was away for almost all of it";
 }
 
 }  // namespace

@@ -10,6 +10,8 @@ namespace dove::agent {
 namespace {
 
 constexpr std::int64_t kBeatsUnderWay = 4;
+// Two clocks may differ by that part of a fence from one look to the next: it is no leap.
+constexpr std::int64_t kNoLeap = 50;
 
 }  // namespace
 
@@ -50,16 +52,41 @@ void LeaseKeeper::refused() { counted_on_ = false; }
 // A refused connection means that the controller's process is down: its successor gives nodes that
 // it has not heard of the grace of an outage.
 void LeaseKeeper::controller_down(std::int64_t at_us) {
+  if (may_be_given_up()) return refused();
+  wait_out(at_us);
+}
+
+void LeaseKeeper::wait_out(std::int64_t outage_at_us) {
   broken_ = false;
   counted_on_ = true;
-  contact_.outage(at_us);
+  contact_.outage(outage_at_us);
   renew();
 }
 
-// As if the outage had begun so long before that moment that its grace ends with it.
-void LeaseKeeper::awaited(std::int64_t until_us) {
-  missed_us_ = 0;  // it has just said so
-  controller_down(std::min(until_us - contact_.outage_grace_us(), loop_.monotonic_us()));
+// While this machine was away without its clocks, a controller may have counted on the fence and
+// started the tasks elsewhere before it went down. Without a leap the lease would be over then.
+bool LeaseKeeper::may_be_given_up() {
+  look_for_leap();
+  if (missed_us_ == 0 || contact_.knows_outage()) return false;
+  const std::int64_t quiet_us = loop_.monotonic_us() + missed_us_ - contact_.heard_at_us();
+  const std::int64_t waits_us = terms_.disconnect_grace_us + terms_.fence_us;
+  return (broken_ && asks_first()) || quiet_us >= waits_us;
+}
+
+// As if the outage had begun so long before the end of that wait that its grace ends with it. A
+// leap that came after the question has used up some of the wait.
+void LeaseKeeper::awaited(std::int64_t sent_us, std::int64_t waits_us) {
+  look_for_leap();
+  if (sent_us > missed_at_us_) missed_us_ = 0;
+  wait_out(std::min(sent_us + waits_us - contact_.outage_grace_us(), loop_.monotonic_us()));
+}
+
+// From here on the grace counts from the question, with the leaps that came after it.
+void LeaseKeeper::may_be_heard(std::int64_t asked_us) {
+  look_for_leap();
+  if (!contact_.knows_outage()) return;
+  const std::int64_t since_us = asked_us > missed_at_us_ ? 0 : missed_us_;
+  contact_.may_be_heard(asked_us - since_us, std::exchange(missed_us_, 0));
 }
 
 // One that cannot be reached after the connection was closed from outside may count on the fence;
@@ -70,6 +97,7 @@ void LeaseKeeper::unreachable() {
 
 // It decides nothing while it cannot write, and gives this node a grace anew before it does again.
 void LeaseKeeper::controller_full(std::int64_t sent_us) {
+  if (may_be_given_up()) return refused();
   broken_ = false;
   counted_on_ = true;
   contact_.heard(sent_us);
@@ -84,7 +112,7 @@ void LeaseKeeper::renew() {
   timer_ = loop_.after(std::chrono::microseconds(terms_.fence_us / 4), [this] { renew(); });
   look_for_leap();
   if (!host_.renew || !counted_on_ || contact_.heard_at_us() == 0) return;
-  if (in_session_ && missed_us_ > 0) {
+  if (in_session_ && asks_first()) {
     if (host_.ask) host_.ask();
     return;
   }
@@ -107,11 +135,13 @@ void LeaseKeeper::look_for_leap() {
   if (contact_.heard_at_us() > missed_at_us_) missed_us_ = 0;
   const std::int64_t now_ahead_us = wall_ahead_us();
   const std::int64_t leap_us = now_ahead_us - std::exchange(ahead_us_, now_ahead_us);
-  if (leap_us <= terms_.fence_us) return;
+  if (leap_us <= terms_.fence_us / kNoLeap) return;
+  const bool asked_first = asks_first();
   missed_us_ += leap_us;
   missed_at_us_ = loop_.monotonic_us();
+  if (leap_us <= terms_.fence_us && asks_first() == asked_first) return;
   telemetry::log(telemetry::Level::kWarning, "clock_leapt",
-                 {{"seconds", std::to_string(leap_us / 1'000'000)},
+                 {{"seconds", std::to_string(missed_us_ / 1'000'000)},
                   {"why", "this machine was paused, or its clock was set"},
                   {"effect", "tasks run on once the controller has answered"}});
 }

@@ -9,11 +9,15 @@
 // thread only.
 //
 // A virtual machine that its hypervisor pauses has no time meanwhile, on any clock of its own,
-// until something sets its wall clock. A wall clock that leaps forward by more than a fence is
-// taken as such a pause: time has passed for the controller, which may have seen a break in a
-// session. Nothing is then renewed before the controller has answered a request made since. A clock
-// that was merely set costs nothing, because a controller that counts on this node answers long
-// before the lease is over.
+// until something sets its wall clock. A wall clock that leaps forward is taken as such a pause:
+// time has passed for the controller, and the leaps since its last answer add up. Beyond a fence it
+// may have seen a break in a session, so nothing is renewed before it has answered a request made
+// since. A clock that was merely set costs nothing then, because a controller that counts on this
+// node answers long before the lease is over. If that session breaks instead, or a silence with its
+// leaps is longer than the grace and the fence, the node may have been given up: that a controller
+// is down or full later proves nothing about it. While no controller answers, a leap counts as
+// time: one of more than what is left of the grace ends the tasks, also where the clock was merely
+// set.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +63,12 @@ class LeaseKeeper {
   void refused();
   // Its process was not there at that instant.
   void controller_down(std::int64_t at_us);
-  // One that has begun to lead waits for this node until that instant, whatever has broken before.
-  void awaited(std::int64_t until_us);
+  // One that has begun to lead answered what was sent then: it waits for this node so long from
+  // there, whatever has broken before.
+  void awaited(std::int64_t sent_us, std::int64_t waits_us);
+  // What is sent now may begin a session of which this node never hears; `asked_us`: when the last
+  // question was sent that was answered.
+  void may_be_heard(std::int64_t asked_us);
   // It cannot be reached, and why is not known.
   void unreachable();
   // It answered what was sent then, and can write nothing.
@@ -69,6 +77,10 @@ class LeaseKeeper {
  private:
   void renew();
   void look_for_leap();
+  void wait_out(std::int64_t outage_at_us);
+  bool may_be_given_up();
+  // The leaps since the last answer hide a break.
+  bool asks_first() const { return missed_us_ > terms_.fence_us; }
   std::int64_t wall_ahead_us() const;
 
   wire::Loop& loop_;

@@ -20,18 +20,28 @@ class LeaseKeeperTest : public ::testing::Test {
     keeper_ = std::make_unique<LeaseKeeper>(
         loop_, *contact_,
         LeaseKeeper::Host{[this](std::int64_t) { ++renewed_; }, [this] { ++asked_; },
-                          [this] { return loop_.monotonic_us() + ahead_us_; }});
+                          [this] {
+                            ++looked_;
+                            return loop_.monotonic_us() + ahead_us_;
+                          }});
   }
   ~LeaseKeeperTest() override {
     keeper_.reset();
     contact_.reset();
     std::filesystem::remove_all(data_);
   }
-  void begin_session() {
+  void begin_session(std::int64_t grace_us = 60'000'000) {
     keeper_->begin();
-    keeper_->session_began({/*fence_us=*/8'000, /*disconnect_grace_us=*/60'000'000,
+    keeper_->session_began({/*fence_us=*/8'000, /*disconnect_grace_us=*/grace_us,
                             /*outage_grace_us=*/60'000'000, /*heartbeat_us=*/1'000},
                            loop_.monotonic_us());
+    contact_->lives_in("boot-1");
+  }
+  // The clock leaps, and it is seen.
+  void leap(std::int64_t us) {
+    ahead_us_ += us;
+    const int before = looked_;
+    ASSERT_TRUE(loop_.run_until([&] { return looked_ > before; }, std::chrono::seconds(10)));
   }
   // Whether it is still renewed, some fences later.
   bool renews() {
@@ -47,6 +57,7 @@ class LeaseKeeperTest : public ::testing::Test {
   std::unique_ptr<Contact> contact_;
   int renewed_ = 0;
   int asked_ = 0;
+  int looked_ = 0;                         // at the clock
   std::int64_t ahead_us_ = 1'000'000'000;  // the wall clock, of the loop's
   std::unique_ptr<LeaseKeeper> keeper_;
 };
@@ -77,11 +88,11 @@ TEST_F(LeaseKeeperTest, IsRenewedForAsLongAsANewControllerWaits) {
                          loop_.monotonic_us());
   keeper_->session_lost(/*in_silence=*/false);
   EXPECT_FALSE(renews());
-  keeper_->awaited(loop_.monotonic_us() + 60'000'000);
+  keeper_->awaited(loop_.monotonic_us(), 60'000'000);
   EXPECT_TRUE(renews());
   keeper_->silence_broken();
   EXPECT_TRUE(renews()) << "of a former controller";
-  keeper_->awaited(loop_.monotonic_us());
+  keeper_->awaited(loop_.monotonic_us(), 0);
   EXPECT_FALSE(renews());
 }
 
@@ -140,11 +151,95 @@ TEST_F(LeaseKeeperTest, ALeapOfTheClockIsTimeThatPassedInSilence) {
   EXPECT_TRUE(renews()) << "half of the grace";
   ahead_us_ += 31'000'000;
   EXPECT_FALSE(renews());
-  keeper_->awaited(loop_.monotonic_us() + 60'000'000);
+  keeper_->awaited(loop_.monotonic_us(), 60'000'000);
   EXPECT_TRUE(renews()) << "a controller has said so";
   ahead_us_ += 61'000'000;
   EXPECT_FALSE(renews());
   EXPECT_EQ(asked_, 0) << "there is no session";
+}
+
+// It may have started the tasks elsewhere before it went down, or its disk was full.
+TEST_F(LeaseKeeperTest, AfterALongPauseAControllerThatIsDownOrFullProvesNothing) {
+  const std::int64_t hour_us = 3'600'000'000;
+  for (const bool in_silence : {false, true}) {
+    for (const bool is_full : {false, true}) {
+      begin_session();
+      ahead_us_ += hour_us;
+      keeper_->session_lost(in_silence);
+      if (is_full) {
+        keeper_->controller_full(loop_.monotonic_us());
+      } else {
+        keeper_->controller_down(loop_.monotonic_us());
+      }
+      EXPECT_FALSE(renews()) << in_silence << is_full;
+      keeper_->controller_down(loop_.monotonic_us());
+      EXPECT_FALSE(renews()) << "nor does it later";
+      EXPECT_FALSE(contact_->knows_outage());
+    }
+  }
+  begin_session();
+  EXPECT_TRUE(renews());
+}
+
+// A session may have broken for the controller while this machine was away, a silence may not.
+TEST_F(LeaseKeeperTest, AfterAPauseWithinTheGraceASilentControllerThatIsDownStillCounts) {
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/true);
+  ahead_us_ += 30'000'000;
+  keeper_->controller_down(loop_.monotonic_us());
+  EXPECT_TRUE(renews());
+  ahead_us_ += 20'000'000;
+  EXPECT_TRUE(renews()) << "nobody decides in an outage";
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/true);
+  ahead_us_ += 60'000'000 + 20'000;
+  keeper_->controller_down(loop_.monotonic_us());
+  EXPECT_FALSE(renews());
+  begin_session();
+  ahead_us_ += 30'000'000;
+  keeper_->session_lost(/*in_silence=*/false);
+  keeper_->controller_down(loop_.monotonic_us());
+  EXPECT_FALSE(renews());
+}
+
+TEST_F(LeaseKeeperTest, ALeapAfterTheQuestionUsesUpTheWait) {
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/false);
+  const std::int64_t sent_us = loop_.monotonic_us();
+  ahead_us_ += 30'000'000;
+  keeper_->awaited(sent_us, 59'000'000);
+  EXPECT_TRUE(renews());
+  ahead_us_ += 31'000'000;
+  keeper_->awaited(sent_us, 59'000'000);
+  EXPECT_FALSE(renews());
+  keeper_->awaited(loop_.monotonic_us(), 59'000'000);
+  EXPECT_TRUE(renews());
+}
+
+// The sync that it sends then may be taken, or not: a node that was given up is not.
+TEST_F(LeaseKeeperTest, ASyncThatMayBeTakenBringsNoTimeBack) {
+  begin_session();
+  keeper_->controller_down(loop_.monotonic_us());
+  ahead_us_ += 61'000'000;
+  EXPECT_FALSE(renews());
+  keeper_->may_be_heard(loop_.monotonic_us());
+  EXPECT_FALSE(renews());
+}
+
+TEST_F(LeaseKeeperTest, SmallLeapsAddUp) {
+  begin_session(/*grace_us=*/400'000);
+  leap(7'000);
+  contact_->heard(loop_.monotonic_us() + 1);
+  leap(7'000);
+  EXPECT_TRUE(renews()) << "it has answered in between";
+  EXPECT_EQ(asked_, 0);
+  leap(7'000);
+  EXPECT_FALSE(renews());
+  EXPECT_GT(asked_, 0);
+  contact_->heard(loop_.monotonic_us());
+  keeper_->session_lost(/*in_silence=*/true);
+  for (int i = 0; i < 60; ++i) leap(7'000);
+  EXPECT_FALSE(renews()) << "for longer than the grace in all";
 }
 
 }  // namespace

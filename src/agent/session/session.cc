@@ -177,7 +177,7 @@ void Session::sync() {
   }
   const std::int64_t sent_us = loop_.monotonic_us();
   // The controller may take it, and its answer be lost: then it counts on us, and we must know.
-  if (!ticket_.empty()) contact_->may_be_heard(asked_us_);
+  if (!ticket_.empty()) lease_->may_be_heard(asked_us_);
   uplink_.begin_anew();
   uplink_.line().call(
       uplink_.request("POST", "sync", protocol::sync_text(sync)),
@@ -220,7 +220,7 @@ void Session::take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_
     uplink_.leads_here();
   }
   if (!answer.waits_us || answer.epoch < contact_->epoch()) return sync();
-  lease_->awaited(sent_us + *answer.waits_us);
+  lease_->awaited(sent_us, *answer.waits_us);
   telemetry::log(telemetry::Level::kInfo, "awaited",
                  {{"node", options_.node},
                   {"epoch", static_cast<std::int64_t>(answer.epoch)},
