@@ -6,6 +6,7 @@
 
 #include "agent/session/contact.h"
 #include "agent/session/lease.h"
+#include "agent/session/uplink.h"
 #include "files/text_file.h"
 
 namespace dove::programs {
@@ -72,6 +73,7 @@ Result<void> forget_contact(const std::string& data_dir) {
                  data_dir};
   }
   contact.forget_records();
+  agent::Uplink::forget_leader(data_dir);
   return {};
 }
 

@@ -1,5 +1,7 @@
 // An agent that knows two controllers: whom it asks, and what it takes for proof
 // (docs/decisions/0002-fence.md).
+#include <fmt/format.h>
+
 #include "agent/session/session_test_bed.h"
 #include "wire/test_peer.h"
 
@@ -202,6 +204,54 @@ TEST_F(ControllersTest, WhoGaveATicketAndRefusesConnectionsIsDown) {
   EXPECT_TRUE(renews_after(900'000));
   restart_agent();
   EXPECT_TRUE(renews_after(900'000)) << "the next agent knows that, too";
+}
+
+// A leader that was replaced may still give tickets until it sees that its lease is over. The
+// second one counts on the node's silence meanwhile.
+TEST_F(ControllersTest, ATicketOfAFormerTermIsNotBelieved) {
+  controller_.grace_us = 200'000;
+  second_.ticket_answer = R"({"ticket":"ticket-1","epoch":6})";
+  lose_answer_of_second();
+  stand_by(second_);
+  second_.gives_tickets = false;
+  second_.drop();
+  controller_.gives_tickets = controller_.holds_sync = true;
+  controller_.ticket_answer = R"({"ticket":"ticket-1","epoch":5})";
+  for (const bool is_restarted : {false, true}) {
+    controller_.revive();
+    const std::size_t asked = controller_.syncs.size();
+    ASSERT_TRUE(until([&] { return controller_.syncs.size() >= asked + 2; }));
+    EXPECT_EQ(controller_.syncs.back()["ticket"], "") << "it gets no sync";
+    controller_.kill();
+    EXPECT_FALSE(renews_after(900'000));
+    EXPECT_FALSE(agent_->refused().has_value());
+    if (!is_restarted) restart_agent();
+  }
+  EXPECT_EQ(read("controller"), fmt::format("127.0.0.1:{} 6\n", second_.port()));
+}
+
+// The second one counts on the node, and is silent: no other answer may end its tasks.
+TEST_F(ControllersTest, ATicketOfAFormerTermEndsNothing) {
+  second_.ticket_answer = R"({"ticket":"ticket-1","epoch":6})";
+  lose_answer_of_second();
+  stand_by(second_);
+  second_.gives_tickets = false;
+  second_.drop();
+  controller_.gives_tickets = true;
+  controller_.ticket_answer = R"({"ticket":"ticket-1","epoch":5})";
+  controller_.revive();
+  const std::size_t asked = controller_.syncs.size();
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() >= asked + 2; }));
+  EXPECT_TRUE(renews_after(0));
+}
+
+TEST_F(ControllersTest, WhatAFormerVersionKeptOfTheLeaderIsRead) {
+  stand_by(controller_);
+  second_.sync_status = 200;
+  std::ofstream(data_ + "/controller") << "127.0.0.1:" << second_.port() << "\n";
+  make_agent();
+  ASSERT_TRUE(until([&] { return second_.streams == 1; }));
+  EXPECT_TRUE(controller_.syncs.empty());
 }
 
 // Its stream is that of a term that is over: what breaks it says nothing any more.

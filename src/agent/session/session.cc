@@ -201,24 +201,31 @@ void Session::sync_answered(const Result<wire::Response>& answer, std::int64_t s
   // Ours was given to somebody since; it came too late.
   if (!ticket_.empty()) return connect_later();
   // A controller that was replaced and does not know it: what it orders is void.
-  if (read->epoch < contact_->epoch()) {
-    return connect_failed(Error{ErrorKind::kConflict, "older_epoch",
-                                "this controller was replaced by a newer one", ""});
-  }
+  if (read->epoch < contact_->epoch()) return connect_failed(replaced());
   synced(*read, sent_us);
+}
+
+// Where there are several, the newer one counts on this node: that an older one still answers
+// proves nothing.
+Error Session::replaced() const {
+  return Error{uplink_.has_several() ? ErrorKind::kTimeout : ErrorKind::kConflict, "older_epoch",
+               "this controller was replaced by a newer one", ""};
 }
 
 // Whether the controller counts on this node is known at once; what it holds, it says in its turn.
 // Only a leader gives tickets, so the terms before its own are over: neither a sync that was sent
 // there counts any more, nor the end of a stream from there. It may take the next one, and its
-// answer be lost.
+// answer be lost. A former leader that does not know of its end yet is not believed, also where
+// the next one has given nothing but a ticket.
 void Session::take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
+  const std::uint64_t newest = std::max(contact_->epoch(), uplink_.led_epoch());
+  if (uplink_.has_several() && answer.epoch != 0 && answer.epoch < newest) {
+    return connect_failed(replaced());
+  }
   knows_tickets_ = true;
   asked_us_ = sent_us;
-  if (!uplink_.led_here()) {
-    silent_orders_.reset();
-    uplink_.leads_here();
-  }
+  if (!uplink_.led_here()) silent_orders_.reset();
+  uplink_.leads_here(answer.epoch);
   if (!answer.waits_us || answer.epoch < contact_->epoch()) return sync();
   lease_->awaited(sent_us, *answer.waits_us);
   telemetry::log(telemetry::Level::kInfo, "awaited",
@@ -237,7 +244,7 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   ++number_;
   applied_ = answer.after;
   contact_->lives_in(options_.boot_id);
-  uplink_.leads_here();
+  uplink_.leads_here(answer.epoch);
   silent_orders_.reset();  // the controller knows of the new session, so it hears of no break
   refused_.reset();
   version_told_ = version_synced_;

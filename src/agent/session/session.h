@@ -92,6 +92,7 @@ class Session {
   void keep_token();
   void certify();
   void sync();
+  Error replaced() const;
   void take_ticket(const protocol::SyncAnswer& answer, std::int64_t sent_us);
   void sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us);
   void synced(const protocol::SyncAnswer& answer, std::int64_t sent_us);

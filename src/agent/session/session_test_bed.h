@@ -81,6 +81,7 @@ class ScriptedController {
   bool relay_ended(const std::string& id) const { return ended_.count(id) != 0; }
 
   std::shared_ptr<const wire::Tls> tls;  // of servers from now on
+  int epoch = 5;
   std::int64_t fence_us = 100'000;
   std::int64_t grace_us = 60'000'000;
   std::int64_t outage_grace_us = 60'000'000;
@@ -111,7 +112,7 @@ class ScriptedController {
  private:
   wire::Response sync_answer() const {
     const Json answer{{"session", session()},
-                      {"epoch", 5},
+                      {"epoch", epoch},
                       {"log_head", 10},
                       {"after", 10},
                       {"fence_us", fence_us},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 
 #include "base/check.h"
@@ -18,6 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr std::size_t kFileBytesMax = 256 << 10;
+constexpr char kLeaderFile[] = "controller";  // "ADDRESS EPOCH\n"; of former versions "ADDRESS\n"
 constexpr std::int64_t kLeastLeft_s = 2;
 // A fifth of the fence, where nobody has set another.
 constexpr std::chrono::seconds kReach{1};
@@ -105,18 +107,23 @@ void Uplink::came_through() {
 
 // A restarted agent must not take the refusal of a former one for an outage: it rather knows of
 // none, which costs it its grace at worst.
-void Uplink::leads_here() {
-  if (led_here()) return;
+void Uplink::leads_here(std::uint64_t epoch) {
+  if (!has_several() || (led_here() && epoch <= led_epoch_)) return;
   led_by_ = here().people.text();
-  const std::string kept = path("controller");
-  if (files::write_atomically(kept, led_by_ + "\n", 0644).ok()) return;
+  led_epoch_ = std::max(led_epoch_, epoch);
+  const std::string text = fmt::format("{} {}\n", led_by_, led_epoch_);
+  if (files::write_atomically(path(kLeaderFile), text, 0644).ok()) return;
+  forget_leader(options_.data_dir);
+}
+
+void Uplink::forget_leader(const std::string& data_dir) {
   std::error_code ignored;
-  std::filesystem::remove(kept, ignored);
+  std::filesystem::remove(data_dir + '/' + kLeaderFile, ignored);
 }
 
 Result<void> Uplink::open() {
-  led_by_ = files::text_or_empty(path("controller"), kFileBytesMax);
-  while (led_by_.ends_with('\n')) led_by_.pop_back();
+  std::istringstream led(files::text_or_empty(path(kLeaderFile), kFileBytesMax));
+  led >> led_by_ >> led_epoch_;
   turn_to_leader();
   if (!secure()) return {};
   key_pem_ = files::text_or_empty(path("agent_key.pem"), kFileBytesMax);

@@ -12,7 +12,8 @@
 //
 // Where there are several controllers, one of them leads: turn() moves on to the next, and the
 // connections to the previous ones are kept. led_here() says whether this is the last that was seen
-// to lead, over restarts of the agent, too. No other one can have taken a sync since then.
+// to lead, over restarts of the agent, too. No other one can have taken a sync since then. In which
+// term that was tells one that was replaced and does not know it.
 //
 // Time. A wrong clock must not separate the node from its controller, because its tasks would end.
 // Certificates are therefore judged by the controller's time: the time at which it made this node's
@@ -22,9 +23,9 @@
 // later, but must not have ended: a stolen one is valid for no longer than it says. The finding
 // `clock` (clock_check.h) reports a wrong clock to people.
 //
-// Files in the agent's directory: controller, the address of the leader; agent_key.pem (0600),
-// agent_certificate.pem; ca.pem, the cluster's authority, and authority_digest, by which it was
-// known when the node joined.
+// Files in the agent's directory: controller, the address of the leader and its term; agent_key.pem
+// (0600), agent_certificate.pem; ca.pem, the cluster's authority, and authority_digest, by which it
+// was known when the node joined.
 #pragma once
 
 #include <chrono>
@@ -98,8 +99,12 @@ class Uplink {
   // a certificate then.
   void forget_port();
   bool led_here() const { return !has_several() || here().people.text() == led_by_; }
-  // This controller has given a ticket, or a session.
-  void leads_here();
+  // This controller has given a ticket, or a session; `epoch` 0: it did not say in which term.
+  void leads_here(std::uint64_t epoch);
+  // The newest term in which one has; 0: not known, or there is one controller alone.
+  std::uint64_t led_epoch() const { return led_epoch_; }
+  // The next agent on this directory knows of no leader.
+  static void forget_leader(const std::string& data_dir);
   // Joining and certificates.
   wire::AsyncClient& front() { return *here().front; }
   // All other calls. REQUIRES: certified().
@@ -192,6 +197,7 @@ class Uplink {
   std::vector<Place> places_;
   std::size_t at_ = 0;
   std::string led_by_;
+  std::uint64_t led_epoch_ = 0;
   std::shared_ptr<wire::Tls> tls_;  // of the agents' addresses
   std::vector<std::shared_ptr<wire::Tls>> serving_;
   const std::shared_ptr<std::set<std::string, std::less<>>> kept_out_ =
