@@ -60,6 +60,7 @@ SessionOptions session_options(const AgentOptions& options) {
   out.former_wait = options.former_wait;
   out.stream_silence_us = options.stream_silence_us;
   out.stream_open_us = options.stream_open_us;
+  out.wall_us = options.wall_us;
   return out;
 }
 

@@ -74,6 +74,8 @@ struct AgentOptions {
   // Cuts devices into slices. Unset: nothing is cut, and slices are what their places say.
   SliceCutter::Arrange arrange;
   DeviceAllocator::Plugins plugins = {};  // unset: there are none
+  // This machine's clock, in microseconds since 1970, by which pauses are seen. Unset: the loop's.
+  std::function<std::int64_t()> wall_us = {};
 };
 
 }  // namespace dove::agent

@@ -65,10 +65,6 @@ void ReportQueue::beat() {
   sent_since_beat_ = false;
 }
 
-void ReportQueue::ask() {
-  if (is_open_ && !under_way_) send();
-}
-
 void ReportQueue::send() {
   in_flight_ = std::min(reports_.size(), kReportsAtATime);
   under_way_ = true;

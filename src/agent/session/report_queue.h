@@ -53,8 +53,6 @@ class ReportQueue {
   // The session's heartbeat: sends a message, even an empty one, unless there was one since the
   // last call.
   void beat();
-  // For an answer: sends a message, even an empty one, unless one is under way.
-  void ask();
   // The message under way is recorded; says nothing more by itself, as the session may be over.
   // REQUIRES: it is under way; so for full().
   void taken();

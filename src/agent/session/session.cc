@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
 constexpr std::size_t kTokenBytesMax = 64 << 10;
 constexpr std::chrono::seconds kReportTimeout{10};
+constexpr std::chrono::seconds kAskTimeout{2};
 constexpr std::int64_t kFenceMin_us = 10'000;
 constexpr std::chrono::seconds kKeepAgain{1};
 constexpr std::chrono::seconds kKeepAgainMost{60};
@@ -49,13 +50,14 @@ Session::Session(wire::Loop& loop, SessionOptions options, Uplink& uplink,
                       [this](std::uint64_t number, std::vector<protocol::Report> batch) {
                         send_report(number, std::move(batch));
                       }}),
+      questions_(loop, uplink),
       jitter_(std::hash<std::string>{}(options_.node)) {}
 
 Result<void> Session::open() {
   TRY_ASSIGN(Contact contact, Contact::open(options_.data_dir + "/contact", options_.former_wait));
   contact_.emplace(std::move(contact));
   contact_->begin_boot(options_.boot_id);
-  lease_.emplace(loop_, *contact_, LeaseKeeper::Host{renew_, [this] { reports_.ask(); }, {}});
+  lease_.emplace(loop_, *contact_, LeaseKeeper::Host{renew_, [this] { ask(); }, options_.wall_us});
   uplink_.show_token(files::text_or_empty(options_.data_dir + "/agent_token", kTokenBytesMax));
   return uplink_.open();
 }
@@ -242,6 +244,7 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   heartbeat_us_ = std::max<std::int64_t>(answer.heartbeat_us, 1'000);
   id_ = answer.session;
   ++number_;
+  is_asking_ = false;
   applied_ = answer.after;
   contact_->lives_in(options_.boot_id);
   uplink_.leads_here(answer.epoch);
@@ -337,14 +340,44 @@ void Session::on_order(const Json& line, std::string text) {
   applied_ = std::max(applied_, read->seq.value);
 }
 
-void Session::send_report(std::uint64_t number, std::vector<protocol::Report> batch) {
+protocol::ReportMessage Session::report_message() const {
   protocol::ReportMessage message;
   message.session = id_;
-  message.number = number;
   message.applied = applied_;
   message.epoch_seen = contact_->epoch();
   message.log_head_seen = contact_->log_head();
   message.placements_hash = fmt::format("{:016x}", host_.placements_hash());
+  return message;
+}
+
+// Whether the controller still has this session. It is asked beside what is under way: a report
+// with events is answered once they are written, which may take longer than the lease.
+void Session::ask() {
+  if (!connected() || is_asking_) return;
+  is_asking_ = true;
+  const std::int64_t sent_us = loop_.monotonic_us();
+  questions_.call(
+      uplink_.request("POST", "report", protocol::report_message_text(report_message())),
+      [this, sent_us, mine = number_](const Result<wire::Response>& answer) {
+        if (mine == number_) asked(sent_us, answer);
+      },
+      kAskTimeout);
+}
+
+// No answer says nothing: the messages of the session tell whether it is lost. Nor does a word
+// about placements, which may differ by the report under way.
+void Session::asked(std::int64_t sent_us, const Result<wire::Response>& answer) {
+  is_asking_ = false;
+  if (!answer.ok()) return;
+  const Json message = answer_object(*answer);
+  if (answer->status == 200 || says_full(*answer, message)) return contact_->heard(sent_us);
+  ++failures_;
+  lost(answer_refusal(*answer, message, "report_refused"));
+}
+
+void Session::send_report(std::uint64_t number, std::vector<protocol::Report> batch) {
+  protocol::ReportMessage message = report_message();
+  message.number = number;
   message.reports = std::move(batch);
   const std::uint64_t version = node_.version();
   if (version_told_ != version) node_.describe(message);

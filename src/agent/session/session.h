@@ -44,6 +44,7 @@ struct SessionOptions {
   std::chrono::seconds former_wait{0};
   std::int64_t stream_silence_us = 0;  // an orders stream silent for this long lost its controller
   std::int64_t stream_open_us = 0;     // and so did one that takes this long to open
+  std::function<std::int64_t()> wall_us = {};  // unset: the loop's
 };
 
 class Session {
@@ -101,6 +102,9 @@ class Session {
   void watch_silence();
   void on_line(std::string_view line);
   void on_order(const nlohmann::json& line, std::string text);
+  protocol::ReportMessage report_message() const;
+  void ask();
+  void asked(std::int64_t sent_us, const Result<wire::Response>& answer);
   void send_report(std::uint64_t number, std::vector<protocol::Report> batch);
   void reported(std::uint64_t version, std::int64_t sent_us, const Result<wire::Response>& answer);
   void compare_clocks(std::int64_t sent_us, std::int64_t controller_us);
@@ -132,6 +136,8 @@ class Session {
   bool knows_tickets_ = false;  // a controller of this life has given one
   bool brings_ends_ = false;    // the next sync; the cluster's log was restored
   std::uint64_t applied_ = 0;   // the last order's record
+  Uplink::OwnLine questions_;   // for those whose answer waits for nothing
+  bool is_asking_ = false;
   std::unique_ptr<wire::InStream> orders_;
   // The stream of the previous session, which fell silent: open until there is another.
   std::unique_ptr<wire::InStream> silent_orders_;
