@@ -13,6 +13,8 @@ constexpr char kRemedy[] = "restore the data directory from a backup";
 // want no more.
 constexpr std::uint64_t kFirstSlice = 64;
 constexpr std::uint64_t kSliceMax = 4096;
+// A slice is in memory at once, and records can be large.
+constexpr std::size_t kSliceBytesMax = std::size_t{8} << 20;
 
 Error damaged(std::uint64_t seq, std::string_view what) {
   return LinkReader(kRemedy).damaged(seq, what);
@@ -121,7 +123,9 @@ Result<void> LogReader::fill(std::vector<Batch>& slice, Seq after, std::optional
   TRY(load_snapshot_chains());
   TRY_ASSIGN(Statement batches, batches_from(BatchNumber{links_.batch().value + 1}));
   TRY_ASSIGN(Statement records, records_after(links_.seq()));
-  for (std::uint64_t count = 0; count < records_max && links_.seq() < *end;) {
+  bytes_ = 0;
+  std::uint64_t count = 0;
+  while (count < records_max && bytes_ < kSliceBytesMax && links_.seq() < *end) {
     TRY_ASSIGN(const bool row, batches.step());
     if (!row) return damaged(links_.seq().value + 1, "it is missing");
     TRY_ASSIGN(Batch batch, next_batch(batches, records));
@@ -256,6 +260,7 @@ Result<Batch> LogReader::next_batch(Statement& batches, Statement& records) {
     record.node = records.unsigned_integer(5);
     record.body = records.bytes(6);
     record.chain = records.bytes(7);
+    bytes_ += record.body.size();
     TRY(links_.add(&record));
   }
   TRY_ASSIGN(Batch batch, links_.end_batch(batches.bytes(8)));

@@ -54,6 +54,7 @@ class LogReader {
   Database& database_;
   LinkReader links_;
   std::map<std::uint64_t, Sha256> snapshot_chains_;
+  std::size_t bytes_ = 0;  // of the bodies that were read for the slice
 };
 
 }  // namespace dove::store

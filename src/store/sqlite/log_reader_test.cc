@@ -48,6 +48,26 @@ TEST(LogReader, WhatChangesBehindAReaderIsFound) {
   EXPECT_LT(seen, 300);
 }
 
+// 16 records of 1 MiB are fewer than a slice may have.
+TEST(LogReader, ASliceOfLargeRecordsIsShort) {
+  Directory directory;
+  auto store = open(directory.path());
+  const Epoch epoch = *store->begin_epoch("test");
+  for (int i = 0; i < 16; ++i) {
+    Batch batch = batch_after(store->head(), epoch, 1, 0);
+    batch.events[0].cause.principal = std::string(1 << 20, 'a');
+    ASSERT_TRUE(store->append(epoch, store->head().seq, batch).ok());
+  }
+  int seen = 0;
+  const auto changed = store->read(Seq{}, [&](const Batch&) {
+    if (++seen == 1) tamper(directory.file(), "UPDATE batches SET chain = zeroblob(32)");
+    return true;
+  });
+  ASSERT_FALSE(changed.ok()) << seen;
+  EXPECT_EQ(changed.error().code, "log_corrupt");
+  EXPECT_EQ(seen, 8);
+}
+
 TEST(LogReader, AReaderThatRetentionOvertakesSaysSo) {
   Directory directory;
   auto store = open(directory.path());

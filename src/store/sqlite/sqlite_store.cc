@@ -45,6 +45,14 @@ Error shared_log(const std::string& directory) {
       directory};
 }
 
+Error snapshot_missing(Seq newest, Seq dropped, const std::string& directory) {
+  return {ErrorKind::kCorrupt, "snapshot_missing",
+          fmt::format("records up to {} were dropped, but the newest snapshot in {}/log.sqlite is "
+                      "of record {}: restore the data directory from a backup",
+                      dropped.value, directory, newest.value),
+          directory};
+}
+
 Error read_only_error() {
   return {ErrorKind::kDenied, "read_only", "the log was opened for reading only", ""};
 }
@@ -133,17 +141,22 @@ Result<void> SqliteStore::open_for_reading() {
 }
 
 Result<void> SqliteStore::verify_tail() {
-  for (;;) {
+  for (std::optional<Seq> former;;) {
     Seq from;
+    Seq anchor;
     {
       TRY_ASSIGN(ReaderLease reader, lease_reader());
-      TRY_ASSIGN(const Anchor anchor, read_anchor(reader.database()));
+      TRY_ASSIGN(const Anchor read, read_anchor(reader.database()));
       TRY_ASSIGN(const auto covered, reader.database().number("SELECT max(seq) FROM snapshots"));
-      from = covered ? Seq{static_cast<std::uint64_t>(*covered)} : anchor.seq;
+      anchor = read.seq;
+      from = covered ? Seq{static_cast<std::uint64_t>(*covered)} : anchor;
     }
     const Result<void> done = read(from, [](const Batch&) { return true; });
-    // Whoever looks at the log of a running server: retention came between.
     if (done.ok() || done.error().code != "records_forgotten") return done;
+    // Whoever looks at the log of a running server: retention came between. It did not where the
+    // log begins where it did before.
+    if (former == anchor) return snapshot_missing(from, anchor, directory_);
+    former = anchor;
   }
 }
 

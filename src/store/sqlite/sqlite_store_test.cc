@@ -408,6 +408,27 @@ TEST(SqliteStore, RetentionIsDoneInSlices) {
   EXPECT_TRUE(store->verify().ok());
 }
 
+// The newest snapshot is from before what retention has dropped: nothing is there to go on from.
+TEST(SqliteStore, ALostSnapshotIsFoundAtOpen) {
+  Directory directory;
+  {
+    auto store = open(directory.path());
+    const Epoch epoch = *store->begin_epoch("test");
+    for (int i = 0; i < 6; ++i) {
+      append(*store, epoch, 1, 1);
+      if (i % 3 != 2) continue;
+      ASSERT_TRUE(store->put_snapshot({store->head(), 1, "state"}).ok());
+    }
+    ASSERT_TRUE(store->forget_before(Seq{9}, {}).ok());
+  }
+  tamper(directory.file(), "DELETE FROM snapshots WHERE seq > 6");
+  const auto opened = SqliteStore::open(directory.path(), OpenMode::kWrite);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, "snapshot_missing");
+  EXPECT_NE(opened.error().message.find("up to 8 "), std::string::npos) << opened.error().message;
+  EXPECT_NE(opened.error().message.find("record 6"), std::string::npos);
+}
+
 TEST(SqliteStore, RetentionKeepsTheChain) {
   Directory directory;
   {
