@@ -111,6 +111,53 @@ bool is_end(const protocol::Report& report) {
          std::holds_alternative<protocol::LaunchRefused>(report);
 }
 
+Result<void> remove_task_files(const std::string& directory) {
+  Result<void> removed;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    if (!entry.path().filename().string().starts_with(kTaskPrefix)) continue;
+    if (::unlink(entry.path().c_str()) != 0) removed = cannot_write(entry.path(), errno);
+  }
+  return removed;
+}
+
+std::string without_environment(const std::string& record) {
+  const std::size_t end = record.find('\n');
+  Result<nlohmann::json> order = codec::parse_json(record.substr(0, end), kRecord_bytes);
+  // What cannot be read as an order is of no use to anybody.
+  std::string text = kDamaged;
+  if (order.ok() && order->is_object()) {
+    order->erase("job_token");
+    if (const auto exec = order->find("exec"); exec != order->end() && exec->is_object()) {
+      exec->erase("environment");
+    }
+    text = codec::dump_json(*order);
+  }
+  text += "\n" + digest_line(kOrderDigest, text);
+  const std::string former = fmt::format("{{\"{}\":", kOrderDigest);
+  for (std::size_t at = end; at < record.size() - 1;) {
+    const std::size_t next = std::min(record.find('\n', at + 1), record.size() - 1);
+    const std::string_view line = std::string_view(record).substr(at + 1, next - at);
+    if (!line.starts_with(former)) text += line;
+    at = next;
+  }
+  return text;
+}
+
+// Where it lies. After a crash on the way its order is damaged, and less is left of the former
+// text.
+Result<void> overwrite(const std::string& path, const std::string& text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return cannot_write(path, errno);
+  const ssize_t written = ::pwrite(fd, text.data(), text.size(), 0);
+  const bool whole = written == static_cast<ssize_t>(text.size());
+  const bool done = whole && ::ftruncate(fd, written) == 0;
+  const int reason = written < 0 || whole ? errno : ENOSPC;
+  ::close(fd);
+  if (!done) return cannot_write(path, reason);
+  return {};
+}
+
 }  // namespace
 
 Result<void> write_attempt(const std::string& directory, const LaunchOrder& order,
@@ -233,35 +280,15 @@ AttemptOnDisk read_attempt(const std::string& directory) {
 }
 
 Result<void> drop_environment(const std::string& directory) {
-  const Result<std::string> found = files::read_text(record_path(directory), kRecord_bytes);
+  const std::string path = record_path(directory);
+  const Result<std::string> found = files::read_text(path, kRecord_bytes);
   if (!found.ok() && found.error().kind == ErrorKind::kNotFound) return {};  // nothing was started
+  const Result<void> removed = remove_task_files(directory);
   TRY_ASSIGN(const std::string record, found);
-  const std::size_t end = record.find('\n');
-  Result<nlohmann::json> order = codec::parse_json(record.substr(0, end), kRecord_bytes);
-  // What cannot be read as an order is of no use to anybody.
-  std::string text = kDamaged;
-  if (order.ok() && order->is_object()) {
-    order->erase("job_token");
-    if (const auto exec = order->find("exec"); exec != order->end() && exec->is_object()) {
-      exec->erase("environment");
-    }
-    text = codec::dump_json(*order);
-  }
-  text += "\n" + digest_line(kOrderDigest, text);
-  const std::string former = fmt::format("{{\"{}\":", kOrderDigest);
-  for (std::size_t at = end; at < record.size() - 1;) {
-    const std::size_t next = std::min(record.find('\n', at + 1), record.size() - 1);
-    const std::string_view line = std::string_view(record).substr(at + 1, next - at);
-    if (!line.starts_with(former)) text += line;
-    at = next;
-  }
-  TRY(files::write_atomically(record_path(directory), text, 0600));
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
-    if (!entry.path().filename().string().starts_with(kTaskPrefix)) continue;
-    if (::unlink(entry.path().c_str()) != 0) return cannot_write(entry.path(), errno);
-  }
-  return {};
+  const std::string text = without_environment(record);
+  // A full disk has no room for another file.
+  if (!files::write_atomically(path, text, 0600).ok()) TRY(overwrite(path, text));
+  return removed;
 }
 
 std::optional<AttemptKey> read_key(const std::string& text) {

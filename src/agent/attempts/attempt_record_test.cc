@@ -123,6 +123,32 @@ TEST_F(AttemptRecordTest, WhatStaysOfAnAttemptHoldsNoEnvironment) {
   EXPECT_TRUE(std::filesystem::exists(attempt_ + "/output"));
 }
 
+// Nothing can be written beside the record; what is shorter fits in its place.
+TEST_F(AttemptRecordTest, AFullDiskKeepsNoEnvironment) {
+  const std::string order = R"({"exec":{"environment":{"TOKEN":"hunter2"}},"job":3})";
+  ASSERT_TRUE(write_attempt(attempt_, order_, order, "").ok());
+  std::ofstream(attempt_ + "/task.r0") << "env=TOKEN=hunter2";
+  write_ended(attempt_, ended(), 12'345);
+  std::filesystem::create_directory(attempt_ + "/record.new");
+  const Result<void> dropped = drop_environment(attempt_);
+  ASSERT_TRUE(dropped.ok()) << dropped.error().message;
+  const AttemptOnDisk found = read_attempt(attempt_);
+  EXPECT_EQ(found.order, R"({"exec":{},"job":3})");
+  ASSERT_TRUE(found.ended.has_value());
+  EXPECT_FALSE(std::filesystem::exists(attempt_ + "/task.r0"));
+  std::ifstream file(attempt_ + "/record", std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+}
+
+// Nor does a record that cannot be read keep what lies beside it.
+TEST_F(AttemptRecordTest, WithoutAReadableRecordTheTasksFilesGo) {
+  std::filesystem::create_directories(attempt_ + "/record");
+  std::ofstream(attempt_ + "/task.r0") << "env=TOKEN=hunter2";
+  EXPECT_FALSE(drop_environment(attempt_).ok());
+  EXPECT_FALSE(std::filesystem::exists(attempt_ + "/task.r0"));
+}
+
 TEST_F(AttemptRecordTest, OfADamagedRecordNoOrderStays) {
   std::filesystem::create_directory(attempt_);
   EXPECT_TRUE(drop_environment(attempt_).ok()) << "nothing was started";
