@@ -2,9 +2,9 @@
 //
 // A relay follows one file from an offset, across its rotation, with one chunk (64 KiB) in flight.
 // It ends at the file's end or, when it follows a running task, once the task is over and
-// everything has been sent. Each has a connection of its own, so a slow reader blocks nothing else.
-// Files are opened, read and closed on side threads, so a file system that hangs blocks only its
-// own readers. Loop thread only.
+// everything has been sent. Each waits for its own answers alone (Uplink::OwnLine), so a slow
+// reader blocks nothing else. Files are opened, read and closed on side threads, so a file system
+// that hangs blocks only its own readers. Loop thread only.
 #pragma once
 
 #include <cstdint>
