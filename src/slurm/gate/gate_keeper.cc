@@ -425,6 +425,8 @@ bool GateKeeper::carry_out(const GatePlan& plan, const Observed& observed, std::
                    {{"slurm_job", fence}, {"why", suspended.error().message}});
   }
   changed = ask_fences(plan.fences, now_s) || changed;
+  // The ledger may not have been told by this look, nor by this process at all.
+  if (!plan.place.empty()) read_words(observed);
   prepare_wake(plan, observed, now_s);
   changed = let_go(plan.place, jobs) || changed;
   if (wake_ != nullptr) wake_->fire();

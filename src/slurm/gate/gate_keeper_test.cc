@@ -103,6 +103,12 @@ TEST_F(GateKeeperTest, WhatItsUserHoldsIsNotLetGoAndTheLedgerHearsItAgain) {
   EXPECT_EQ(control.placed, 1);
 }
 
+TEST_F(GateKeeperTest, AHoldThatTheLedgerHasNotHeardCounts) {
+  job().mark = "dovetail-gate user_hold";
+  EXPECT_FALSE(keeper.carry_out(placing(), seen, 1000)) << "nothing was told yet";
+  EXPECT_EQ(control.placed, 0);
+}
+
 TEST_F(GateKeeperTest, AUsersCommentComesBackWhole) {
   const std::string theirs(700, 'x');
   job().gate->comment = theirs;
