@@ -235,9 +235,13 @@ WorkPlan Adapter::look_at_works() {
   if (steps_ == nullptr) return {};
   const Result<std::vector<StepSeen>> steps = steps_->all();
   log_trouble(steps_trouble_, "steps", steps.ok() ? "" : steps.error().message);
-  if (!steps.ok()) return {};
   Allocations allocations;
   allocations.begun = begun_placeholders(observed_, options_.cluster);
+  if (!steps.ok()) {
+    WorkPlan none;
+    none.reports = unseen_works(works_, allocations);
+    return none;
+  }
   for (const JobSeen& job : observed_.jobs) {
     if (job.phase != JobPhase::kEnded) allocations.living.insert(job.id);
   }

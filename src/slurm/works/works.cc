@@ -106,11 +106,13 @@ class Planner {
     report(work, true, {}, why_not_begun(step.said, step.code));
   }
 
-  // What runs in its allocation ends with it; only then is it reported as ended.
+  // What runs in its allocation ends with it; only then is it reported as ended. One whose
+  // processes are being ended is reported as gone, and its work as what may still run.
   void lost(const WantedWork& work) {
     const auto held = held_.find(work.key);
     if (held != held_.end()) {
-      if (held->second != kEnding_job) plan_.release.push_back(held->second);
+      if (held->second == kEnding_job) return report(work, false, {});
+      plan_.release.push_back(held->second);
       return;
     }
     report(work, true, all_lost(work));
@@ -182,6 +184,16 @@ WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<Ste
     if (!named.contains(step.key)) planner.unwanted(step);
   }
   return plan;
+}
+
+std::vector<WorkReport> unseen_works(const std::vector<WantedWork>& wanted,
+                                     const Allocations& allocations) {
+  std::vector<WorkReport> reports;
+  for (const WantedWork& work : wanted) {
+    const bool may_run = work.started || allocations.begun.contains(work.key);
+    if (work.foreign_job.empty() && may_run) reports.push_back({work.key, false, {}, ""});
+  }
+  return reports;
 }
 
 }  // namespace dove::slurm

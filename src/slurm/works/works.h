@@ -54,4 +54,8 @@ WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<Ste
                     const Allocations& allocations,
                     const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s);
 
+// What to report while nobody can say which sruns there are: all that was begun may run.
+std::vector<WorkReport> unseen_works(const std::vector<WantedWork>& wanted,
+                                     const Allocations& allocations);
+
 }  // namespace dove::slurm

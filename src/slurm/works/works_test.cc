@@ -160,10 +160,22 @@ TEST_F(WorksTest, TheEndOfAKilledSrunIsNotTheEndOfItsTasks) {
   EXPECT_TRUE(plan().reports.empty()) << "its tasks run on";
   allocations.held[kKey] = kEnding_job;
   EXPECT_TRUE(plan().release.empty());
-  EXPECT_TRUE(plan().reports.empty()) << "Slurm is still ending them";
+  ASSERT_EQ(plan().reports.size(), 1u) << "its placeholder is reported as gone";
+  EXPECT_FALSE(plan().reports[0].has_ended) << "Slurm is still ending them";
   allocations.held.clear();
   ASSERT_EQ(plan().reports.size(), 1u);
   EXPECT_EQ(plan().reports[0].exits[0].cause, "executor_lost");
+}
+
+TEST_F(WorksTest, WithoutAViewOfTheSrunsNothingHasEnded) {
+  EXPECT_TRUE(unseen_works(wanted, allocations).empty()) << "it was not begun";
+  allocations.begun = {kKey};
+  EXPECT_EQ(unseen_works(wanted, allocations), (std::vector<WorkReport>{{kKey, false, {}, ""}}));
+  allocations.begun.clear();
+  wanted[0].started = true;
+  EXPECT_EQ(unseen_works(wanted, allocations).size(), 1u);
+  wanted[0].foreign_job = "77";
+  EXPECT_TRUE(unseen_works(wanted, allocations).empty());
 }
 
 TEST_F(WorksTest, NothingBeginsInAPlaceholderThatIsEnding) {
