@@ -154,7 +154,7 @@ class Attempted {
           const Node& node = state_.nodes[placement.node];
           if (!is_available(node) || !labels_allow(spec_, node, state_.jobs)) return false;
           const auto books =
-              free_during(state_, plan_of(state_, plan_, placement.node), node, claim);
+              lent_during(state_, plan_of(state_, plan_, placement.node), node, claim);
           return books && holds_all(*books, placement);
         });
   }

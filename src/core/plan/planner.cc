@@ -314,7 +314,7 @@ Instant Planner::earliest(const Query& query, NodeId id, Instant from) {
     at =
         earliest_by_sums(state_, plan, query.needs, query.guest(), at, length_from(query.stay, at));
     if (!query.is_in_time(at)) return kNever;
-    auto books = free_during(state_, plan, node, query.claim(at));
+    auto books = lent_during(state_, plan, node, query.claim(at));
     if (books && capacity(books->view(), group, policy_, query.even.tasks) >= query.even.tasks) {
       seen_free_ = SeenFree{id, at, std::move(*books)};
       return at;
@@ -394,7 +394,7 @@ Planned Planner::placed(const Query& query, std::vector<Fit>& fits) {
     const Node& node = state_.nodes[fit.node];
     const bool is_seen = seen_free_ && seen_free_->node == fit.node && seen_free_->at == claim.from;
     FreeBooks books = is_seen ? std::move(seen_free_->books)
-                              : *free_during(state_, plan_of(state_, plan_, fit.node), node, claim);
+                              : *lent_during(state_, plan_of(state_, plan_, fit.node), node, claim);
     if (is_seen) seen_free_.reset();  // its books were moved from
     Placement& placement = planned.placements.emplace_back();
     placement.node = fit.node;

@@ -36,6 +36,23 @@ TEST_F(PlannerTest, ElseWhenTheFirstNodeHasRoom) {
   EXPECT_EQ(found->placements.front().node, NodeId(2));
 }
 
+TEST_F(PlannerTest, WhatAnExecutorRunsIsPlannedOnWhatItIsLent) {
+  Executor slurm{"slurm", "", {"n[1-2]"}, true, {}};
+  slurm.runs_jobs = true;
+  slurm.lendable = {{{"n[1-2]"}, {2}, -1, -1}};
+  cluster.declare(slurm);
+  for (const std::uint32_t node : {1, 2}) {
+    cluster.submit_and_start({.gpus = 4, .limit_s = 100 * node}, {node});
+  }
+  JobSpec spec = spec_of({.gpus = 1});
+  spec.executor = "slurm";
+  const auto found = find(cluster.submit(spec));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->placements.front().devices.at(0).device, 2);
+  spec.groups[0].per_task.gpus = 2;
+  EXPECT_FALSE(find(cluster.submit(spec)).has_value()) << "no node lends it two";
+}
+
 TEST_F(PlannerTest, AGangWaitsForTheLastOfItsNodes) {
   const JobId later = cluster.submit_and_start({.gpus = 1, .limit_s = 900}, {1});
   cluster.submit_and_start({.gpus = 1, .limit_s = 100}, {2});
