@@ -236,6 +236,7 @@ WorkPlan Adapter::look_at_works() {
   const Result<std::vector<StepSeen>> steps = steps_->all();
   log_trouble(steps_trouble_, "steps", steps.ok() ? "" : steps.error().message);
   Allocations allocations;
+  allocations.known = slurm_answers_;
   allocations.begun = begun_placeholders(observed_, options_.cluster);
   if (!steps.ok()) {
     WorkPlan none;

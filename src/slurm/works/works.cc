@@ -42,6 +42,7 @@ class Planner {
       : held_(allocations.held),
         begun_(allocations.begun),
         living_(allocations.living),
+        known_(allocations.known),
         refused_(refused),
         now_s_(now_s),
         plan_(plan) {}
@@ -88,6 +89,7 @@ class Planner {
     if (refused != refused_.end()) return report(work, true, {}, refused->second);
     // Whoever began it may have gone with all that it knew: it is not begun again.
     if (work.started || begun_.contains(work.key)) return lost(work);
+    if (!known_) return;
     if (work.stop) return report(work, true, {});
     if (!work.program) return report(work, true, {}, "what it should run is no longer known");
     const auto held = held_.find(work.key);
@@ -109,6 +111,7 @@ class Planner {
   // What runs in its allocation ends with it; only then is it reported as ended. One whose
   // processes are being ended is reported as gone, and its work as what may still run.
   void lost(const WantedWork& work) {
+    if (!known_) return report(work, false, {});
     const auto held = held_.find(work.key);
     if (held != held_.end()) {
       if (held->second == kEnding_job) return report(work, false, {});
@@ -141,6 +144,7 @@ class Planner {
   const std::map<PlaceholderKey, std::int64_t>& held_;
   const std::set<PlaceholderKey>& begun_;
   const std::set<std::int64_t>& living_;
+  const bool known_;
   const std::map<PlaceholderKey, std::string>& refused_;
   const std::int64_t now_s_;
   WorkPlan& plan_;

@@ -41,6 +41,7 @@ struct Allocations {
       held;                        // the Slurm jobs of those that hold what they are to
   std::set<std::int64_t> living;   // the jobs that Slurm has not ended, whosever they are
   std::set<PlaceholderKey> begun;  // something was begun in them, here or by an adapter elsewhere
+  bool known = true;               // Slurm has answered; else none is taken to have ended
 };
 
 // The nodes of the job of `script`, by rank; empty: one of them holds nothing, or is not wanted.

@@ -142,6 +142,22 @@ TEST_F(WorksTest, OneThatNobodyWatchedEndsWithItsAllocation) {
   EXPECT_TRUE(plan().reports[0].has_ended);
 }
 
+TEST_F(WorksTest, WhileSlurmDoesNotAnswerNothingIsLost) {
+  allocations = {};
+  allocations.known = false;
+  step(StepSeen::State::kLost);
+  EXPECT_EQ(plan().reports, (std::vector<WorkReport>{{kKey, false, {}, ""}}));
+  steps.clear();
+  wanted[0].started = true;
+  EXPECT_EQ(plan().reports, (std::vector<WorkReport>{{kKey, false, {}, ""}}));
+  wanted[0].started = false;
+  wanted[0].stop = true;
+  EXPECT_TRUE(plan().reports.empty()) << "another adapter may have begun it";
+  step(StepSeen::State::kEnded);
+  ASSERT_EQ(plan().reports.size(), 1u);
+  EXPECT_TRUE(plan().reports[0].has_ended) << "its srun says so";
+}
+
 TEST_F(WorksTest, WhatAnAdapterElsewhereHasBegunIsNotBegunAgain) {
   allocations.begun = {kKey};
   EXPECT_TRUE(plan().begin.empty());
