@@ -32,6 +32,26 @@ TEST_F(Objects, AFieldThatIsLeftOutStays) {
   EXPECT_EQ(get("cluster/c").at("array_max"), 12);
 }
 
+TEST_F(Objects, AFileMayDeclareALongChainInAnyOrder) {
+  Json queues = Json::array();
+  for (int i = 20; i > 0; --i) {
+    queues.push_back({{"kind", "Queue"}, {"name", "q" + std::to_string(i)}});
+    if (i > 1) queues.back()["parent"] = "q" + std::to_string(i - 1);
+  }
+  const Answer made = live.call("POST", "/v1/objects", Json{{"objects", queues}});
+  EXPECT_EQ(made.status, 200) << made.response.body;
+}
+
+TEST_F(Objects, WhatIsWrongWithTheDeclaredOneIsSaidToo) {
+  const Json child{{"kind", "Queue"}, {"name", "child"}, {"parent", "mother"}};
+  const Json mother{{"kind", "Queue"}, {"name", "mother"}, {"weight", -1}};
+  const Answer refused = live.call("POST", "/v1/objects", Json{{"objects", {child, mother}}});
+  EXPECT_EQ(refused.status, 400);
+  const std::string detail = refused.body.at("detail").get<std::string>();
+  EXPECT_NE(detail.find("Queue/child: "), std::string::npos) << detail;
+  EXPECT_NE(detail.find("; and Queue/mother: -1 is out of range"), std::string::npos) << detail;
+}
+
 TEST_F(Objects, ApplyingANodeDoesNotTakeItBackIntoService) {
   FakeAgent agent(live, "n1");
   agent.connect();

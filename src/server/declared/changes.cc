@@ -22,7 +22,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kRoundsMax = 8;  // of trying objects that name what is declared after them
+// Objects that name what is declared after them are tried again: this often for each of all.
+constexpr std::size_t kTriesPerObject = 20;
+constexpr std::size_t kRefusalsSaid = 2;
 
 // The fields of `body` over those that are declared.
 Result<ObjectChange> change_of(Json body, const ObjectKind& kind, const std::string& name,
@@ -64,9 +66,18 @@ Result<ObjectChange> change_of(Json body, const ObjectKind& kind, const std::str
 }
 
 Error in_object(Error error, const Json& object) {
-  error.message = fmt::format("{}/{}: {}; nothing was applied", object.value("kind", "?"),
+  error.message = fmt::format("{}/{}: {}", object.value("kind", "?"),
                               object.value("name", "cluster"), error.message);
   return error;
+}
+
+// The first, with the next one's reason: that object may be what the first one misses.
+Error nothing_applied(std::vector<Error> refused) {
+  for (std::size_t i = 1; i < refused.size(); ++i) {
+    refused[0].message += "; and " + refused[i].message;
+  }
+  refused[0].message += "; nothing was applied";
+  return std::move(refused[0]);
 }
 
 // Makes it in `trial`, if the caller may and the core takes it.
@@ -97,12 +108,12 @@ void add_warnings(const core::State& trial, const core::Policies& policies,
 }
 
 // Makes the changes that one object of several asks for in `trial`, and adds them to `all`. False:
-// nothing is changed, and `refused` says why, if it did not say so of an earlier object.
+// nothing is changed, and `refused` says why, unless it says so of enough objects.
 Result<bool> try_object(core::State& trial, const core::Policies& policies,
                         const accounts::Caller& caller, const ObjectKind& kind, const Json& object,
-                        std::vector<ObjectChange>& all, std::optional<Error>& refused) {
+                        std::vector<ObjectChange>& all, std::vector<Error>& refused) {
   const auto put_off = [&](const Error& error) {
-    if (!refused.has_value()) refused = in_object(error, object);
+    if (refused.size() < kRefusalsSaid) refused.push_back(in_object(error, object));
     return false;
   };
   auto made = changes_of_one(object, kind, object.value("name", std::string("cluster")), trial);
@@ -166,10 +177,12 @@ Result<std::vector<ObjectChange>> changes_of(const Json& objects, const accounts
   std::vector<ObjectChange> changes;
   std::vector<const Json*> left;
   for (const Json& object : objects) left.push_back(&object);
-  for (int round = 1; !left.empty(); ++round) {
+  std::size_t tries = 0;
+  while (!left.empty()) {
     std::vector<const Json*> later;
     std::set<std::pair<std::string_view, Json>> waiting;
-    std::optional<Error> refused;
+    std::vector<Error> refused;
+    tries += left.size();
     for (const Json* object : left) {
       if (!object->is_object() || !object->value("kind", Json()).is_string() ||
           !object->value("name", Json("")).is_string()) {
@@ -180,16 +193,15 @@ Result<std::vector<ObjectChange>> changes_of(const Json& objects, const accounts
       bool made = false;
       if (!waiting.contains(name)) {
         const auto tried = try_object(trial, policies, caller, kind, *object, changes, refused);
-        if (!tried.ok()) return in_object(tried.error(), *object);
+        if (!tried.ok()) return nothing_applied({in_object(tried.error(), *object)});
         made = *tried;
       }
       if (made) continue;
       waiting.insert(name);
       later.push_back(object);
     }
-    if (refused.has_value() && (later.size() == left.size() || round == kRoundsMax)) {
-      return *refused;
-    }
+    const bool is_stuck = later.size() == left.size() || tries > kTriesPerObject * objects.size();
+    if (!refused.empty() && is_stuck) return nothing_applied(std::move(refused));
     left = std::move(later);
   }
   add_warnings(trial, policies, changes);

@@ -33,7 +33,7 @@ Result<std::vector<ObjectChange>> changes_of_one(nlohmann::json body, const Obje
 
 // Those of a list of objects, in an order in which each finds what it names: the list's own, but
 // that an object is put off that names what a later one declares. Errors: of the first object of
-// the list that is refused.
+// the list that is refused, with the reason of the next such.
 Result<std::vector<ObjectChange>> changes_of(const nlohmann::json& objects,
                                              const accounts::Caller& caller,
                                              const core::State& state,
