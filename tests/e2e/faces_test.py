@@ -119,6 +119,14 @@ class Faces(unittest.TestCase):
         self.assertEqual(self.cluster.wait(waits)["state"], "cancelled")
         self.assertIn("99999", self.call("scancel", "99999", code=1).stderr)
 
+    def test_squeue_shows_the_paths_of_those_that_come_first(self):
+        self.sleeper("--hold", "--array=1-200")
+        first = self.sleeper("--hold", "--job-name=a-first")
+        said = self.call("squeue", "-r", "-h", "-S", "j", "-o", "%j %Z")
+        self.assertEqual(said.stdout.splitlines()[0], f"a-first {self.folder}")
+        self.assertRegex(said.stderr, r"^squeue: warning: paths are shown of the first 200 of \d+ jobs")
+        self.assertEqual(self.call("squeue", "-h", "-j", str(first), "-o", "%Z").stderr, "")
+
     def test_sinfo_and_scontrol(self):
         said = self.call("sinfo").stdout.splitlines()
         self.assertEqual(said[0].split(), "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST".split())

@@ -120,6 +120,22 @@ void sort_as_slurm(std::vector<JobView>& jobs) {
                    [&](const JobView& a, const JobView& b) { return key(a) < key(b); });
 }
 
+void put_in_order(const Invocation& invocation, std::int64_t now_us, std::vector<JobView>& jobs) {
+  if (invocation.has("sort")) {
+    sort_jobs(invocation.get("sort"), now_us, jobs);
+  } else {
+    sort_as_slurm(jobs);
+  }
+}
+
+void tell_left_out(std::size_t jobs) {
+  if (jobs <= kPagesAsked) return;
+  face_says("squeue",
+            fmt::format("warning: paths are shown of the first {} of {} jobs: name fewer, "
+                        "see --jobs, --user and --states",
+                        kPagesAsked, jobs));
+}
+
 // Slurm knows no id that it never gave or has forgotten; of several it shows those that there are.
 Result<bool> is_unknown(Api& api, const Wanted& wanted) {
   if (wanted.filter.ids.size() != 1) return false;
@@ -146,6 +162,7 @@ Result<int> show_json(Api& api, Wanted wanted) {
       jobs.push_back(std::move(job));
     }
   }
+  tell_left_out(jobs.size());
   fetch_reasons(api, jobs, kReasonsAsked);
   TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
   print(queue_json(jobs, text_of(cluster, "name")).dump(2) + "\n");
@@ -183,14 +200,15 @@ Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& p
     }
   }
   if (!invocation.has("array")) jobs = with_arrays_joined(jobs);
-  fetch_reasons(api, jobs, kReasonsAsked);
-  if (has_field(pieces, "Zo")) fetch_paths(api, jobs);
   const std::int64_t now_us = telemetry::now_us();
-  if (invocation.has("sort")) {
-    sort_jobs(invocation.get("sort"), now_us, jobs);
-  } else {
-    sort_as_slurm(jobs);
+  put_in_order(invocation, now_us, jobs);
+  // More is asked about those that come first.
+  fetch_reasons(api, jobs, kReasonsAsked);
+  if (has_field(pieces, "Zo")) {
+    fetch_paths(api, jobs);
+    tell_left_out(jobs.size());
   }
+  if (invocation.has("sort")) put_in_order(invocation, now_us, jobs);  // by what was asked, too
   std::string out;
   if (invocation.has("long")) out += calendar_text(now_us) + "\n";
   if (!invocation.has("noheader")) out += format_line(pieces, squeue_title) + "\n";
