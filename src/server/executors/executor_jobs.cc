@@ -26,16 +26,20 @@ using Json = nlohmann::json;
 constexpr const char kDefault_output[] = "dove-%j.out";
 // What a script's job runs on its other nodes, so that they are watched as the first one is. It
 // leaves signals to the steps that the script starts there, and ends with the allocation, where
-// Slurm sends SIGCONT and then SIGTERM.
+// Slurm sends SIGCONT and, at once, SIGTERM. A SIGCONT of before, such as after a suspension, does
+// not count. Traps run when `sleep` ends, in any order; bash's `wait` would lose one of two. A
+// shell that ignores SIGCHLD would not learn how its programs end.
 constexpr const char kHolder[] = R"sh(
 n=1
 while [ $n -le 64 ]; do trap '' $n; n=$((n + 1)); done
-trap continued=1 CONT
-trap told=1 TERM
-while [ "$continued$told" != 11 ]; do
-  continued=0 told=0
-  sleep infinity
-done
+trap - CHLD
+now() {
+  read -r now _ </proc/uptime
+  now=${now%.*}
+}
+trap 'now; at=$now; [ $((at - ${told:--9})) -gt 1 ] || exit 0' CONT
+trap 'now; told=$now; [ $((told - ${at:--9})) -gt 4 ] || exit 0' TERM
+while :; do sleep 3; done
 )sh";
 
 Error cannot(const JobSpec& spec, const char* code, const char* what, const char* field) {
