@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "text/bash_functions.h"
 #include "text/run_lengths.h"
 #include "text/srun_variables.h"
 
@@ -63,7 +64,6 @@ for name in GROUP_RANK LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT NODE_
   PET_MASTER_PORT PET_NNODES PET_NODE_RANK PET_RDZV_BACKEND PET_RDZV_ENDPOINT PET_RDZV_ID RANK TF_CONFIG WORLD_SIZE; do
   eval "DOVE_GIVEN=\"\${DOVE_GIVEN:+\$DOVE_GIVEN }$name=\$$name\""
 done
-exec "$@" <"$DOVE_STDIN"
 )sh";
 // The script comes in by standard input. It is run from a file without a name, so nothing is left
 // behind, and in place of this shell, so its end is the task's: 137 and SIGKILL are two ends.
@@ -71,8 +71,9 @@ constexpr const char kScript[] = R"sh(
 file=$(mktemp "${TMPDIR:-/tmp}/dove-script.XXXXXX") && cat >"$file" && chmod 700 "$file" || exit 1
 exec 9<"$file"
 rm -f -- "$file"
-exec /proc/self/fd/9 "$@" <"$DOVE_STDIN"
+set -- /proc/self/fd/9 "$@"
 )sh";
+constexpr const char kBecome[] = R"sh(exec "$@" <"$DOVE_STDIN")sh";
 
 constexpr std::string_view kError = "srun: error: ";
 constexpr std::string_view kExited = "Exited with exit code ";
@@ -223,9 +224,9 @@ std::vector<std::string> srun_command(const StepWanted& step) {
   } else {
     words.push_back("--output=none");
   }
-  words.insert(
-      words.end(),
-      {"/bin/sh", "-c", std::string(kBegin) + (is_script(work) ? kScript : kRun), "dove-task"});
+  const std::string shell =
+      std::string(kBegin) + (is_script(work) ? kScript : kRun) + text::kUnpack_functions + kBecome;
+  words.insert(words.end(), {"/bin/sh", "-c", shell, "dove-task"});
   for (const TaskFiles& task : program.tasks) {
     words.push_back(std::to_string(task.rank));
     words.push_back(shared ? "" : absolute(task.output, workdir));
@@ -260,6 +261,7 @@ std::vector<std::string> srun_environment(const StepWanted& step, const std::str
   all["DOVE_BACKEND"] = "slurm";
   if (!step.all_nodes.empty()) add_nodes(step.all_nodes, all);
   if (!slurm_conf.empty()) all["SLURM_CONF"] = slurm_conf;
+  text::pack_functions(all);
   std::vector<std::string> entries;
   for (const auto& [name, value] : all) entries.push_back(name + "=" + value);
   return entries;

@@ -110,6 +110,19 @@ TEST(Srun, TheEnvironmentIsTheJobsAndNothingOfSruns) {
   EXPECT_FALSE(has(all, "SRUN_X=1"));
 }
 
+TEST(Srun, FunctionsOfBashPassAPlainShellAndAreInNoCommandLine) {
+  StepWanted one = step();
+  one.work.program->environment = {{"BASH_FUNC_module%%", "() { secret; }"}};
+  EXPECT_TRUE(has(srun_environment(one, ""), "DOVE_FUNCTION_0=BASH_FUNC_module%%=() { secret; }"));
+  for (const char* script : {"", "#!/bin/sh\n"}) {
+    one.work.program->script = script;
+    const auto words = srun_command(one);
+    const auto shell = std::find(words.begin(), words.end(), "-c") + 1;
+    EXPECT_NE(shell->find("$DOVE_FUNCTION_"), std::string::npos);
+    for (const std::string& word : words) EXPECT_EQ(word.find("secret"), std::string::npos);
+  }
+}
+
 TEST(Srun, EndsAreReadFromWhatItSays) {
   const auto ends = said(
       "srun: error: n1: tasks 0-1: Exited with exit code 3\n"
