@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <list>
@@ -26,6 +28,8 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 64 << 10;
 constexpr int kDrained_ms = 200;
+// An srun that fails later has begun its tasks, unless it says that it could not.
+constexpr std::chrono::seconds kBegins{10};
 // A second SIGINT within a second ends a step, as of a single srun.
 constexpr std::array kPassedOn{SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
                                SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
@@ -69,7 +73,8 @@ struct Child {
         error(wanted.first_rank, label_width) {}
   const SrunCall& call;
   pid_t pid = 0;
-  bool has_ended = false;
+  bool has_ended = true;  // until it is there
+  std::chrono::steady_clock::time_point begun_at;
   int code = 0;
   files::Descriptor output_from, error_from, input_to;
   SrunLines output, error;
@@ -80,6 +85,7 @@ class Bundle {
   Bundle(const std::string& srun, const GangStep& step) : srun_(srun), step_(step) {}
 
   Result<int> run() {
+    raise_limit();
     TRY(open_streams());
     TRY(take_signals());
     const int width = step_.label ? static_cast<int>(std::to_string(step_.tasks - 1).size()) : 0;
@@ -102,6 +108,13 @@ class Bundle {
   }
 
  private:
+  // Each node takes up to three descriptors.
+  void raise_limit() {
+    if (::getrlimit(RLIMIT_NOFILE, &former_limit_) != 0) return;
+    const rlimit raised{former_limit_.rlim_max, former_limit_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &raised);
+  }
+
   Result<void> open_streams() {
     if (!step_.output.path.empty()) {
       TRY_ASSIGN(output_file_, open_stream(step_.output));
@@ -154,6 +167,7 @@ class Bundle {
       if (::getppid() != self) ::_exit(1);
       ::signal(SIGPIPE, SIG_DFL);
       ::sigprocmask(SIG_SETMASK, &former_, nullptr);
+      ::setrlimit(RLIMIT_NOFILE, &former_limit_);
       if (input.from.is_open()) ::dup2(input.from.get(), STDIN_FILENO);
       ::dup2(step_.label ? output.to.get() : output_, STDOUT_FILENO);
       ::dup2(error.to.get(), STDERR_FILENO);
@@ -161,10 +175,11 @@ class Bundle {
       ::_exit(127);
     }
     if (child.pid < 0) {
-      child.has_ended = true;
       return Error{ErrorKind::kUnavailable, "no_process",
                    fmt::format("cannot start {}: {}", srun_, std::strerror(errno)), ""};
     }
+    child.has_ended = false;
+    child.begun_at = std::chrono::steady_clock::now();
     if (step_.label) child.output_from = std::move(output.from);
     child.error_from = std::move(error.from);
     child.input_to = std::move(input.to);
@@ -248,7 +263,8 @@ class Bundle {
 
   void send_all(int signal) {
     for (const Child& child : children_) {
-      if (!child.has_ended) ::kill(child.pid, signal);
+      // Never 0, which would be the group of this process: the user's script, too.
+      if (!child.has_ended && child.pid > 0) ::kill(child.pid, signal);
     }
   }
 
@@ -263,10 +279,16 @@ class Bundle {
       while (child.error_from.is_open() && has_more(child.error_from)) {
         pass_on(child.error_from, child.error, error_);
       }
-      const bool has_begun = child.error.has_told_an_end();
+      const bool has_begun = has_begun_tasks(child);
       if (!has_begun && not_begun_code_ == 0 && !is_ending_) not_begun_code_ = child.code;
       if (step_.kill_on_bad_exit || !has_begun) end_others();
     }
+  }
+
+  static bool has_begun_tasks(const Child& child) {
+    if (child.error.has_refused()) return false;
+    const bool is_late = std::chrono::steady_clock::now() - child.begun_at > kBegins;
+    return is_late || child.error.has_begun() || child.output.has_begun();
   }
 
   static bool has_more(const files::Descriptor& from) {
@@ -292,6 +314,7 @@ class Bundle {
   const std::string& srun_;
   const GangStep& step_;
   sigset_t former_{};
+  rlimit former_limit_{};
   files::Descriptor signals_, output_file_, error_file_;
   int output_ = STDOUT_FILENO;
   int error_ = STDERR_FILENO;

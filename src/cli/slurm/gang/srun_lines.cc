@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 
@@ -11,6 +12,12 @@ namespace {
 
 constexpr std::string_view kSays = "srun: ";
 constexpr std::string_view kError = "srun: error: ";
+// What the node's daemon of a step says, by the tasks' own stream.
+constexpr std::string_view kDaemon = "slurmstepd: ";
+// After kError, where it could not have tasks started.
+constexpr std::array<std::string_view, 4> kRefusals{"Unable to create step",
+                                                    "Unable to confirm allocation",
+                                                    "Task launch for", "Application launch failed"};
 constexpr std::size_t kLineBytesMax = 1 << 20;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -28,12 +35,19 @@ SrunLines::Text SrunLines::take(std::string_view piece) {
   while (!piece.empty()) {
     const std::size_t end = piece.find('\n');
     const bool is_whole = end != std::string_view::npos;
-    const std::string_view part = piece.substr(0, is_whole ? end + 1 : end);
+    std::string_view part = piece.substr(0, is_whole ? end + 1 : end);
     piece.remove_prefix(part.size());
     if (is_passed_on_) {
-      text.tasks += part;
-      is_passed_on_ = !is_whole;
-      continue;
+      // Slurm's srun writes a line of its own at once, behind whatever tasks have begun.
+      const std::size_t sruns = part.find(kError);
+      if (sruns == std::string_view::npos) {
+        text.tasks += part;
+        is_passed_on_ = !is_whole;
+        continue;
+      }
+      text.tasks += part.substr(0, sruns);
+      part.remove_prefix(sruns);
+      is_passed_on_ = false;
     }
     kept_ += part;
     if (is_whole) {
@@ -42,7 +56,7 @@ SrunLines::Text SrunLines::take(std::string_view piece) {
     }
   }
   // A line without an end, such as a progress bar, is not held back.
-  const bool waits = label_width_ > 0 ? kept_.size() < kLineBytesMax : may_be_sruns(kept_);
+  const bool waits = kept_.size() < kLineBytesMax && (label_width_ > 0 || may_be_sruns(kept_));
   if (kept_.empty() || waits) return text;
   add_line(kept_, text);
   kept_.clear();
@@ -58,11 +72,19 @@ SrunLines::Text SrunLines::finish() {
 }
 
 void SrunLines::add_line(std::string_view line, Text& text) {
-  if (line.starts_with(kSays)) {
-    text.sruns += renumbered(line);
-  } else {
-    text.tasks += label_width_ > 0 ? labelled(line) : std::string(line);
+  if (!line.starts_with(kSays)) {
+    // With labels srun ends each line itself.
+    const std::size_t sruns = label_width_ > 0 ? line.npos : line.find(kError);
+    const std::string_view tasks = line.substr(0, sruns);
+    if (!tasks.starts_with(kDaemon)) have_written_ = true;
+    text.tasks += label_width_ > 0 ? labelled(tasks) : std::string(tasks);
+    line.remove_prefix(tasks.size());
   }
+  if (line.empty()) return;
+  const std::string_view said = line.starts_with(kError) ? line.substr(kError.size()) : "";
+  has_refused_ = has_refused_ || std::any_of(kRefusals.begin(), kRefusals.end(),
+                                             [&](auto begin) { return said.starts_with(begin); });
+  text.sruns += renumbered(line);
 }
 
 // "srun: error: n1: tasks 0-1: Exited with exit code 1".

@@ -26,8 +26,10 @@ class SrunLines {
   // There is no more.
   Text finish();
 
-  // Whether it has said how a task ended: then it has begun.
-  bool has_told_an_end() const { return has_told_an_end_; }
+  // Whether its tasks have begun: it has said how one ended, or one has written.
+  bool has_begun() const { return has_told_an_end_ || have_written_; }
+  // Whether it has said that it could not begin them.
+  bool has_refused() const { return has_refused_; }
 
  private:
   void add_line(std::string_view line, Text& text);
@@ -39,6 +41,8 @@ class SrunLines {
   std::string kept_;           // of the line that has begun
   bool is_passed_on_ = false;  // its beginning
   bool has_told_an_end_ = false;
+  bool have_written_ = false;  // tasks
+  bool has_refused_ = false;
 };
 
 }  // namespace dove::cli

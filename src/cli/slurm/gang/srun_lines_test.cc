@@ -14,14 +14,45 @@ TEST(SrunLines, TasksThatSrunNamesAreThoseOfTheStep) {
             "srun: error: n1: tasks 4-5,7: Exited with exit code 1\n"
             "srun: StepId=2.5 task 4: running\nsrun: task queue: full\n");
   EXPECT_EQ(text.tasks, "");
-  EXPECT_TRUE(lines.has_told_an_end());
+  EXPECT_TRUE(lines.has_begun());
 }
 
 TEST(SrunLines, WithoutAWordOfItsTasksItHasNotBegunAny) {
   SrunLines lines(4, 0);
   lines.take("srun: error: Unable to create step for job 7: Invalid job id specified\n");
   lines.take("srun: StepId=2.5 tasks 0-1: running\n");
-  EXPECT_FALSE(lines.has_told_an_end());
+  EXPECT_FALSE(lines.has_begun());
+  EXPECT_TRUE(lines.has_refused());
+}
+
+TEST(SrunLines, WhatTasksHaveWrittenSaysThatTheyHaveBegun) {
+  SrunLines lines(4, 0);
+  lines.take("slurmstepd: error: no cgroup\n");
+  EXPECT_FALSE(lines.has_begun()) << "the node's daemon";
+  lines.take("loading");
+  EXPECT_TRUE(lines.has_begun());
+  EXPECT_FALSE(lines.has_refused());
+}
+
+TEST(SrunLines, AnEndIsReadBehindALineThatATaskHasBegun) {
+  for (const bool is_one_piece : {false, true}) {
+    SrunLines lines(4, 0);
+    const std::string bar = "50%|###";
+    if (!is_one_piece) {
+      EXPECT_EQ(lines.take(bar).tasks, bar);
+    }
+    const SrunLines::Text text = lines.take(
+        (is_one_piece ? bar : "") + "srun: error: n1: task 0: Exited with exit code 1\nmore\n");
+    EXPECT_EQ(text.tasks, (is_one_piece ? bar : "") + "more\n");
+    EXPECT_EQ(text.sruns, "srun: error: n1: task 4: Exited with exit code 1\n");
+    EXPECT_TRUE(lines.has_begun());
+  }
+}
+
+TEST(SrunLines, ALineWithoutAnEndIsNotKeptWithoutBound) {
+  SrunLines lines(4, 0);
+  EXPECT_EQ(lines.take("srun: ").sruns, "");
+  EXPECT_GT(lines.take(std::string(2 << 20, 'x')).sruns.size(), 2u << 20);
 }
 
 TEST(SrunLines, NothingOfTasksIsHeldBack) {
