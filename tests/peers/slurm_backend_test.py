@@ -10,6 +10,7 @@ import os
 import pwd
 import re
 import signal
+import time
 
 from people import add_people, person
 from shared_nodes import SharedNodes, main, until
@@ -186,6 +187,41 @@ class Backend(SharedNodes):
             "alone 1 1", "code 7", "ends 137", "0", "err", "1", "err", "2", "err", "in", "in", "in"])
         self.assertEqual(len(gpus), 2)
         self.assertTrue(all(len(line.split()) == 2 for line in gpus), gpus)
+
+    def test_functions_that_bash_exports_reach_commands_scripts_and_steps(self):
+        functions = {"BASH_FUNC_greet%%": "() { echo \"hello  $1\"\n}", "BASH_FUNC_other%%": "() { greet other; }"}
+        job = self.run_there("/bin/bash", "-c", "greet 'a  b'; other", environment=functions)
+        self.ended(job)
+        self.assertEqual(self.output(job)[1], "hello  a  b\nhello  other\n")
+        faces = os.path.join(self.cluster.folder, "faces") + ":/usr/bin:/bin"
+        job = self.script("#!/bin/bash\ngreet script\nsrun bash -c 'greet $SLURM_PROCID; env | grep -c ^DOVE_FUNCTION; true' | sort\n",
+                          environment={"PATH": faces, **functions})
+        self.ended(job)
+        self.assertEqual(self.output(job)[1].split(), "hello script 0 0 0 hello 0 hello 1 hello 2".split())
+
+    def test_small_steps_go_to_nodes_that_have_none(self):
+        job = self.script("#!/bin/bash\nprintf '#!/bin/sh\\necho on $SLURMD_NODENAME; sleep 5\\n' >small\nchmod +x small\n"
+                          "for i in 1 2; do srun -N1 -n1 --exact small & done; wait\n")
+        self.ended(job)
+        nodes = [one["node_name"] for one in self.cluster.job(job)["attempts"][-1]["placements"]]
+        self.assertEqual(sorted(self.output(job)[1].splitlines()), sorted(f"on {node}" for node in nodes))
+
+    def test_tasks_run_on_when_one_fails_behind_half_a_line(self):
+        job = self.script("#!/bin/bash\nsrun bash -c 'printf \"50%%|###\" >&2; [ $SLURM_PROCID != 0 ] || exit 2; sleep 3; exit 6'\n"
+                          "echo code $?\n")
+        self.ended(job)
+        self.assertIn("code 6\n", self.output(job)[1])
+
+    def test_a_lone_sigterm_leaves_the_other_nodes_of_a_script_held(self):
+        job = self.script("#!/bin/bash\ntrap '' TERM\necho begun\nsleep 25\n")
+        self.written(job, "begun")
+        self.started(job)
+        second = self.cluster.job(job)["attempts"][-1]["placements"][1]["node_name"]
+        for name, wait_s in (("CONT", 10), ("TERM", 5)):
+            self.lab.run(["scancel", f"--signal={name}", "-n", f"dove-{job}.1@dove", "-w", second])
+            time.sleep(wait_s)
+        self.assertEqual(self.cluster.job(job)["state"], "running")
+        self.ended(job)
 
     def test_ranks_of_a_step_on_two_nodes_find_each_other(self):
         with open(f"{self.homes[PEOPLE[0]]}/meets.py", "w") as file:

@@ -17,6 +17,7 @@
 #include "cli/face.h"
 #include "cli/slurm/gang/gang_step.h"
 #include "cli/slurm/gang/srun_bundle.h"
+#include "cli/slurm/gang/step_ledger.h"
 #include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
 
@@ -55,6 +56,11 @@ Result<void> check_job(const Invocation& invocation, const JobInSlurm& job) {
       named, job.id));
 }
 
+bool is_program(const fs::path& file) {
+  std::error_code ignored;
+  return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
+
 // Returns in case of an error alone.
 Error become(const std::string& srun, const std::vector<std::string>& words, char** environment) {
   std::vector<char*> arguments{const_cast<char*>("srun")};
@@ -80,11 +86,21 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
     context.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   TRY_ASSIGN(const nlohmann::json sizes, step_sizes(invocation));
+  StepLedger ledger(step_ledger_path());
+  for (NodeInSlurm& node : context.nodes) node.load = ledger.load_of(node.slurms_id);
   TRY_ASSIGN(const GangStep step, gang_step(invocation, sizes, context));
+  for (const SrunCall& call : step.calls) ledger.add(call.allocation, call.cpus);
+  ledger.close();
   for (const std::string& warning : step.warnings) {
     if (!invocation.has("quiet")) face_says("srun", "warning: " + warning);
   }
-  if (step.calls.size() > 1) return run_srun_bundle(srun, step);
+  if (step.calls.size() > 1) {
+    const Result<int> code = run_srun_bundle(srun, step);
+    StepLedger after(step_ledger_path());
+    after.drop_own();
+    after.close();
+    return code;
+  }
   std::vector<char*> environment;
   for (const std::string& entry : step.environment) {
     environment.push_back(const_cast<char*>(entry.c_str()));
@@ -94,6 +110,18 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
 }
 
 }  // namespace
+
+std::string found_program(const std::string& program, const std::string& path,
+                          const std::string& folder) {
+  if (program.empty() || program.find('/') != std::string::npos) return program;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    if (end > at && is_program(fs::path(path.substr(at, end - at)) / program)) return program;
+    at = end + 1;
+  }
+  const fs::path here = fs::path(folder) / program;
+  return is_program(here) ? here.string() : program;
+}
 
 bool is_in_slurm() { return environment_value("DOVE_BACKEND") == "slurm"; }
 
@@ -108,14 +136,24 @@ Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
       words.push_back(given.empty() ? "--" + name : fmt::format("--{}={}", name, given));
     }
   }
-  // srun gives its tasks the number of the allocation, whatever its own environment says.
-  words.insert(words.end(), {"/usr/bin/env", "SLURM_JOB_ID=" + job.id, "SLURM_JOBID=" + job.id,
-                             "DOVE_SLURM_JOB_ID=" + job.slurms_id});
+  // srun gives its tasks the number of the allocation, whatever its own environment says. A program
+  // that it reads itself stays the first.
+  if (!invocation.has("multi-prog") && !invocation.has("bcast")) {
+    words.insert(words.end(), {"/usr/bin/env", "SLURM_JOB_ID=" + job.id, "SLURM_JOBID=" + job.id,
+                               "DOVE_SLURM_JOB_ID=" + job.slurms_id});
+  }
   words.insert(words.end(), invocation.operands.begin(), invocation.operands.end());
   return words;
 }
 
-Result<int> run_slurms_srun(const Invocation& invocation) {
+Result<int> run_slurms_srun(const Invocation& given) {
+  Invocation invocation = given;
+  if (!invocation.has("multi-prog")) {
+    std::error_code ignored;
+    const fs::path folder = fs::current_path(ignored) / invocation.get("chdir");
+    invocation.operands[0] =
+        found_program(invocation.operands[0], environment_value("PATH"), folder.string());
+  }
   const JobInSlurm job = this_job_in_slurm();
   const std::string srun = find_slurms_srun();
   if (srun.empty()) {

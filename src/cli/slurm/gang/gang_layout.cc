@@ -42,7 +42,18 @@ Result<std::vector<std::size_t>> usable_nodes(const json& sizes,
                     "--nodelist, --exclude and --relative",
                     std::max<std::size_t>(wanted, 1), usable.size(), nodes.size()));
   }
-  if (wanted > 0) usable.resize(wanted);
+  const auto tasks = static_cast<std::size_t>(sizes.value("tasks", std::int64_t{0}));
+  std::size_t taken = usable.size();
+  for (const std::size_t limit : {wanted, tasks}) {
+    if (limit > 0) taken = std::min(taken, limit);
+  }
+  // Where Slurm would find CPUs that are free; what is named is taken in order.
+  if (taken < usable.size() && listed.empty() && skipped == 0) {
+    std::stable_sort(usable.begin(), usable.end(),
+                     [&](std::size_t a, std::size_t b) { return nodes[a].load < nodes[b].load; });
+    std::sort(usable.begin(), usable.begin() + static_cast<std::ptrdiff_t>(taken));
+  }
+  usable.resize(taken);
   return usable;
 }
 
@@ -71,9 +82,6 @@ Result<std::vector<NodeTasks>> gang_layout(const json& sizes,
   std::int64_t tasks = sizes.value("tasks", std::int64_t{0});
   if (tasks == 0 && sizes.value("devices", json::object()).contains("tasks_per_device")) {
     return usage_error("--ntasks-per-gpu of a step on several nodes needs --ntasks or --gpus");
-  }
-  if (tasks > 0 && tasks < static_cast<std::int64_t>(usable.size())) {
-    usable.resize(static_cast<std::size_t>(tasks));
   }
   std::vector<std::int64_t> own, room;
   std::int64_t all_own = 0;

@@ -20,7 +20,8 @@ struct NodeTasks {
 };
 
 // As Slurm lays out a step: what it does not say is its job's; each node has a task, then the first
-// ones are filled. `sizes`: of step_sizes(). Errors: the job does not have what it asks for.
+// ones are filled. A step that may run on more nodes than it takes gets those with the least load.
+// `sizes`: of step_sizes(). Errors: the job does not have what it asks for.
 Result<std::vector<NodeTasks>> gang_layout(const nlohmann::json& sizes,
                                            const std::vector<NodeInSlurm>& nodes);
 

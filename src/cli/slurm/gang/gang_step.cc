@@ -15,6 +15,7 @@
 #include "cli/slurm/gang/step_files.h"
 #include "cli/terminal/output.h"
 #include "model/rendezvous.h"
+#include "text/bash_functions.h"
 #include "text/hostlist.h"
 #include "text/run_lengths.h"
 #include "text/srun_variables.h"
@@ -49,7 +50,6 @@ for name in $given; do
   esac
   eval "DOVE_GIVEN=\"\${DOVE_GIVEN:+\$DOVE_GIVEN }$name=\$$name\""
 done
-exec "$@"
 )sh";
 
 // Slurm's variables that srun gets from this process; the others describe its own step.
@@ -66,18 +66,14 @@ bool is_among(const std::array<const char*, kCount>& list, std::string_view name
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// One of a shell's: others, such as functions of bash, get lost where a plain sh runs in between.
-bool is_shells(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-  });
-}
-
 class Builder {
  public:
   Builder(const Invocation& invocation, const GangContext& context,
-          const std::vector<NodeTasks>& layout)
-      : invocation_(invocation), context_(context), layout_(layout) {
+          const std::vector<NodeTasks>& layout, std::int64_t cores_per_task)
+      : invocation_(invocation),
+        context_(context),
+        layout_(layout),
+        cores_per_task_(cores_per_task) {
     for (const NodeTasks& part : layout) {
       names_.push_back(context.nodes[part.node].name);
       counts_.push_back(part.tasks);
@@ -100,8 +96,8 @@ class Builder {
     step.label = invocation_.has("label");
     const std::string bad = invocation_.get("kill-on-bad-exit", "0");
     step.kill_on_bad_exit = bad.empty() || bad != "0";
+    TRY(check());
     if (layout_.size() > 1) {
-      TRY(check());
       add_warnings(step.warnings);
       TRY_ASSIGN(files_, step_files(invocation_, context_));
       step.output = stream_of(files_, files_.output);
@@ -121,11 +117,18 @@ class Builder {
   }
 
   Result<void> check() const {
-    if (invocation_.has("pty")) return usage_error("--pty is for one node: add --nodes=1");
+    // Slurm's srun would take what runs before the program for it.
     if (invocation_.has("multi-prog")) {
       return usage_error(
-          "--multi-prog names ranks of one node only here: start one step for each program");
+          "--multi-prog does not work in a job on several nodes: start one step for each program");
     }
+    if (invocation_.has("bcast")) {
+      return usage_error(
+          "--bcast does not work in a job on several nodes: keep the program on a path that all "
+          "nodes share, or copy it with srun --ntasks-per-node=1 cp");
+    }
+    if (layout_.size() == 1) return {};
+    if (invocation_.has("pty")) return usage_error("--pty is for one node: add --nodes=1");
     const std::string mpi = invocation_.get("mpi", "none");
     if (mpi == "none") return {};
     return usage_error(
@@ -146,11 +149,13 @@ class Builder {
 
   // Without what srun would take for options.
   std::vector<std::string> srun_environment() const {
+    std::map<std::string, std::string> all = context_.environment;
+    std::erase_if(all, [](const auto& entry) {
+      return text::is_sruns_own(entry.first) && !is_among(kKept, entry.first);
+    });
+    text::pack_functions(all);
     std::vector<std::string> entries;
-    for (const auto& [name, value] : context_.environment) {
-      if (text::is_sruns_own(name) && !is_among(kKept, name)) continue;
-      entries.push_back(name + "=" + value);
-    }
+    for (const auto& [name, value] : all) entries.push_back(name + "=" + value);
     return entries;
   }
 
@@ -158,12 +163,16 @@ class Builder {
     const NodeTasks& part = layout_[i];
     SrunCall call;
     call.first_rank = part.first_rank;
+    call.allocation = context_.nodes[part.node].slurms_id;
+    call.cpus = part.tasks * cores_per_task_;
     call.words = {"--jobid=" + context_.nodes[part.node].slurms_id, "--nodes=1",
                   fmt::format("--ntasks={}", part.tasks)};
     const bool is_alone = layout_.size() == 1;
     for (const auto& [name, values] : invocation_.values) {
       if (is_among(kLaid_out, name) || (!is_alone && is_among(kSaid_anew, name))) continue;
       for (const std::string& value : values) {
+        // A second one would keep srun from saying how tasks end.
+        if (name == "quiet" && &value != values.data()) continue;
         const std::string given =
             names_a_file(name) ? with_our_numbers(value, context_.job) : value;
         call.words.push_back(given.empty() ? "--" + name : fmt::format("--{}={}", name, given));
@@ -274,32 +283,22 @@ class Builder {
     // srun gives its tasks what is true of the allocation, whatever its own environment says.
     words.emplace_back("/usr/bin/env");
     for (const auto& [name, value] : all) words.push_back(name + "=" + value);
+    const std::string shell = std::string(kTask) + text::kUnpack_functions + "exec \"$@\"";
     words.insert(words.end(),
-                 {"/bin/sh", "-c", kTask, "dove-step", fmt::format("{}", fmt::join(names, " ")),
+                 {"/bin/sh", "-c", shell, "dove-step", fmt::format("{}", fmt::join(names, " ")),
                   files_.append ? "1" : "0"});
     for (const std::int32_t rank : ranks) {
       const auto [out, err] = files_of_task(files_, node.name, static_cast<std::int32_t>(i), rank);
       words.insert(words.end(), {std::to_string(rank), out, err});
     }
     words.emplace_back("--");
-    add_functions(words);
     words.insert(words.end(), invocation_.operands.begin(), invocation_.operands.end());
-  }
-
-  void add_functions(std::vector<std::string>& words) const {
-    const std::string wanted = invocation_.get("export", "ALL");
-    if (!wanted.starts_with("ALL")) return;
-    bool has_some = false;
-    for (const auto& [name, value] : context_.environment) {
-      if (is_shells(name)) continue;
-      if (!std::exchange(has_some, true)) words.emplace_back("/usr/bin/env");
-      words.push_back(name + "=" + value);
-    }
   }
 
   const Invocation& invocation_;
   const GangContext& context_;
   const std::vector<NodeTasks>& layout_;
+  const std::int64_t cores_per_task_;
   std::vector<std::string> names_;
   std::vector<std::int32_t> counts_;
   Rendezvous rendezvous_;
@@ -311,7 +310,8 @@ class Builder {
 Result<GangStep> gang_step(const Invocation& invocation, const nlohmann::json& sizes,
                            const GangContext& context) {
   TRY_ASSIGN(const std::vector<NodeTasks> layout, gang_layout(sizes, context.nodes));
-  return Builder(invocation, context, layout).step();
+  const std::int64_t cores = sizes.value("cores_per_task", std::int64_t{1});
+  return Builder(invocation, context, layout, cores).step();
 }
 
 }  // namespace dove::cli

@@ -19,6 +19,8 @@ namespace dove::cli {
 
 struct SrunCall {
   std::vector<std::string> words;  // without the program's own name
+  std::string allocation;          // of Slurm's
+  std::int64_t cpus = 1;           // that it takes there
   std::int32_t first_rank = 0;
   bool takes_input = true;
 };

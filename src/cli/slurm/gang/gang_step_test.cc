@@ -131,17 +131,39 @@ TEST(GangStep, WhatJoinsTasksOfOneNodeOnlyIsRefused) {
   EXPECT_NE(refused({{"mpi", {"pmix"}}}).find("mpirun"), std::string::npos);
   EXPECT_NE(refused({{"pty", {""}}}).find("--nodes=1"), std::string::npos);
   EXPECT_EQ(refused({{"pty", {""}}, {"ntasks", {"1"}}}), "");
-  EXPECT_NE(refused({{"multi-prog", {""}}}).find("each program"), std::string::npos);
   EXPECT_EQ(step_of({{"distribution", {"cyclic"}}}).warnings.size(), 1u);
 }
 
-TEST(GangStep, FunctionsOfBashPassAPlainShell) {
+TEST(GangStep, FunctionsOfBashPassAPlainShellAndAreInNoCommandLine) {
   GangContext own = context();
   own.environment["BASH_FUNC_module%%"] = "() { :; }";
-  const Words words = step_of({}, own)->calls[0].words;
-  EXPECT_TRUE(has(words, "BASH_FUNC_module%%=() { :; }"));
-  EXPECT_FALSE(
-      has(step_of({{"export", {"NONE"}}}, own)->calls[0].words, "BASH_FUNC_module%%=() { :; }"));
+  const Result<GangStep> step = step_of({}, own);
+  EXPECT_TRUE(has(step->environment, "DOVE_FUNCTION_0=BASH_FUNC_module%%=() { :; }"));
+  for (const std::string& word : step->calls[0].words) {
+    EXPECT_EQ(word.find("() { :; }"), std::string::npos) << word;
+  }
+}
+
+TEST(GangStep, ProgramsThatSrunItselfReadsAreRefusedOnOneNodeToo) {
+  for (const Values& where : {Values{}, Values{{"nodes", {"1"}}, {"ntasks", {"2"}}}}) {
+    Values values = where;
+    values["multi-prog"] = {""};
+    EXPECT_NE(refused(values).find("each program"), std::string::npos);
+    values = where;
+    values["bcast"] = {"/tmp/prog"};
+    EXPECT_NE(refused(values).find("all nodes share"), std::string::npos);
+  }
+}
+
+TEST(GangStep, EachCallSaysWhatItTakesWhere) {
+  const GangStep step = step_of({{"cpus-per-task", {"3"}}});
+  EXPECT_EQ(step.calls[1].allocation, "71");
+  EXPECT_EQ(step.calls[1].cpus, 6);
+}
+
+TEST(GangStep, SrunStaysLoudEnoughToSayHowTasksEnd) {
+  const Words words = step_of({{"quiet", {"", ""}}}).calls[0].words;
+  EXPECT_EQ(std::count(words.begin(), words.end(), "--quiet"), 1);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Result<std::vector<NodeInSlurm>> nodes_in_slurm() {
                  ""};
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    nodes.push_back({names[i], addresses[i], ids[i], tasks[i], cpus[i]});
+    nodes.push_back({names[i], addresses[i], ids[i], tasks[i], cpus[i], 0});
   }
   return nodes;
 }

@@ -27,6 +27,7 @@ struct NodeInSlurm {
   std::string slurms_id;  // of its allocation
   std::int32_t tasks = 1;
   std::int32_t cpus = 1;
+  std::int64_t load = 0;  // CPUs of the steps that are known to run there
 };
 // Those of a script's job on several nodes, by rank; of any other none. Error: its variables do not
 // agree.
