@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "core/cycle/promises.h"
-#include "core/place/fit.h"
 #include "core/place/limits.h"
 #include "core/place/place.h"
 #include "core/plan/earlier_start.h"
 #include "core/plan/foreign_holds.h"
+#include "core/plan/lent_plan.h"
 #include "core/plan/planner.h"
 #include "core/plan/promise.h"
 #include "core/preempt/foreign_jobs.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/digest.h"
-#include "core/place/lent.h"
 #include "core/place/node_windows.h"
 #include "core/plan/foreign_holds.h"
 #include "core/state/books.h"
@@ -425,16 +424,6 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
     close_mixed(books, *hold.placement);
   }
   return books;
-}
-
-std::optional<FreeBooks> lent_during(const State& state, const NodePlan& plan, const Node& node,
-                                     const Claim& claim) {
-  std::optional<FreeBooks> books = free_during(state, plan, node, claim);
-  if (!books || claim.spec->executor.empty()) return books;
-  const auto executor = state.executors.find(claim.spec->executor);
-  if (executor == state.executors.end()) return books;
-  std::optional<FreeBooks> lent = lent_books(executor->second, node, nullptr, books->view());
-  return lent ? lent : books;
 }
 
 Instant next_change(const NodePlan& plan, Instant at) {

@@ -151,9 +151,6 @@ struct Claim {
 };
 std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, const Node& node,
                                      const Claim& claim);
-// The same, of what is lent to the executor that is to run the job.
-std::optional<FreeBooks> lent_during(const State& state, const NodePlan& plan, const Node& node,
-                                     const Claim& claim);
 
 // The first instant after `at` at which the node may have more room; kNever if there is none.
 Instant next_change(const NodePlan& plan, Instant at);

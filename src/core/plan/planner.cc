@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/digest.h"
-#include "core/place/fit.h"
 #include "core/place/place.h"
+#include "core/plan/lent_plan.h"
 #include "core/plan/wishes.h"
 #include "core/state/books.h"
 

@@ -41,6 +41,7 @@ TEST_F(PlannerTest, WhatAnExecutorRunsIsPlannedOnWhatItIsLent) {
   slurm.runs_jobs = true;
   slurm.lendable = {{{"n[1-2]"}, {2}, -1, -1}};
   cluster.declare(slurm);
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
   for (const std::uint32_t node : {1, 2}) {
     cluster.submit_and_start({.gpus = 4, .limit_s = 100 * node}, {node});
   }
