@@ -98,9 +98,12 @@ void print(const sim::ExploreOptions& options, const sim::ExploreReport& report)
   if (options.shared_nodes > 0) {
     fmt::print(
         "beside a Slurm on {} nodes: {} jobs of its own, {} at its gate, {} placeholders and "
-        "fences, {} lost with their nodes, {} over their limits, {} put back for ours, {} calls\n",
+        "fences, {} lost with their nodes, {} over their limits, {} put back for ours, {} calls\n"
+        "{} rooms made for its jobs, {} of them taken; {} placements of ours run there, {} of them "
+        "lost\n",
         options.shared_nodes, report.foreign_jobs, report.gate_jobs, report.placeholders,
-        report.lost_in_slurm, report.slurm_limits_met, report.put_back_in_slurm, report.calls);
+        report.lost_in_slurm, report.slurm_limits_met, report.put_back_in_slurm, report.calls,
+        report.rooms, report.rooms_taken, report.steps_in_slurm, report.steps_lost);
   }
   if (options.outage_us > 0) {
     fmt::print(

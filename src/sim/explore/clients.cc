@@ -80,6 +80,15 @@ std::string Clients::shape_of_kind(std::uint64_t kind) {
   return fmt::format(R"("nodes":{},"tasks_per_node":2,"gpus":1,"cores":1)", nodes);
 }
 
+// What an executor can give of a few nodes, of which it may be lent a part.
+std::string Clients::executors_shape() {
+  const std::uint64_t kind = random_.below(100);
+  if (kind < 60) return fmt::format(R"("gpus":{},"cores":{})", 1 + kind % 2, 1 + kind % 4);
+  if (kind < 80) return fmt::format(R"("cores":{})", 1 + kind % 8);
+  if (kind < 90) return R"("nodes":2,"gpus":2,"cores":2)";
+  return R"("nodes":2,"tasks_per_node":2,"gpus":1,"cores":1)";
+}
+
 std::string Clients::next_body() {
   const auto mean = static_cast<std::uint64_t>(options_.mean_run_us);
   // Many are short, a few are ten times the mean.
@@ -87,9 +96,14 @@ std::string Clients::next_body() {
   std::uint64_t run_us = random_.below(mean) + 1'000'000;
   if (length < 20) run_us = random_.below(60'000'000) + 100'000;
   if (length >= 97) run_us = random_.below(10 * mean) + 1'000'000;
-  const bool batch = random_.below(20) == 0;
+  const bool is_drawn = random_.below(20) == 0;
+  const bool is_executors = !options_.executor.empty() && random_.below(4) == 0;
+  const std::string shape = is_executors ? executors_shape() : this->shape();
+  // An executor runs a script on one node.
+  const bool batch = is_drawn && !(is_executors && shape.find("nodes") != std::string::npos);
   std::string body = batch ? R"({"script":"#!/bin/sh\n",)" : R"({"command":["train"],)";
-  body += shape();
+  body += shape;
+  if (is_executors) body += fmt::format(R"(,"executor":"{}")", options_.executor);
   body += fmt::format(
       R"(,"environment":{{"EXPLORE_RUN_US":"{}","EXPLORE_FAILS_PERCENT":"{}"}},"retries_max":{})",
       run_us, random_.below(4) == 0 ? 40 : 2, random_.below(3));

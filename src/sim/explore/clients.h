@@ -29,6 +29,7 @@ struct ClientOptions {
   std::int32_t nodes = 0;
   // They also ask for restarts, and submit jobs of several priorities that may be preempted.
   bool restless = false;
+  std::string executor;  // that some of their jobs name; "": none
 };
 
 class Clients {
@@ -60,6 +61,7 @@ class Clients {
   void submit_next();
   std::string next_body();
   std::string shape();
+  std::string executors_shape();
   std::string shape_of_kind(std::uint64_t kind);
   void submit(const std::shared_ptr<const Submission>& submission);
   void answered(const std::shared_ptr<const Submission>& submission,

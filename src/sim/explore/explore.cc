@@ -18,6 +18,7 @@
 #include "sim/explore/seats.h"
 #include "sim/explore/slurm/adapter_process.h"
 #include "sim/explore/slurm/simulated_slurm.h"
+#include "sim/explore/slurm/simulated_steps.h"
 #include "sim/explore/slurm/slurm_weather.h"
 #include "sim/explore/trace.h"
 #include "sim/explore/weather.h"
@@ -108,7 +109,8 @@ class Exploration {
         // Its draws are its own, so that runs without it are as they were.
         slurm_(agenda_, oracle_, slurm_options()),
         slurm_weather_(agenda_, slurm_, options.faults_percent, options.seed + 3),
-        adapter_(agenda_, network_, oracle_, slurm_, slurm_options()) {}
+        steps_(agenda_, oracle_, slurm_, options.faults_percent > 0, options.seed + 4),
+        adapter_(agenda_, network_, oracle_, slurm_, steps_, slurm_options()) {}
   ~Exploration() { network_.close(); }
 
   ExploreReport run() {
@@ -139,6 +141,7 @@ class Exploration {
     clients_.stop();
     slurm_weather_.clear_up();
     slurm_.stop();
+    steps_.clear_up();
     adapter_.stop();
     weather_.clear_up();
     if (seats_ != nullptr) seats_->clear_up();
@@ -193,6 +196,7 @@ class Exploration {
     made.gpus_per_node = options_.gpus_per_node;
     made.nodes = options_.nodes;
     made.restless = options_.shared_nodes > 0;
+    if (made.restless && modes_of(options_.seed).runs_jobs) made.executor = "slurm";
     return made;
   }
 
@@ -209,10 +213,13 @@ class Exploration {
     made.faults_percent = options_.faults_percent;
     made.epoch_us = kBegin_us;
     made.user = "grace";
+    made.modes = modes_of(options_.seed);
+    made.gate_folder = options_.directory + "/gate";
     return made;
   }
 
   void set_up() {
+    std::filesystem::create_directories(slurm_options().gate_folder);
     std::ofstream(control_options().data_dir + "/token") << kToken << "\n";
     std::ofstream(control_options().data_dir + "/secret") << "explored-secret-of-the-server\n";
     const Inventory each = inventory(options_);
@@ -357,6 +364,10 @@ class Exploration {
     made.limits_met = oracle_.limits_met();
     made.limits_late_us = oracle_.limits_late_us();
     made.foreign_jobs = slurm_.jobs_begun();
+    made.steps_in_slurm = steps_.begun();
+    made.steps_lost = steps_.lost();
+    made.rooms = oracle_.rooms_given();
+    made.rooms_taken = oracle_.rooms_taken();
     made.gate_jobs = slurm_.gate_jobs_begun();
     made.placeholders = slurm_.placeholders_given();
     made.lost_in_slurm = slurm_.jobs_lost();
@@ -404,6 +415,7 @@ class Exploration {
   Weather weather_;
   SimulatedSlurm slurm_;
   SlurmWeather slurm_weather_;
+  SimulatedSteps steps_;
   AdapterProcess adapter_;
   std::uint64_t looks_ = 0;
   std::uint64_t outage_tasks_ = 0;

@@ -17,6 +17,23 @@ namespace {
 // A connected node has answered an order, and ended what it was told to, long before.
 constexpr Span kOverdue = seconds(4 * 3600);
 constexpr Span kReported = seconds(60);
+// A scheduler beside us may take this long to begin what was told to have begun.
+constexpr Span kBegun = seconds(300);
+
+// It was given cores of one that is being stopped, whose placeholder has gone: the ledger has them
+// until that one has ended.
+bool has_cores_of_stopped(const PlaceholderMoved& moved, const core::State& state) {
+  const core::Node* node = state.find_node(moved.node);
+  return node != nullptr && std::any_of(node->jobs.begin(), node->jobs.end(), [&](JobId id) {
+           const core::Attempt& attempt = state.find_job(id)->attempts.back();
+           if (id == moved.job || attempt.stage != Stage::kStopping) return false;
+           return std::any_of(attempt.placements.begin(), attempt.placements.end(),
+                              [&](const core::PlacementRecord& record) {
+                                return record.placement->node == moved.node &&
+                                       record.placement->cores.size_with(moved.cores) > 0;
+                              });
+         });
+}
 
 // An executor has begun it, and the ledger, which has not heard of that, has taken its place back.
 bool is_unheard(const core::Job& job) {
@@ -71,7 +88,8 @@ void Oracle::confirmed(const PlaceholderMoved& moved, const core::State& state) 
   const core::Job* job = state.find_job(moved.job);
   const bool is_now = job != nullptr && !job->attempts.empty() &&
                       job->attempts.back().number == moved.attempt && !moved.cores.empty();
-  if (!is_now || !has_loose_cores(moved.node.value)) return;
+  if (!is_now) return;
+  if (!has_loose_cores(moved.node.value) && !has_cores_of_stopped(moved, state)) return;
   for (const core::PlacementRecord& record : job->attempts.back().placements) {
     const bool is_here = record.placement->node == moved.node;
     if (!is_here || moved.cores.contains(record.placement->cores)) continue;
@@ -83,6 +101,12 @@ void Oracle::event_is_durable(const StampedEvent& event) {
   const auto* submitted = std::get_if<JobSubmitted>(&event.event);
   if (submitted == nullptr) return;
   const std::string& key = event.cause.idempotency_key;
+  // A key is good for a day. What waits in a scheduler beside us for longer, and is over here, is
+  // told again.
+  const auto former = keys_.find(key);
+  const bool is_told_again =
+      key.starts_with("gate ") && former != keys_.end() && over_.count(former->second) != 0;
+  if (is_told_again) keys_.erase(former);
   if (!key.empty() && !keys_.emplace(key, next_job_).second) {
     fail(fmt::format("the submission {} became job {} and again job {}", key, keys_[key],
                      next_job_));
@@ -99,6 +123,8 @@ void Oracle::launched(const Launch& launch, const store::Batch& batch, const cor
   }
   Attempt& attempt = attempts_[{id, launch.attempt}];
   forget_lost_holds(id);
+  check_given(launch);
+  keep_room(launch, state);
   if (!attempt.nodes.empty()) fail(fmt::format("job {} is launched twice as one attempt", id));
   for (const Placement& placement : launch.placements) {
     attempt.nodes[placement.node.value] = placement.memory_bytes;
@@ -153,7 +179,8 @@ void Oracle::check_time_limit(const core::Job& job, Span limit) {
                       seen->second.started_in == newest_epoch_;
   if (!is_its) return;
   const std::int64_t ran_us = agenda_.now_us() - seen->second.started_us;
-  if (ran_us + limit.us / 500 + kReported.us >= limit.us) return;
+  const Span reported = seen->second.is_beside ? kBegun : kReported;
+  if (ran_us + limit.us / 500 + reported.us >= limit.us) return;
   fail(fmt::format("job {} is stopped by its time limit of {} s after {} s", job.id.value,
                    limit.us / 1'000'000, ran_us / 1'000'000));
 }
@@ -163,6 +190,7 @@ void Oracle::job_ended(const EndJob& end, const core::State& state) {
   const core::Job* job = state.find_job(end.job);
   ++ended_[end.outcome];
   outcomes_[id] = end.outcome;
+  over_.insert(id);
   acknowledged_.erase(id);
   if (job == nullptr) return fail(fmt::format("job {} ended but is not there", id));
   const auto live = live_.find(id);
@@ -205,12 +233,14 @@ void Oracle::job_ended(const EndJob& end, const core::State& state) {
   for (const core::Attempt& each : job->attempts) attempts_.erase({id, each.number});
   own_failures_.erase(id);
   forget_lost_holds(id);
+  forget_rooms(id);
 }
 
 void Oracle::requeued(const Requeue& again, const core::State& state) {
   const core::Job* job = state.find_job(again.job);
   if (job == nullptr) return;
   const std::uint64_t id = again.job.value;
+  forget_rooms(id);
   if (live_.count(id) != 0 && !is_unheard(*job)) {
     fail(fmt::format("job {} is queued again, but tasks still run", id));
   }

@@ -43,6 +43,8 @@ struct TaskFacts {
   // As this job of a scheduler beside us it runs: an executor's start may come as late as its place
   // is taken back, and is then undone. 0: an agent runs it.
   std::uint64_t foreign = 0;
+  // A scheduler beside us runs it in what it holds for it, on cores of its own choice.
+  bool is_beside = false;
 };
 
 class Oracle {
@@ -65,6 +67,20 @@ class Oracle {
   // A scheduler beside us gave cores, devices and memory to a job of its own (TaskFacts::foreign).
   void foreign_started(const TaskFacts& task);
   void foreign_over(const TaskFacts& task);
+  // The ledger knows all that it ran at that instant.
+  void told_of_foreign(std::int64_t at_us) { told_us_ = at_us; }
+  // What the ledger gives a job that waits in a scheduler beside us, which starts it there by
+  // itself: until that attempt has ended.
+  struct Room {
+    std::uint64_t job = 0;
+    std::uint32_t attempt = 0;
+    std::uint64_t foreign = 0;  // that scheduler's job
+    std::uint32_t node = 0;
+    std::vector<std::int32_t> devices;
+  };
+  std::vector<Room> rooms() const;
+  std::uint64_t rooms_given() const { return rooms_given_; }
+  std::uint64_t rooms_taken() const { return rooms_taken_; }
   // What held there for tasks of the job, in a scheduler beside us, was ended by neither us nor it:
   // until its next attempt it may give to others what they have. 0: for all that are there now.
   void hold_lost(std::uint32_t node, std::uint64_t job);
@@ -117,6 +133,7 @@ class Oracle {
     std::uint32_t live = 0;
     std::uint32_t ended_well = 0;
     std::int64_t started_us = 0;  // its first task
+    bool is_beside = false;       // a scheduler beside us runs it
     Epoch started_in;             // whose term that was; 0: there is one controller
     std::int64_t over_us = 0;     // its last task that ran
   };
@@ -125,6 +142,7 @@ class Oracle {
   struct User {
     int tasks = 0;
     std::int32_t milli = 0;
+    bool is_beside = false;
   };
   using InUse = std::map<std::int32_t, std::map<std::uint64_t, User>>;
   // By node and id: jobs of a scheduler beside us.
@@ -141,6 +159,9 @@ class Oracle {
   // What lost its hold gets other cores at its next one than it runs on, and so does whoever is
   // given its own; then cores of ours are held for others of ours, or for nobody, until they end.
   void forget_lost_holds(std::uint64_t job);
+  bool has_loose_cores(std::uint32_t node, std::uint64_t job) const {
+    return is_unguarded(node, job) || loose_.count({node, job}) != 0;
+  }
   bool has_loose_cores(std::uint32_t node) const;
   void check_held(const TaskFacts& task);
   void use_memory(const TaskFacts& task, std::int64_t bytes);
@@ -156,6 +177,9 @@ class Oracle {
   void check_foreign_devices(const core::Job& job);
   void confirmed(const PlaceholderMoved& moved, const core::State& state);
   void event_is_durable(const StampedEvent& event);
+  void check_given(const Launch& launch);
+  void keep_room(const Launch& launch, const core::State& state);
+  void forget_rooms(std::uint64_t job);
   void launched(const Launch& launch, const store::Batch& batch, const core::State& state);
   void check_dependencies(const core::Job& job, const core::State& state);
   void stopped(const Stop& stop, const core::State& state);
@@ -180,10 +204,16 @@ class Oracle {
   std::set<std::pair<std::uint32_t, std::uint64_t>> loose_;      // of jobs: node, job
   Foreign foreign_devices_;
   Foreign foreign_cores_;
+  std::map<std::uint64_t, std::int64_t> foreign_since_us_;
+  std::int64_t told_us_ = -1;  // -1: nothing
+  std::map<Key, Room> rooms_;
+  std::uint64_t rooms_given_ = 0;
+  std::uint64_t rooms_taken_ = 0;
   std::map<Key, TaskFacts> foreign_tasks_;     // that run, as the ledger has launched them
   std::map<std::string, std::uint64_t> keys_;  // durable submissions
   std::set<std::uint64_t> acknowledged_;       // and not over
   std::map<std::uint64_t, Outcome> outcomes_;  // of jobs that have ended
+  std::set<std::uint64_t> over_;               // all that ever have
   std::set<std::uint64_t> cancels_;
   std::map<std::uint64_t, std::set<std::uint32_t>> own_failures_;  // job, attempts
   std::map<Outcome, std::uint64_t> ended_;

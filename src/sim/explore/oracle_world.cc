@@ -17,15 +17,22 @@ std::string name_of(const TaskFacts& task) {
 
 void Oracle::use(InUse& used, std::int32_t id, std::int32_t milli, const TaskFacts& task,
                  const char* what) {
+  const bool is_core = &used == &cores_in_use_[task.node];
   std::map<std::uint64_t, User>& users = used[id];
   for (const auto& [job, user] : users) {
     if (job == task.job || user.milli + milli <= kWholeDevice_milli) continue;
+    // Which cores it has there, the ledger is told; it cannot always take them over (loose_).
+    const bool may_overlap =
+        is_core && (user.is_beside || task.is_beside) &&
+        (has_loose_cores(task.node, job) || has_loose_cores(task.node, task.job));
+    if (may_overlap) continue;
     fail(fmt::format("{} starts on {} {}, which a task of job {} still uses", name_of(task), what,
                      id, job));
   }
   User& mine = users[task.job];
   ++mine.tasks;
   mine.milli = milli;
+  mine.is_beside = task.is_beside;
 }
 
 void Oracle::leave(InUse& used, std::int32_t id, std::uint64_t job) {
@@ -79,6 +86,7 @@ void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
   check_held(task);
   ++live_[task.job][task.attempt];
   ++attempt.live;
+  attempt.is_beside = task.is_beside;
   if (attempt.started_us == 0) attempt.started_in = newest_epoch_;
   if (attempt.started_us == 0) attempt.started_us = at_us;
   use_memory(task, attempt.nodes.at(task.node));
@@ -196,23 +204,6 @@ bool Oracle::has_ended(std::uint64_t job, std::uint32_t attempt) const {
          (std::next(found) != attempts_.end() && std::next(found)->first.first == job);
 }
 
-void Oracle::foreign_started(const TaskFacts& task) {
-  for (const std::int32_t id : task.cores) {
-    use_foreign(foreign_cores_, cores_in_use_[task.node], id, task, "core");
-  }
-  for (const std::int32_t id : task.devices) {
-    use_foreign(foreign_devices_, devices_in_use_[task.node], id, task, "device");
-  }
-  foreign_memory_[task.node][task.foreign] = task.memory_bytes;
-  check_memory(task.node, fmt::format("foreign job {}", task.foreign));
-}
-
-void Oracle::foreign_over(const TaskFacts& task) {
-  for (const std::int32_t id : task.cores) foreign_cores_.erase({task.node, id});
-  for (const std::int32_t id : task.devices) foreign_devices_.erase({task.node, id});
-  foreign_memory_[task.node].erase(task.foreign);
-}
-
 std::uint64_t Oracle::tasks_running() const {
   std::uint64_t running = 0;
   for (const auto& [job, attempts] : live_) {
@@ -237,7 +228,9 @@ void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {
   if (share != shares.end() && --share->second.tasks <= 0) shares.erase(share);
   for (const std::int32_t core : task.cores) leave(cores_in_use_[task.node], core, task.job);
   for (const std::int32_t id : task.devices) leave(devices_in_use_[task.node], id, task.job);
-  if (exit.exit_code != 0 && exit.cause.empty()) own_failures_[task.job].insert(task.attempt);
+  // Whoever ends it beside us, the ledger hears of a signal alone.
+  const bool fails = exit.exit_code != 0 || (task.is_beside && exit.signal != 0);
+  if (fails && exit.cause.empty()) own_failures_[task.job].insert(task.attempt);
   const auto found = attempts_.find({task.job, task.attempt});
   if (found == attempts_.end()) return;
   --found->second.live;

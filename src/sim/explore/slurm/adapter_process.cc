@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "wire/secret.h"
 
 namespace dove::sim {
@@ -15,15 +16,19 @@ constexpr std::int64_t kHour_us = 3'600 * kSecond_us;
 constexpr std::int64_t kAnswerWithin_us = 30 * kSecond_us;
 constexpr const char* kToken = "explored-adapter-token";
 constexpr const char* kAccount = "slurm-1";
+constexpr std::uint64_t kMoves = 12;  // one adapter in so many begins on another machine
+constexpr std::int32_t kUrgent = 2;   // half of our priorities (clients.cc) are above it
 
 Error unanswered(const char* why) { return {ErrorKind::kUnavailable, "unanswered", why, ""}; }
 
 }  // namespace
 
 AdapterProcess::AdapterProcess(Agenda& agenda, Network& network, Oracle& oracle,
-                               SimulatedSlurm& slurm, SimulatedSlurmOptions options)
+                               SimulatedSlurm& slurm, SimulatedSteps& steps,
+                               SimulatedSlurmOptions options)
     : agenda_(agenda),
       slurm_(slurm),
+      steps_(steps),
       options_(std::move(options)),
       watch_(agenda, slurm, oracle),
       random_(options_.seed + 1),
@@ -42,11 +47,16 @@ std::vector<std::vector<StampedEvent>> AdapterProcess::declared() const {
   account.token_sha256 = wire::sha256_hex(kToken);
   UserDeclaration user;
   user.name = user.linux_user = options_.user;
+  Queue urgent;
+  urgent.name = "urgent";
+  urgent.priority = kUrgent;
   Executor executor;
   executor.name = "slurm";
   executor.service_account = kAccount;
   executor.nodes = options_.nodes;
-  executor.gate = true;
+  executor.gate = options_.modes.gate;
+  executor.runs_jobs = options_.modes.runs_jobs;
+  if (options_.modes.yields) executor.yields_to = {kOpen_partition};
   // In every other run Slurm is not lent the last two devices of each node.
   if (options_.seed % 2 == 0 && options_.gpus_per_node > 2) {
     Lendable& lent = executor.lendable.emplace_back();
@@ -55,16 +65,24 @@ std::vector<std::vector<StampedEvent>> AdapterProcess::declared() const {
   }
   // In every other two, jobs that start by themselves make room for ours.
   if (options_.seed / 2 % 2 == 0) {
-    executor.queues = {{kOpen_account, "default"}};
     executor.preempts = {kOpen_partition};
   }
+  if (!executor.preempts.empty() || options_.modes.yields) {
+    executor.queues = {{kOpen_account, "default"}, {kUrgent_account, urgent.name}};
+  }
   return {{{ObjectApplied{Declared(account)}, {}}},
+          {{ObjectApplied{Declared(urgent)}, {}}},
           {{ObjectApplied{Declared(user)}, {}}},
           {{ObjectApplied{Declared(executor)}, {}}}};
 }
 
 void AdapterProcess::start() {
   if (options_.nodes.empty()) return;
+  if (!options_.gate_folder.empty()) {
+    auto opened = slurm::GateFolder::open(options_.gate_folder, [] { return Result<uid_t>(0); });
+    CHECK(opened.ok(), "the gate's folder");
+    folder_ = std::move(opened).value();
+  }
   begin_process();
   cycle_in(kSecond_us);
   if (options_.faults_percent > 0) die_later();
@@ -80,27 +98,31 @@ void AdapterProcess::die_later() {
 
 void AdapterProcess::begin_process() {
   slurm_.set_caller_dead(false);
+  if (random_.below(kMoves) == 0) steps_.lose_all();
   slurm::AdapterOptions options;
   options.incarnation = fmt::format("adapter-{}", ++incarnation_);
   wake_.emplace(slurm_, options.cluster, [](const slurm::CommandWanted&) {
     return Result<slurm::CommandEnd>(slurm::CommandEnd{0, "Epilog = /bin/true\n", ""});
   });
-  keeper_.emplace(
-      slurm_, slurm_,
+  const auto tell =
       [this](const slurm::GateRequest& request,
              const std::vector<slurm::NodeSeen>& nodes) -> Result<std::vector<slurm::GateJob>> {
-        TRY_ASSIGN(const std::string body,
-                   call("waiting", slurm::write_gate_request(request, nodes)));
-        return slurm::read_gate_answer(body);
-      },
-      nullptr, options.cluster, options.incarnation, &*wake_);
+    TRY_ASSIGN(const std::string body, call("waiting", slurm::write_gate_request(request, nodes)));
+    return slurm::read_gate_answer(body);
+  };
+  keeper_.emplace(slurm_, slurm_, tell, folder_ ? &*folder_ : nullptr, options.cluster,
+                  options.incarnation, &*wake_);
+  rooms_.emplace(tell, options.incarnation);
   adapter_.emplace(
       slurm_,
       [this](const slurm::SyncRequest& request) -> Result<slurm::SyncAnswer> {
         TRY_ASSIGN(const std::string body, call("sync", slurm::write_request(request)));
-        return slurm::read_answer(body);
+        Result<slurm::SyncAnswer> answer = slurm::read_answer(body);
+        if (answer.ok() && request.complete && answer->version == request.seen) watch_.is_told();
+        return answer;
       },
-      [this] { return options_.epoch_us + agenda_.now_us(); }, options, nullptr, &*keeper_);
+      [this] { return options_.epoch_us + agenda_.now_us(); }, options, &steps_,
+      options_.modes.gate ? &*keeper_ : nullptr, &*rooms_);
 }
 
 // What it was doing goes on without effect: nobody hears it, and it hears nothing.
@@ -156,10 +178,10 @@ void AdapterProcess::go_on(bool asks) {
   watch_.ends(end_, look_);
   if (slurm_.caller_is_dead() || end_.replaced) return kill();
   // Seldom, but where Slurm waits for it: all intervals of an exploration are stretched.
-  const std::int64_t pause_us = end_.changed || end_.gate_starts ? kSecond_us
-                                : watch_.ends_soon()             ? 30 * kSecond_us
-                                : end_.gate_waits                ? 60 * kSecond_us
-                                                                 : 180 * kSecond_us;
+  const std::int64_t pause_us = end_.changed || end_.gate_starts          ? kSecond_us
+                                : watch_.ends_soon()                      ? 30 * kSecond_us
+                                : end_.gate_waits || !options_.modes.gate ? 60 * kSecond_us
+                                                                          : 180 * kSecond_us;
   cycle_in(some(pause_us));
 }
 

@@ -1,8 +1,8 @@
 // AdapterProcess: the adapter as it runs beside a Slurm, with the simulated one, over the simulated
 // network.
 //
-// The adapter, its plans and its gate are the program's own. It is killed now and then: between its
-// cycles, while it waits for the controller, and between two commands. One thread.
+// The adapter, its plans, its gate and its rooms are the program's own. It is killed now and then:
+// between its cycles, while it waits for the controller, and between two commands. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,11 @@
 #include "sim/explore/process.h"
 #include "sim/explore/slurm/hold_watch.h"
 #include "sim/explore/slurm/simulated_slurm.h"
+#include "sim/explore/slurm/simulated_steps.h"
 #include "slurm/adapter.h"
+#include "slurm/gate/gate_folder.h"
 #include "slurm/gate/gate_keeper.h"
+#include "slurm/rooms/room_keeper.h"
 #include "wire/async_client.h"
 #include "wire/loop.h"
 
@@ -30,7 +33,7 @@ namespace dove::sim {
 class AdapterProcess {
  public:
   AdapterProcess(Agenda& agenda, Network& network, Oracle& oracle, SimulatedSlurm& slurm,
-                 SimulatedSlurmOptions options);
+                 SimulatedSteps& steps, SimulatedSlurmOptions options);
   ~AdapterProcess();
 
   // Its account, its users' and its declaration; nothing when there is no Slurm.
@@ -54,6 +57,7 @@ class AdapterProcess {
 
   Agenda& agenda_;
   SimulatedSlurm& slurm_;
+  SimulatedSteps& steps_;
   const SimulatedSlurmOptions options_;
   HoldWatch watch_;
   Random random_;
@@ -61,8 +65,10 @@ class AdapterProcess {
   Process process_;
   wire::Loop loop_;
   wire::AsyncClient client_;
+  std::optional<slurm::GateFolder> folder_;
   std::optional<slurm::SchedulerWake> wake_;
   std::optional<slurm::GateKeeper> keeper_;
+  std::optional<slurm::RoomKeeper> rooms_;
   std::optional<slurm::Adapter> adapter_;
   std::optional<Errand> errand_;  // a cycle that is under way
   slurm::CycleEnd end_;

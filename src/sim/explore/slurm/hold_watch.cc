@@ -27,7 +27,7 @@ bool is_standing(const slurm::JobSeen& job) { return job.name.starts_with("dove-
 }  // namespace
 
 HoldWatch::HoldWatch(const Agenda& agenda, SimulatedSlurm& slurm, Oracle& oracle)
-    : agenda_(agenda), slurm_(slurm), oracle_(oracle) {
+    : agenda_(agenda), slurm_(slurm), oracle_(oracle), rooms_(slurm, oracle) {
   slurm_.on_limit([this](const slurm::JobSeen& job) { check_limit(job); });
 }
 
@@ -70,6 +70,7 @@ void HoldWatch::begins() {
     if (is_orphan(*job)) orphans_.insert(job->id);
   }
   bare_ = bare_works();
+  rooms_.begins();
 }
 
 void HoldWatch::ends(const slurm::CycleEnd& end, slurm::Look look) {
@@ -78,6 +79,7 @@ void HoldWatch::ends(const slurm::CycleEnd& end, slurm::Look look) {
   looked_us_ = begun_us_;
   if (!end.controller_answers) return;
   check_orphans();
+  rooms_.ends();
   if (look == slurm::Look::kAll) check_bare();
 }
 
@@ -85,7 +87,8 @@ void HoldWatch::check_orphans() {
   std::erase_if(orphan_cycles_, [&](const auto& one) { return !orphans_.contains(one.first); });
   for (const std::int64_t id : orphans_) {
     const slurm::JobSeen* job = slurm_.find_job(id);
-    if (job == nullptr) continue;
+    // What runs in it is being ended.
+    if (job == nullptr || job->phase == slurm::JobPhase::kEnding) continue;
     if (++orphan_cycles_[id] < kOrphanCycles) continue;
     oracle_.fail(
         fmt::format("Slurm job {} {} on {} is there still, though {} cycles saw that nothing is "

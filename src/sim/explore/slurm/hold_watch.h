@@ -3,7 +3,8 @@
 // A cycle is clean if Slurm and the controller answered all that it asked. Checked is what clean
 // cycles leave behind: no placeholder of an attempt that is over, no fence that nobody needs, no
 // device that a task uses and that Slurm could hold for it and does not; and no placeholder of what
-// runs meets its time limit just after a look. One thread.
+// runs meets its time limit just after a look. What it leaves to Slurm's own jobs is RoomWatch's.
+// One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "sim/explore/agenda.h"
 #include "sim/explore/oracle.h"
+#include "sim/explore/slurm/room_watch.h"
 #include "sim/explore/slurm/simulated_slurm.h"
 #include "slurm/adapter.h"
 
@@ -25,6 +27,8 @@ class HoldWatch {
 
   void begins();
   void ends(const slurm::CycleEnd& end, slurm::Look look);
+  // The controller has taken a report of all that Slurm ran when the cycle began.
+  void is_told() { oracle_.told_of_foreign(begun_us_); }
   // A placeholder ends within minutes, unless it is given more time.
   bool ends_soon() const;
 
@@ -44,6 +48,7 @@ class HoldWatch {
   const Agenda& agenda_;
   SimulatedSlurm& slurm_;
   Oracle& oracle_;
+  RoomWatch rooms_;
   std::int64_t begun_us_ = 0;
   std::int64_t looked_us_ = -1;  // the begin of the last cycle in which Slurm did all; -1: none
   std::uint64_t troubles_ = 0;

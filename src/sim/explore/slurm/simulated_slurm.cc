@@ -68,6 +68,7 @@ SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOpt
     node.cores_per_socket = options_.cores_per_node / options_.threads_per_core;
     node.cpus_per_core = options_.threads_per_core;
     node.memory_bytes = options_.memory_bytes;
+    node.partitions = {kOpen_partition};
     for (int i = 0; i < options_.gpus_per_node; ++i) {
       node.device_types.push_back(fmt::format("g_{}", i));
     }
@@ -84,6 +85,7 @@ void SimulatedSlurm::start() {
 
 void SimulatedSlurm::stop() {
   stopped_ = true;
+  for (const auto& [id, job] : jobs_) user_releases(id);
   for (const std::string& node : options_.nodes) {
     comes_back(node);
     if (node_named(node).theirs_us != 0) administrator_opens(node);
@@ -102,9 +104,24 @@ void SimulatedSlurm::fall_mute() {
 void SimulatedSlurm::next_job() {
   if (stopped_) return;
   const int devices = 1 + static_cast<int>(random_.below(3));
-  const std::int64_t id = one_in(2) ? begin_open(devices) : begin_gated(devices, !one_in(4));
-  if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_cancels(id); });
+  if (!options_.modes.gate) {
+    user_acts(submit_open(devices, one_in(2)));
+  } else if (one_in(2)) {
+    user_acts(begin_open(devices));
+  } else if (one_in(5)) {
+    user_acts(begin_array(1 + static_cast<int>(random_.below(4)),
+                          static_cast<int>(random_.below(3)), devices));
+  } else {
+    user_acts(begin_gated(devices, !one_in(4)));
+  }
   agenda_.in(some(kHour_us / 4), [this] { next_job(); });
+}
+
+// They change their minds.
+void SimulatedSlurm::user_acts(std::int64_t id) {
+  if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_cancels(id); });
+  if (one_in(6)) agenda_.in(some(kHour_us / 12), [this, id] { user_holds(id); });
+  if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_requeues(id); });
 }
 
 // What both kinds have.
@@ -160,12 +177,6 @@ std::int64_t SimulatedSlurm::begin_gated(int devices, bool may_requeue) {
   return job.seen.id;
 }
 
-void SimulatedSlurm::user_cancels(std::int64_t id) {
-  const auto found = jobs_.find(id);
-  if (found == jobs_.end() || found->second.seen.phase == JobPhase::kEnded) return;
-  end(id, "CANCELLED", SIGTERM, false);
-}
-
 // -- its nodes -----------------------------------------------------------------------------------
 
 std::vector<int> SimulatedSlurm::free_on(const std::string& node) const {
@@ -207,7 +218,6 @@ std::vector<int> SimulatedSlurm::room_for(const Record& job) const {
   return free;
 }
 
-// As the ledger numbers them.
 std::vector<int> SimulatedSlurm::threads_of(const std::vector<int>& cores) const {
   const std::vector<std::int32_t> order =
       thread_order(options_.cores_per_node, options_.threads_per_core);
@@ -282,7 +292,7 @@ void SimulatedSlurm::is_down(Node& node) {
 void SimulatedSlurm::is_lost(std::int64_t id) {
   Record& job = jobs_.at(id);
   ++jobs_lost_;
-  if (is_ours(job)) return take_away(id, "its node failed");
+  if (is_ours(job)) return take_away(id, "its node failed", /*at_once=*/true);
   ++job.turn;
   is_over(job, SIGKILL);
   if (!job.may_requeue) return is_at_end(job, "NODE_FAIL", SIGKILL);
@@ -291,7 +301,12 @@ void SimulatedSlurm::is_lost(std::int64_t id) {
 }
 
 void SimulatedSlurm::starts_again(std::int64_t id) {
-  in(kRequeueDelay_us + some(5 * kSecond_us), id, [this, id] { try_start(id); });
+  const std::int64_t pause_us = kRequeueDelay_us + some(5 * kSecond_us);
+  Record& job = jobs_.at(id);
+  if (!job.is_queued) return in(pause_us, id, [this, id] { try_start(id); });
+  job.not_before_us = agenda_.now_us() + pause_us;
+  waits_for(job, "BeginTime");
+  look_at_queue_soon();
 }
 
 // -- the scheduler -------------------------------------------------------------------------------
@@ -334,7 +349,7 @@ void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
   }
   in(some(2 * kHour_us), id, [this, id] {
     const bool fails = one_in(10);
-    end(id, fails ? "FAILED" : "COMPLETED", fails ? 3 << 8 : 0, false);
+    end(id, fails ? "FAILED" : "COMPLETED", fails ? 3 << 8 : 0, Requeue::kNo);
   });
 }
 
@@ -343,6 +358,8 @@ void SimulatedSlurm::begin_holding(Record& job, slurm::NodeAllocation held) {
   job.seen.phase = JobPhase::kHolding;
   job.seen.state = "RUNNING";
   job.seen.started_s = now_s();
+  job.seen.reason.clear();
+  job.seen.asks.reset();
   job.seen.allocations = {std::move(held)};
   set_end(job, job.limit_minutes);
 }
@@ -374,25 +391,28 @@ void SimulatedSlurm::meet_limit(std::int64_t id) {
   const Record& job = jobs_.at(id);
   if (!is_ours(job)) {
     ++limits_met_;
-    return end(id, "TIMEOUT", SIGTERM, false);
+    return end(id, "TIMEOUT", SIGTERM, Requeue::kNo);
   }
   // A fence of the gate is for a moment.
   if (on_limit_ && !job.seen.name.starts_with(slurm::kFence_name)) on_limit_(job.seen);
   take_away(id, "it met its time limit");
 }
 
-void SimulatedSlurm::end(std::int64_t id, const char* state, int wait_status, bool requeues) {
+void SimulatedSlurm::end(std::int64_t id, const char* state, int wait_status, Requeue requeue) {
   Record& job = jobs_.at(id);
   if (job.seen.phase == JobPhase::kEnding) return;
   ++job.turn;
   job.seen.state = state;
-  const auto over = [this, id, wait_status, requeues, state] {
+  const auto over = [this, id, wait_status, requeue, state] {
     Record& it = jobs_.at(id);
+    // Slurm may give its core to others before the ledger has heard of it.
+    const bool is_news = requeue == Requeue::kStarts && it.task;
+    if (is_news) oracle_.hold_lost(it.task->node, it.task->job);
     is_over(it, wait_status);
     ++it.turn;
-    if (!requeues) return is_at_end(it, state, wait_status);
+    if (requeue == Requeue::kNo) return is_at_end(it, state, wait_status);
     waits_again(it);
-    if (!it.seen.gate) return starts_again(id);
+    if (!it.seen.gate || requeue == Requeue::kStarts) return starts_again(id);
     it.seen.gate->is_held = true;
   };
   if (job.seen.phase == JobPhase::kWaiting) return over();
@@ -416,6 +436,7 @@ void SimulatedSlurm::waits_again(Record& job) {
   job.seen.allocations.clear();
   job.seen.ends_s = 0;
   ++job.seen.restarts;
+  job.submitted_s = now_s();
   if (!job.seen.gate) return;
   ++job.seen.gate->restarts;
   job.seen.gate->submitted_s = now_s();

@@ -20,6 +20,7 @@ using slurm::JobPhase;
 using slurm::JobSeen;
 
 constexpr std::int64_t kSecond_us = 1'000'000;
+constexpr std::int64_t kKillWait_us = 30 * kSecond_us;
 constexpr const char kCluster[] = "dove";  // in the names of what it is asked for
 constexpr const char kOurs[] = "root";     // as whom the adapter asks
 // One command in kLost is lost, before or after it was obeyed; after one in kDies the caller dies.
@@ -55,7 +56,14 @@ Result<void> SimulatedSlurm::answered() {
   return silence();
 }
 
+// "17", or "17_3", a task of an array.
 SimulatedSlurm::Record* SimulatedSlurm::find(const std::string& handle) {
+  if (const std::size_t at = handle.find('_'); at != std::string::npos) {
+    for (auto& [id, job] : jobs_) {
+      if (job.seen.gate && job.seen.gate->handle == handle) return &job;
+    }
+    return take_out(std::stoll(handle), std::stoi(handle.substr(at + 1)));
+  }
   const auto found = jobs_.find(std::stoll(handle));
   return found == jobs_.end() ? nullptr : &found->second;
 }
@@ -71,6 +79,7 @@ std::vector<JobSeen> SimulatedSlurm::jobs_seen() const {
 
 Result<slurm::Observed> SimulatedSlurm::observe() {
   TRY(reached());
+  looked_us_ = agenda_.now_us();
   slurm::Observed seen;
   seen.nodes = nodes_seen();
   seen.jobs = jobs_seen();
@@ -81,6 +90,7 @@ Result<slurm::Observed> SimulatedSlurm::observe() {
 
 Result<std::vector<JobSeen>> SimulatedSlurm::observe_jobs(const std::vector<slurm::NodeSeen>&) {
   TRY(reached());
+  looked_us_ = agenda_.now_us();
   std::vector<JobSeen> seen = jobs_seen();
   TRY(answered());
   return seen;
@@ -161,14 +171,34 @@ void SimulatedSlurm::administrator_opens(const std::string& name) {
   node.theirs_us = 0;
 }
 
-void SimulatedSlurm::take_away(std::int64_t id, const char* why) {
+void SimulatedSlurm::end_ours(std::int64_t id, bool at_once) {
+  Record& job = jobs_.at(id);
+  if (job.seen.phase == JobPhase::kEnding && !at_once) return;
+  const bool has_processes = inside_ != nullptr && inside_->runs_in(id);
+  if (!has_processes) {
+    jobs_.erase(id);
+    return;
+  }
+  const auto over = [this, id] {
+    inside_->killed(id);
+    jobs_.erase(id);
+  };
+  if (at_once) return over();
+  ++job.turn;
+  job.seen.phase = JobPhase::kEnding;
+  job.seen.state = "COMPLETING";
+  in(one_in(8) ? kKillWait_us : some(5 * kSecond_us), id, over);
+}
+
+void SimulatedSlurm::take_away(std::int64_t id, const char* why, bool at_once) {
   const Record& job = jobs_.at(id);
   oracle_.note(fmt::format("Slurm job {} {} on {}: {}", id, job.seen.name, job.node, why));
   const auto key = slurm::read_placeholder_name(job.seen.name, kCluster);
   // What stands on a standing fence is not said by its name.
   const auto theirs = key ? static_cast<std::uint64_t>(key->first) : 0;
+  // What Slurm runs in it ends with it, and the ledger has its cores until it has heard of that.
   if (job.seen.phase != JobPhase::kWaiting) oracle_.hold_lost(number_of(job.node), theirs);
-  jobs_.erase(id);
+  end_ours(id, at_once);
 }
 
 std::vector<const JobSeen*> SimulatedSlurm::ours() const {
@@ -186,7 +216,7 @@ const JobSeen* SimulatedSlurm::find_job(std::int64_t id) const {
 
 std::int64_t SimulatedSlurm::unfinished() const {
   for (const auto& [id, job] : jobs_) {
-    const bool is_to_end = job.seen.gate || job.seen.restarts > 0;
+    const bool is_to_end = job.seen.gate || job.is_queued || job.seen.restarts > 0;
     if (is_to_end && job.seen.phase != JobPhase::kEnded) return id;
   }
   return 0;
@@ -231,7 +261,13 @@ Oracle::Unheld SimulatedSlurm::not_held_for(const TaskFacts& task) const {
 
 Result<void> SimulatedSlurm::release(std::int64_t job) {
   TRY(reached());
-  jobs_.erase(job);
+  if (jobs_.contains(job)) end_ours(job, /*at_once=*/false);
+  return answered();
+}
+
+Result<void> SimulatedSlurm::signal(std::int64_t allocation, int signal) {
+  TRY(reached());
+  if (jobs_.contains(allocation) && inside_ != nullptr) inside_->signalled(allocation, signal);
   return answered();
 }
 
@@ -264,7 +300,7 @@ Result<void> SimulatedSlurm::requeue(const std::string& handle, const std::strin
                                now_s() - job->seen.started_s, job->seen.restarts));
     }
     ++put_back_;
-    end(job->seen.id, "REQUEUED", SIGTERM, true);
+    end(job->seen.id, "REQUEUED", SIGTERM, Requeue::kHeld);
   }
   return answered();
 }
@@ -328,6 +364,9 @@ Result<void> SimulatedSlurm::let_go(const std::string& handle) {
   Record* job = find(handle);
   const bool waits = job != nullptr && job->seen.phase == JobPhase::kWaiting;
   if (!waits) return Error{ErrorKind::kConflict, "slurm_command", "Job is no longer pending", ""};
+  if (job->is_user_held && job->held_us < looked_us_) {
+    oracle_.fail(fmt::format("Slurm job {} is let go, though its user holds it", handle));
+  }
   job->seen.gate->is_held = false;
   ++job->turn;
   const std::int64_t id = job->seen.id;
@@ -350,9 +389,9 @@ Result<void> SimulatedSlurm::put_back(const std::string& handle, const slurm::Ga
       ++job->turn;
     }
   } else if (!one.may_requeue) {
-    end(job->seen.id, "CANCELLED", SIGTERM, false);
+    end(job->seen.id, "CANCELLED", SIGTERM, Requeue::kNo);
   } else if (job->seen.phase == JobPhase::kHolding) {
-    end(job->seen.id, "REQUEUED", SIGTERM, true);
+    end(job->seen.id, "REQUEUED", SIGTERM, Requeue::kHeld);
   }
   return answered();
 }

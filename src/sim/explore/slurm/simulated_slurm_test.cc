@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "slurm/cluster_conformance.h"
 
 namespace dove::slurm {
@@ -215,6 +217,80 @@ TEST_F(SimulatedSlurmTest, OneThatMayNotRunAgainIsNotPutBack) {
   EXPECT_FALSE(slurm_.requeue(theirs.handle, "").ok());
   EXPECT_EQ(theirs.phase, JobPhase::kHolding);
   EXPECT_TRUE(oracle_.broken());
+}
+
+TEST_F(SimulatedSlurmTest, TasksOfAnArrayAreTakenApartByTheirNames) {
+  const std::int64_t array = slurm_.begin_array(/*tasks=*/3, /*at_once=*/2, /*devices=*/1);
+  const std::string first = std::to_string(array) + "_0";
+  EXPECT_EQ(slurm_.find_job(array)->gate->array_tasks, "0-2%2");
+  ASSERT_TRUE(slurm_.mark(first, "dovetail-gate").ok());
+  ASSERT_TRUE(slurm_.mark(first, "dovetail-gate").ok()) << "its answer was lost";
+  EXPECT_EQ(slurm_.find_job(array)->gate->array_tasks, "1-2%2");
+  EXPECT_EQ(slurm_.find_job(array + 1)->gate->handle, first);
+  for (const char* rest : {"_1", "_2"}) {
+    ASSERT_TRUE(slurm_.mark(std::to_string(array) + rest, "dovetail-gate").ok());
+  }
+  EXPECT_EQ(slurm_.find_job(array)->gate->array_tasks, "");
+  EXPECT_EQ(slurm_.find_job(array)->gate->handle, std::to_string(array) + "_2");
+  slurm_.user_cancels(array);
+  EXPECT_EQ(slurm_.unfinished(), 0);
+}
+
+TEST_F(SimulatedSlurmTest, WhatItsUserHoldsIsNotForTheAdapterToLetGo) {
+  const std::int64_t gated = slurm_.begin_gated(1, /*may_requeue=*/true);
+  slurm_.user_holds(gated);
+  ASSERT_TRUE(slurm_.let_go(std::to_string(gated)).ok());
+  EXPECT_FALSE(oracle_.broken()) << "it has not looked since";
+  const std::int64_t other = slurm_.begin_gated(1, /*may_requeue=*/true);
+  slurm_.user_holds(other);
+  pass(1);
+  ASSERT_TRUE(slurm_.observe().ok());
+  ASSERT_TRUE(slurm_.let_go(std::to_string(other)).ok());
+  EXPECT_TRUE(oracle_.broken());
+}
+
+TEST_F(SimulatedSlurmTest, WhatItsUserRequeuesAtTheGateWaitsThereForAnotherPlace) {
+  const std::int64_t gated = slurm_.begin_gated(1, /*may_requeue=*/true);
+  const std::string handle = std::to_string(gated);
+  ASSERT_TRUE(slurm_.place(handle, {gated, "dovetail-gate run=17.1 restarts=0", "n1"}).ok());
+  ASSERT_TRUE(slurm_.let_go(handle).ok());
+  const JobSeen& job = *slurm_.find_job(gated);
+  ASSERT_TRUE(comes_to(job, JobPhase::kHolding));
+  slurm_.user_requeues(gated);
+  ASSERT_TRUE(comes_to(job, JobPhase::kWaiting));
+  EXPECT_FALSE(job.gate->is_held);
+  pass(300);
+  EXPECT_TRUE(job.gate->is_held) << "its place was of the start before";
+}
+
+// Three jobs of two devices want one node of four.
+TEST_F(SimulatedSlurmTest, WithoutAGateTheFirstThatLacksRoomSaysSo) {
+  sim::SimulatedSlurm slurm(agenda_, oracle_,
+                            {.seed = 1,
+                             .nodes = {"n1"},
+                             .gpus_per_node = 4,
+                             .faults_percent = 0,
+                             .epoch_us = 1'800'000'000'000'000,
+                             .user = "ada",
+                             .modes = {.gate = false}});
+  std::vector<const JobSeen*> jobs;
+  for (int i = 0; i < 3; ++i) jobs.push_back(slurm.find_job(slurm.submit_open(2, false)));
+  const auto first = [&] {
+    const auto found = std::find_if(jobs.begin(), jobs.end(), [](const JobSeen* job) {
+      return job->phase == JobPhase::kWaiting && job->reason == kLacksRoom;
+    });
+    return found == jobs.end() ? nullptr : *found;
+  };
+  for (int i = 0; i < 100 && first() == nullptr; ++i) pass(5);
+  ASSERT_NE(first(), nullptr);
+  ASSERT_TRUE(first()->asks.has_value());
+  EXPECT_EQ(first()->asks->gpus_per_node, 2);
+  const JobSeen& waiting = *first();
+  for (const JobSeen* job : jobs) {
+    if (job != &waiting) slurm.user_cancels(job->id);
+  }
+  EXPECT_TRUE(comes_to(waiting, JobPhase::kHolding));
+  EXPECT_FALSE(waiting.asks.has_value());
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulated, SlurmConformance, testing::ValuesIn(beds()), bed_name);
