@@ -105,6 +105,20 @@ TEST_F(OracleTest, ForgivesWhatIsGivenAwayOnceSomebodyHasEndedItsHold) {
   EXPECT_EQ(found(), "");
 }
 
+TEST_F(OracleTest, SeesADeviceThatIsGivenThoughTheLedgerWasTold) {
+  JobSpec spec;
+  spec.groups.emplace_back().per_task.gpus = 1;
+  TaskFacts theirs = task(0, 0, 3);
+  theirs.devices = {0, 1};
+  theirs.foreign = 17;
+  oracle_.foreign_started(theirs);
+  batch({JobSubmitted{std::make_shared<const JobSpec>(spec)}});
+  EXPECT_EQ(found(), "") << "it was told nothing yet";
+  oracle_.told_of_foreign(agenda_.now_us());
+  batch({JobSubmitted{std::make_shared<const JobSpec>(spec)}});
+  EXPECT_TRUE(found("which foreign job 17 has, as the ledger was told")) << found();
+}
+
 TEST_F(OracleTest, SeesMemoryThatIsGivenTwice) {
   oracle_.set_memory(std::int64_t{3} << 20);
   TaskFacts theirs = task(0, 0, 0);
