@@ -46,7 +46,7 @@ std::set<JobId> promises_behind(const State& state, const Job& job) {
   return behind;
 }
 
-bool share_a_device(const Placement& a, const Placement& b) {
+bool share_ids(const Placement& a, const Placement& b) {
   const auto same_device = [](const DeviceGrant& x, const DeviceGrant& y) {
     if (x.device != y.device) return false;
     // Two slices of a device share nothing as long as their memory slots are apart.
@@ -61,11 +61,7 @@ bool share_a_device(const Placement& a, const Placement& b) {
       if (same_device(one, other)) return true;
     }
   }
-  return false;
-}
-
-bool share_ids(const Placement& a, const Placement& b) {
-  return share_a_device(a, b) || a.cores.size_with(b.cores) > 0;
+  return a.cores.size_with(b.cores) > 0;
 }
 
 Instant next_promise(const State& state) {
@@ -81,9 +77,6 @@ Instant next_promise(const State& state) {
 std::optional<std::string> find_broken_promise(const State& state) {
   for (const auto& [id, promise] : state.promises) {
     for (const Placement& placement : promise.placements) {
-      // Which cores a placement has beside another scheduler is that one's choice, and it may have
-      // taken those that the promise would get in exchange (given_cores.h).
-      const bool cores_count = state.nodes[placement.node].executors.empty();
       for (JobId other : state.nodes[placement.node].jobs) {
         const Job& job = *state.find_job(other);
         const Attempt& attempt = job.attempts.back();
@@ -91,14 +84,12 @@ std::optional<std::string> find_broken_promise(const State& state) {
         // promise.
         if (attempt.allocated_at <= promise.made_at) continue;
         if (stay_of(state, *job.spec).end(attempt.allocated_at) <= promise.start_at) continue;
-        const bool hits =
-            std::any_of(attempt.placements.begin(), attempt.placements.end(),
-                        [&](const PlacementRecord& record) {
-                          return record.placement->node == placement.node &&
-                                 record.stage != PlacementStage::kEnded &&
-                                 (cores_count ? share_ids(record.placement, placement)
-                                              : share_a_device(record.placement, placement));
-                        });
+        const bool hits = std::any_of(attempt.placements.begin(), attempt.placements.end(),
+                                      [&](const PlacementRecord& record) {
+                                        return record.placement->node == placement.node &&
+                                               record.stage != PlacementStage::kEnded &&
+                                               share_ids(record.placement, placement);
+                                      });
         if (hits) {
           return fmt::format("job {} holds what was promised to job {} before it was started",
                              other.value, id.value);

@@ -20,10 +20,7 @@ bool comes_before(const State& state, const Job& job, const Job& other);
 // which others were stopped binds everybody: they would have been stopped for nothing.
 std::set<JobId> promises_behind(const State& state, const Job& job);
 
-// Whether the two name more of a device than there is of it.
-bool share_a_device(const Placement& a, const Placement& b);
-
-// The same, or a core both.
+// Whether the two name a core both, or more of a device than there is of it.
 bool share_ids(const Placement& a, const Placement& b);
 
 // When the next promise falls due; kNever if none does.

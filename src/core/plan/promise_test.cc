@@ -60,17 +60,6 @@ TEST_F(PromiseTest, WhatStartsInItsPlaceAndStaysBreaksIt) {
   EXPECT_EQ(find_broken_promise(cluster.state), std::nullopt);
 }
 
-// An executor gave it other cores than it was granted, and runs something else on those.
-TEST_F(PromiseTest, CoresThatAnExecutorChoseBreakNone) {
-  cluster.declare(Executor{"slurm", "", {"n1"}, true, {}});
-  promised({.cores = 8, .gpus = 1}, 100);
-  cluster.pass(seconds(1));
-  cluster.submit_and_start({.cores = 1});
-  EXPECT_EQ(find_broken_promise(cluster.state), std::nullopt);
-  cluster.submit_and_start({.cores = 1, .gpus = 1});
-  EXPECT_NE(find_broken_promise(cluster.state), std::nullopt) << "a device is another matter";
-}
-
 TEST_F(PromiseTest, TheHeadOfAQueueComesBeforeHigherPriorities) {
   const JobId head = cluster.submit();
   const JobId high = cluster.submit({.priority = 5});

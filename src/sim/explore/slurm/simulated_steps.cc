@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::int64_t kSecond_us = 1'000'000;
 constexpr int kSignalled = 128;  // srun's code of a task that a signal ended, without the signal
-// One srun in so many: nobody sees how it ends, it is killed, it cannot begin.
+// One srun in that many: nobody sees how it ends; it is killed; it cannot begin.
 constexpr std::uint64_t kLost = 40;
 constexpr std::uint64_t kKilled = 40;
 constexpr std::uint64_t kFails = 60;
-// One call in so many fails; with one begin in kDies the adapter dies.
+// One call in kNoAnswer fails; with one begin in kDies the adapter dies.
 constexpr std::uint64_t kNoAnswer = 400;
 constexpr std::uint64_t kDies = 12;
 
