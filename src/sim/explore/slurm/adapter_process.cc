@@ -16,7 +16,7 @@ constexpr std::int64_t kHour_us = 3'600 * kSecond_us;
 constexpr std::int64_t kAnswerWithin_us = 30 * kSecond_us;
 constexpr const char* kToken = "explored-adapter-token";
 constexpr const char* kAccount = "slurm-1";
-constexpr std::uint64_t kMoves = 12;  // one adapter in so many begins on another machine
+constexpr std::uint64_t kMoves = 12;  // one adapter in that many begins on another machine
 constexpr std::int32_t kUrgent = 2;   // half of our priorities (clients.cc) are above it
 
 Error unanswered(const char* why) { return {ErrorKind::kUnavailable, "unanswered", why, ""}; }

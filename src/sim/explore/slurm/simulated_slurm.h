@@ -121,7 +121,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   bool has_room(const std::string& node, std::int32_t device) const;
   bool is_up(const std::string& node) const;
   std::uint32_t number_of(const std::string& node) const;
-  // Of these cores, as the ledger numbers them.
+  // Among these cores, as the ledger numbers them.
   std::vector<int> threads_of(const std::vector<int>& cores) const;
   // A device or core that a task of ours uses on one of these nodes while neither its placeholder
   // nor a standing fence holds it.

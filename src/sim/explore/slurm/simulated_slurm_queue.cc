@@ -15,7 +15,7 @@ using slurm::JobPhase;
 
 constexpr std::int64_t kSecond_us = 1'000'000;
 constexpr std::int64_t kLook_us = 5 * kSecond_us;
-// One in so many looks begins someone behind the first in the queue, or says nothing of it.
+// One look in this number begins one behind the first in the queue, or says nothing of it.
 constexpr std::uint64_t kOdd = 16;
 
 }  // namespace

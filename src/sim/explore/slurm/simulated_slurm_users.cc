@@ -20,7 +20,7 @@ constexpr std::int64_t kHold_us = 1'800 * std::int64_t{1'000'000};
 
 }  // namespace
 
-// Of an array, all its tasks.
+// All tasks of an array.
 void SimulatedSlurm::user_cancels(std::int64_t id) {
   std::vector<std::int64_t> all;
   for (const auto& [other, job] : jobs_) {
