@@ -65,6 +65,17 @@ void write_all(int to, std::string_view text) {
   }
 }
 
+// As execve does, but before the signals are let in: one that was sent since the fork would be
+// taken by a handler of this program, and never end the srun. What is ignored stays so.
+void drop_handlers() {
+  for (const int signal : kPassedOn) {
+    struct sigaction now {};
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
+      ::signal(signal, SIG_DFL);
+    }
+  }
+}
+
 // One srun, and what it writes.
 struct Child {
   Child(const SrunCall& wanted, int label_width)
@@ -166,6 +177,7 @@ class Bundle {
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != self) ::_exit(1);
       ::signal(SIGPIPE, SIG_DFL);
+      drop_handlers();
       ::sigprocmask(SIG_SETMASK, &former_, nullptr);
       ::setrlimit(RLIMIT_NOFILE, &former_limit_);
       if (input.from.is_open()) ::dup2(input.from.get(), STDIN_FILENO);

@@ -56,6 +56,20 @@ TEST(SrunBundle, OneThatCannotBeginEndsTheOthers) {
             4);
 }
 
+// Else a handler of the program took what was sent to an srun that had not been executed yet.
+TEST(SrunBundle, AnSrunIsEndedHoweverSoonAfterItsFork) {
+  const GangStep step = step_of(
+      {"echo 'srun: error: Unable to create step for job 7: x' >&2; exit 4", "exec sleep 1000"});
+  for (int i = 0; i < 50; ++i) {
+    const int code = in_a_process([&] {
+      ::signal(SIGTERM, [](int) {});
+      const Result<int> ended = run_srun_bundle(kShell, step);
+      return ended.ok() ? *ended : 255;
+    });
+    ASSERT_EQ(code, 4);
+  }
+}
+
 TEST(SrunBundle, WhereFilesRunOutNobodyElseIsEnded) {
   GangStep step = step_of({"exec sleep 1000", "exec sleep 1000", "exec sleep 1000"});
   const int code = in_a_process([&] {
