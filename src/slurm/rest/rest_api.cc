@@ -22,8 +22,9 @@ Error unavailable(std::string what) {
   return Error{ErrorKind::kUnavailable, "slurmrestd", std::move(what), ""};
 }
 
-// Newer versions list jobs in their answers: "results" of an update (since v0.0.39), and "status" of
-// a cancelled job (since 24.05). A job that was not changed may be there alone, and in no "errors".
+// Newer versions list jobs in their answers: "results" of an update (since v0.0.39), and "status"
+// of a cancelled job (since 24.05). A job that was not changed may be there alone, and in no
+// "errors".
 std::string trouble_of_job(const json& one) {
   if (!one.is_object()) return "";
   const auto error = one.find("error");
