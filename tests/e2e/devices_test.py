@@ -130,6 +130,23 @@ def can_make_devices():
         shutil.rmtree(folder)
 
 
+def make_devices(folder):
+    """Emulated GPUs with a file each and one file that belongs to all of them, and an image: the files' folder, and the
+    agent's options."""
+    os.chmod(folder, 0o755)
+    files = folder + "/dev"
+    os.mkdir(files)
+    for minor, name in enumerate([*(f"gpu{i}" for i in range(DEVICES)), "shared"]):
+        os.mknod(f"{files}/{name}", stat.S_IFCHR, os.makedev(MAJOR, minor))
+        os.chmod(f"{files}/{name}", 0o666)
+    with open(folder + "/inventory.yaml", "w") as file:
+        file.write(f"cores: 8\nmemory: 16Gi\ndevices: [{{count: {DEVICES}, model: H200, memory: 141Gi, "
+                   f"files: ['{files}/gpu{{}}', {files}/shared]}}]\n")
+    make_image(folder + "/images/small")
+    return files, ["--inventory", folder + "/inventory.yaml", "--images", folder + "/images"]
+
+
+DEVICES = 8
 MAJOR = 240  # for local use: nothing is behind it, so what may be opened says ENXIO, what may not EPERM
 NO_DRIVER, FORBIDDEN = 6, 1
 TRIES = """import os, sys
@@ -149,21 +166,8 @@ class Rules(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster = Cluster(nodes=1, gpus=None, agent_options=["--cgroups", "on"])
-        folder = cls.cluster.folder
-        os.chmod(folder, 0o755)
-        cls.files = folder + "/dev"
-        os.mkdir(cls.files)
-        for i in range(8):
-            path = f"{cls.files}/gpu{i}"
-            os.mknod(path, stat.S_IFCHR, os.makedev(MAJOR, i))
-            os.chmod(path, 0o666)
-        os.mknod(cls.files + "/shared", 0o666 | stat.S_IFCHR, os.makedev(MAJOR, 100))
-        with open(folder + "/inventory.yaml", "w") as file:
-            file.write(f"cores: 8\nmemory: 16Gi\ndevices: [{{count: 8, model: H200, memory: 141Gi, "
-                       f"files: ['{cls.files}/gpu{{}}', {cls.files}/shared]}}]\n")
-        make_image(folder + "/images/small")
-        cls.cluster.agent_options += ["--inventory", folder + "/inventory.yaml", "--images", folder + "/images",
-                                      "--cdi-dirs", folder + "/cdi"]
+        cls.files, options = make_devices(cls.cluster.folder)
+        cls.cluster.agent_options += [*options, "--cdi-dirs", cls.cluster.folder + "/cdi"]
         cls.cluster.__enter__()
 
     @classmethod
@@ -178,7 +182,7 @@ class Rules(unittest.TestCase):
         log = self.cluster.logs(job)
         self.assertEqual(found["state"], "completed", log)
         answers = dict(line.split() for line in log.splitlines())
-        self.assertEqual(len(answers), 9, log)
+        self.assertEqual(len(answers), DEVICES + 1, log)
         self.assertEqual(set(answers.values()) - {str(NO_DRIVER), str(FORBIDDEN)}, set(), log)
         return [name for name, error in sorted(answers.items()) if int(error) == NO_DRIVER]
 

@@ -4,13 +4,12 @@ enforces limits (cgroup v2, as root), the cores and the memory of its cgroup. Wh
 device files that a task can open are those of its devices, too. Asked of the tasks themselves, through the agent."""
 import json
 import os
-import stat
 import sys
 import unittest
 
 from cluster import Cluster
-from devices_test import FORBIDDEN, MAJOR, NO_DRIVER, TRIES, can_make_devices
-from isolation_test import cannot_run, make_image
+from devices_test import DEVICES, FORBIDDEN, NO_DRIVER, TRIES, can_make_devices, make_devices
+from isolation_test import cannot_run
 
 SEES = """
 import json, os
@@ -110,25 +109,14 @@ class Ledger(unittest.TestCase):
 class DeviceFiles(unittest.TestCase):
     """Eight emulated GPUs with a file each, and one file that belongs to all of them. Every task tries to open all files."""
 
-    GPUS = 8
     # A shell's words for ENXIO, which a device without a driver gives whoever may open it.
     TRIES_IN_SHELL = """for file in %s; do (: < $file) 2>&1 | grep -q "No such device or address" && echo ${file##*/}; done; true"""
 
     @classmethod
     def setUpClass(cls):
         cls.cluster = Cluster(nodes=1, gpus=None, agent_options=["--cgroups", "on"])
-        folder = cls.cluster.folder
-        os.chmod(folder, 0o755)
-        cls.files = folder + "/dev"
-        os.mkdir(cls.files)
-        for minor, name in enumerate([f"gpu{i}" for i in range(cls.GPUS)] + ["shared"]):
-            os.mknod(f"{cls.files}/{name}", stat.S_IFCHR, os.makedev(MAJOR, minor))
-            os.chmod(f"{cls.files}/{name}", 0o666)
-        with open(folder + "/inventory.yaml", "w") as file:
-            file.write(f"cores: 8\nmemory: 16Gi\ndevices: [{{count: {cls.GPUS}, model: H200, memory: 141Gi, "
-                       f"files: ['{cls.files}/gpu{{}}', {cls.files}/shared]}}]\n")
-        make_image(folder + "/images/small")
-        cls.cluster.agent_options += ["--inventory", folder + "/inventory.yaml", "--images", folder + "/images"]
+        cls.files, options = make_devices(cls.cluster.folder)
+        cls.cluster.agent_options += options
         cls.cluster.__enter__()
 
     @classmethod
@@ -156,7 +144,7 @@ class DeviceFiles(unittest.TestCase):
     def run_tasks(self, **job):
         def opened(log):
             answers = dict(line.split() for line in log.splitlines())
-            self.assertEqual(len(answers), self.GPUS + 1, log)
+            self.assertEqual(len(answers), DEVICES + 1, log)
             self.assertLessEqual(set(answers.values()), {str(NO_DRIVER), str(FORBIDDEN)}, log)
             return sorted(name for name, error in answers.items() if int(error) == NO_DRIVER)
         command = ["/usr/bin/python3", "-c", TRIES, self.files]
@@ -170,7 +158,7 @@ class DeviceFiles(unittest.TestCase):
         self.cluster.wait_state(hold, "running")
         held = {grant["device"] for grant in self.cluster.job(hold)["attempts"][-1]["placements"][0]["devices"]}
         ids = self.run_tasks(gpus=3)
-        self.assertEqual(set(ids) | held, set(range(self.GPUS)))
+        self.assertEqual(set(ids) | held, set(range(DEVICES)))
         self.cluster.api.call("POST", f"/v1/jobs/{hold}/cancel", {})
         self.cluster.wait(hold)
 

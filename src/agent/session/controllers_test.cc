@@ -23,6 +23,15 @@ class ControllersTest : public SessionTestBed {
     return until([&] { return telemetry::monotonic_us() > begun_us + us; });
   }
 
+  // The first one's lease is over; the second one has given a ticket, and holds the sync.
+  void follow_a_ticket_of_second() {
+    second_.sync_status = 200;
+    second_.gives_tickets = second_.holds_sync = true;
+    connect_agent();
+    controller_.sync_status = controller_.report_status = 503;
+    controller_.unavailable = "lease_over";
+    ASSERT_TRUE(until([&] { return second_.syncs.size() == 2; }));
+  }
   // The first one's process ends; the second one leads, and may have taken the sync that it does
   // not answer. Then it is away, too.
   void lose_answer_of_second() {
@@ -78,12 +87,7 @@ TEST_F(ControllersTest, AsksTheLeaderAnewWhenItsSilentStreamBreaks) {
 
 // It may have taken the sync, and counts on the node from then on.
 TEST_F(ControllersTest, WaitsForWhoGaveATicketWhenTheFormerLeadersStreamBreaks) {
-  second_.sync_status = 200;
-  second_.gives_tickets = second_.holds_sync = true;
-  connect_agent();
-  controller_.sync_status = controller_.report_status = 503;
-  controller_.unavailable = "lease_over";
-  ASSERT_TRUE(until([&] { return second_.syncs.size() == 2; }));
+  follow_a_ticket_of_second();
   const std::size_t asked = controller_.syncs.size();
   controller_.break_orders();
   ASSERT_TRUE(passes(400'000));
@@ -256,12 +260,7 @@ TEST_F(ControllersTest, WhatAFormerVersionKeptOfTheLeaderIsRead) {
 
 // Its stream is that of a term that is over: what breaks it says nothing any more.
 TEST_F(ControllersTest, TheFormerLeadersStreamEndsWithATicketOfAnother) {
-  second_.sync_status = 200;
-  second_.gives_tickets = second_.holds_sync = true;
-  connect_agent();
-  controller_.sync_status = controller_.report_status = 503;
-  controller_.unavailable = "lease_over";
-  ASSERT_TRUE(until([&] { return second_.syncs.size() == 2; }));
+  follow_a_ticket_of_second();
   EXPECT_TRUE(until([&] { return controller_.streams_closed == 1; }));
   EXPECT_TRUE(renews_after(0)) << "as in silence";
 }

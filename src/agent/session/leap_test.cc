@@ -19,6 +19,15 @@ class LeapTest : public SessionTestBed {
     const std::size_t before = renewals_.size();
     return until([&] { return renewals_.size() >= before + 12; });
   }
+  // That job 7 has started; the report is under way from then on.
+  void report_without_answer() {
+    connect_agent();
+    controller_.unanswered_event = "started";
+    controller_.line(launch(7, 1, 1, false));
+    ASSERT_TRUE(until([&] { return script_.has("r0"); }));
+    script_.start("r0");
+    ASSERT_TRUE(reported("started", 7));
+  }
 
   std::int64_t ahead_us_ = 0;
 };
@@ -32,12 +41,7 @@ TEST_F(LeapTest, AControllerThatAnswersCountsOnTheNode) {
 
 // As while its database fails over: the clock of a node that it counts on may be set meanwhile.
 TEST_F(LeapTest, ItIsAskedBesideAReportThatWaitsForAWrite) {
-  connect_agent();
-  controller_.unanswered_event = "started";
-  controller_.line(launch(7, 1, 1, false));
-  ASSERT_TRUE(until([&] { return script_.has("r0"); }));
-  script_.start("r0");
-  ASSERT_TRUE(reported("started", 7));
+  report_without_answer();
   leap();
   EXPECT_TRUE(renews());
   EXPECT_EQ(count("started", 7), 1) << "it is still waited for";
@@ -47,12 +51,7 @@ TEST_F(LeapTest, ItIsAskedBesideAReportThatWaitsForAWrite) {
 
 // The placements may differ from the ledger's by the report that is under way.
 TEST_F(LeapTest, AQuestionAsksForNoSync) {
-  connect_agent();
-  controller_.unanswered_event = "started";
-  controller_.line(launch(7, 1, 1, false));
-  ASSERT_TRUE(until([&] { return script_.has("r0"); }));
-  script_.start("r0");
-  ASSERT_TRUE(reported("started", 7));
+  report_without_answer();
   controller_.resync = true;
   leap();
   EXPECT_TRUE(renews());

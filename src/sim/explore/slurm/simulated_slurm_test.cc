@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/explore/slurm/slurm_fixture.h"
 #include "slurm/cluster_conformance.h"
 
 namespace dove::slurm {
@@ -13,14 +14,7 @@ namespace {
 class SimulatedBed : public SlurmBed {
  public:
   explicit SimulatedBed(std::uint64_t seed)
-      : oracle_(trace_, agenda_, 1),
-        slurm_(agenda_, oracle_,
-               {.seed = seed,
-                .nodes = {"n1"},
-                .gpus_per_node = 4,
-                .faults_percent = 0,
-                .epoch_us = 1'800'000'000'000'000,
-                .user = "ada"}) {}
+      : oracle_(trace_, agenda_, 1), slurm_(agenda_, oracle_, sim::quiet_slurm(seed)) {}
 
   SlurmCluster& cluster() override { return slurm_; }
   GateControl* gate() override { return &slurm_; }
@@ -50,8 +44,16 @@ std::vector<NamedBed> beds() {
   return all;
 }
 
-class SimulatedSlurmTest : public testing::Test {
+sim::SimulatedSlurmOptions of_four_gib() {
+  sim::SimulatedSlurmOptions options = sim::quiet_slurm();
+  options.memory_bytes = std::int64_t{4} << 30;
+  return options;
+}
+
+class SimulatedSlurmTest : public sim::SlurmFixture {
  protected:
+  SimulatedSlurmTest() : SlurmFixture(of_four_gib()) {}
+
   // For the next device: it is held, or there is no room.
   Result<std::int64_t> ask(std::int64_t memory_bytes, std::int64_t limit_minutes = 0) {
     Ask ask;
@@ -61,11 +63,6 @@ class SimulatedSlurmTest : public testing::Test {
     ask.memory_bytes = memory_bytes;
     ask.limit_minutes = limit_minutes;
     return slurm_.ask(ask);
-  }
-  void pass(std::int64_t seconds) {
-    bool passed = false;
-    agenda_.in(seconds * 1'000'000, [&passed] { passed = true; });
-    while (!passed) agenda_.step();
   }
   // A job of one device that runs, and may run again or not.
   const JobSeen& open(bool may_requeue) {
@@ -82,18 +79,6 @@ class SimulatedSlurmTest : public testing::Test {
   }
   bool is_there(std::int64_t id) { return slurm_.find_job(id) != nullptr; }
 
-  sim::Trace trace_;
-  sim::Agenda agenda_;
-  sim::Oracle oracle_{trace_, agenda_, 1};
-  sim::SimulatedSlurm slurm_{agenda_,
-                             oracle_,
-                             {.seed = 1,
-                              .nodes = {"n1"},
-                              .gpus_per_node = 4,
-                              .memory_bytes = std::int64_t{4} << 30,
-                              .faults_percent = 0,
-                              .epoch_us = 1'800'000'000'000'000,
-                              .user = "ada"}};
   int asked_ = 0;
 };
 
@@ -265,14 +250,7 @@ TEST_F(SimulatedSlurmTest, WhatItsUserRequeuesAtTheGateWaitsThereForAnotherPlace
 
 // Three jobs of two devices want one node of four.
 TEST_F(SimulatedSlurmTest, WithoutAGateTheFirstThatLacksRoomSaysSo) {
-  sim::SimulatedSlurm slurm(agenda_, oracle_,
-                            {.seed = 1,
-                             .nodes = {"n1"},
-                             .gpus_per_node = 4,
-                             .faults_percent = 0,
-                             .epoch_us = 1'800'000'000'000'000,
-                             .user = "ada",
-                             .modes = {.gate = false}});
+  sim::SimulatedSlurm slurm(agenda_, oracle_, sim::quiet_slurm(1, {.gate = false}));
   std::vector<const JobSeen*> jobs;
   for (int i = 0; i < 3; ++i) jobs.push_back(slurm.find_job(slurm.submit_open(2, false)));
   const auto first = [&] {

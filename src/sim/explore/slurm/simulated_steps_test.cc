@@ -1,12 +1,8 @@
 #include "sim/explore/slurm/simulated_steps.h"
 
-#include <gtest/gtest.h>
-
 #include <csignal>
 
-#include "core/cycle/scheduler.h"
-#include "core/state/apply.h"
-#include "policies/standard.h"
+#include "sim/explore/slurm/slurm_fixture.h"
 
 namespace dove::sim {
 namespace {
@@ -14,16 +10,10 @@ namespace {
 using slurm::StepSeen;
 
 // Job 1 has device 0 of the one node in its placeholder, and is to run there for a minute.
-class SimulatedStepsTest : public ::testing::Test {
+class SimulatedStepsTest : public SlurmFixture {
  protected:
   SimulatedStepsTest() {
-    Inventory inventory;
-    inventory.numa.push_back(NumaNode{{0, 1, 2, 3}, std::int64_t{1} << 40});
-    NodeRegistered node;
-    node.name = "n1";
-    node.boot_id = "boot";
-    node.inventory = std::make_shared<const Inventory>(inventory);
-    batch({node, NodeConnected{NodeId(1), "boot"}});
+    batch({node_with(0), NodeConnected{NodeId(1), "boot"}});
     JobSpec spec;
     spec.groups.emplace_back().per_task.cores = 1;
     batch({JobSubmitted{std::make_shared<const JobSpec>(spec)}});
@@ -42,40 +32,11 @@ class SimulatedStepsTest : public ::testing::Test {
     program.environment = {{"EXPLORE_RUN_US", "60000000"}, {"EXPLORE_FAILS_PERCENT", "0"}};
     program.tasks.emplace_back();
   }
-  void batch(std::vector<Event> events) {
-    store::Batch made;
-    made.at = Instant{++now_};
-    core::begin_batch(state_, made.at, Epoch{1});
-    for (Event& event : events) {
-      made.events.push_back({std::move(event), {}});
-      core::apply(state_, made.events.back());
-    }
-    made.decisions = core::decide(state_, policies::standard_policies());
-    oracle_.durable(made, state_);
-  }
-  void pass(std::int64_t seconds) {
-    bool passed = false;
-    agenda_.in(seconds * 1'000'000, [&passed] { passed = true; });
-    while (!passed) agenda_.step();
-  }
   StepSeen seen() { return steps_.all().value().at(0); }
   std::vector<slurm::TaskEnd> ends() {
     return slurm::ends_of(seen().said, seen().code, wanted_.work.ranks);
   }
 
-  Agenda agenda_;
-  Trace trace_;
-  Oracle oracle_{trace_, agenda_, 1};
-  core::State state_;
-  std::int64_t now_ = 0;
-  SimulatedSlurm slurm_{agenda_,
-                        oracle_,
-                        {.seed = 1,
-                         .nodes = {"n1"},
-                         .gpus_per_node = 4,
-                         .faults_percent = 0,
-                         .epoch_us = 1'800'000'000'000'000,
-                         .user = "ada"}};
   SimulatedSteps steps_{agenda_, oracle_, slurm_, /*has_faults=*/false, 1};
   std::int64_t placeholder_ = 0;
   slurm::StepWanted wanted_;
