@@ -50,6 +50,7 @@ former: build
 	@ninja -C $(RELEASE) -j$(JOBS) --quiet dove-former
 
 test-upgrade: former ## controllers of two versions take turns, then agents are upgraded behind a link that loses messages
+	@tools/setup run test
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/upgrade_test.py
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/upgrade_standby_test.py || [ $$? -eq 77 ] # where there is no PostgreSQL
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/flaky_link_test.py

@@ -29,10 +29,10 @@ PAGES = ("README.md", "ARCHITECTURE.md", "STYLE.md")
 CODE_OF_PAGE = re.compile(r"^```.*?^```|^ {4}\S[^\n]*|`[^`\n]*`", re.M | re.S)
 SPAN = re.compile(r"`[^`]*`")
 NOT_LINE_END = re.compile(r"[^\n]")
-PRODUCT = re.compile(r"(?<!_test)(?<!_fuzz)(?<!_bench)(?<!_fixture)\.(?:h|cc)$")
 MESSAGE_WORDS = 5
-# What a line of C++ may hold that has a meaning of its own: a comment, a raw string, a string, a character.
-TOKEN = re.compile(r'''//|R"(?P<mark>[^(\s"]*)\(|"(?P<string>(?:[^"\\]|\\.)*)"|\'(?:[^\'\\]|\\.)\'''')
+# What of C++ has a meaning of its own: a raw string, a comment, a string, a character.
+TOKEN = re.compile(r'R"([^\s()\\]{0,16})\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?P<string>(?:\\.|[^"\\\n])*)"'
+                   r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
 
 
 def blank(text):
@@ -67,27 +67,13 @@ def comments(text):
 
 def literals(text):
     """(line, text, whether it goes on the literal before it) for each string of C++; raw ones hold other languages."""
-    end, follows = None, False
-    for number, line in enumerate(text.split("\n"), 1):
-        if end:
-            if end in line:
-                end, follows = None, False
+    last = None
+    for token in TOKEN.finditer(text):
+        if token.group("string") is None:
             continue
-        if '"' not in line:
-            follows = False
-            continue
-        last = 0
-        for token in TOKEN.finditer(line):
-            if token.group(0) == "//":
-                break
-            if token.group("mark") is not None:
-                end = f'){token.group("mark")}"'
-                end = None if end in line[token.end():] else end
-                break
-            if token.group("string") is not None:
-                yield number, token.group("string"), follows and not line[last:token.start()].strip()
-                last, follows = token.end(), True
-        follows = follows and not line[last:].strip()
+        yield (text.count("\n", 0, token.start()) + 1, token.group("string"),
+               last is not None and not text[last:token.start()].strip())
+        last = token.end()
 
 
 def messages(text):
@@ -114,14 +100,15 @@ def readme(lines):
             yield number, f"{len(line)} columns, at most {README_COLUMNS}"
 
 
-def findings(path, text):
-    """Yields (line, remedy) for each phrase of the list in a file that tidy reads, and for a README that is too long."""
+def findings(path, text, is_product):
+    """Yields (line, remedy) for each phrase of the list in a file that tidy reads, and for a README that is too long. Only
+    a product's messages are read, not those of its tests."""
     if not is_read(path):
         return
     if path == "README.md":
         yield from readme(text.splitlines())
     read = [page(text)] if path.endswith(".md") else [comments(text)]
-    if PRODUCT.search(path):
+    if is_product and not path.endswith(".md"):
         read.append(messages(text))
     for prose, numbers in read:
         for pattern, remedy in PATTERNS:

@@ -23,6 +23,12 @@ class Random {
   std::uint64_t below(std::uint64_t bound) {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
   }
+  // REQUIRES: n > 0.
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  // From 1 to twice the mean. REQUIRES: mean > 0.
+  std::int64_t around(std::int64_t mean) {
+    return 1 + static_cast<std::int64_t>(below(2 * static_cast<std::uint64_t>(mean)));
+  }
 
  private:
   std::uint64_t state_;

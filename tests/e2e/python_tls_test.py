@@ -79,14 +79,15 @@ class Trust(unittest.TestCase):
         cls.authority = Authority(cls.folder + "/authority")
         cls.other = Authority(cls.folder + "/other")
 
-    def call(self, server, ca_file):
+    def call(self, server, host="127.0.0.1"):
         self.addCleanup(server.end)
-        client = dove.Client(url=f"https://127.0.0.1:{server.port}", token="secret", ca_file=ca_file, patience_s=30)
+        client = dove.Client(url=f"https://{host}:{server.port}", token="secret", ca_file=self.authority.certificate,
+                             patience_s=30)
         return client.api.get("/v1/jobs")
 
-    def fails(self, code, remedy, server, ca_file=None):
+    def fails(self, code, remedy, server, **where):
         with self.assertRaises(dove.Unreachable) as caught:
-            self.call(server, ca_file or self.authority.certificate)
+            self.call(server, **where)
         self.assertEqual(caught.exception.code, code, caught.exception)
         self.assertIn(remedy, str(caught.exception))
         self.assertNotIn("secret", str(caught.exception))
@@ -94,7 +95,7 @@ class Trust(unittest.TestCase):
 
     def test_a_good_one_is_taken(self):
         server = Server(self.authority.pair("IP:127.0.0.1", NOW))
-        self.assertEqual(self.call(server, self.authority.certificate), {})
+        self.assertEqual(self.call(server), {})
         self.assertIn(b"Bearer secret", server.said)
 
     def test_each_that_is_not_has_its_code(self):
@@ -107,23 +108,15 @@ class Trust(unittest.TestCase):
                 self.fails(code, remedy, Server(pair))
 
     def test_a_name_is_wrong_as_an_address_is(self):
-        server = Server(self.authority.pair("DNS:head"))
-        self.addCleanup(server.end)
-        client = dove.Client(url=f"https://localhost:{server.port}", token="secret", ca_file=self.authority.certificate)
-        with self.assertRaises(dove.Unreachable) as caught:
-            client.api.get("/v1/jobs")
-        self.assertEqual(caught.exception.code, "certificate_wrong_name", caught.exception)
+        self.fails("certificate_wrong_name", "--tls-name", Server(self.authority.pair("DNS:head")), host="localhost")
 
     def test_a_plain_server_is_named(self):
-        server = Server(None)
-        with self.assertRaises(dove.Unreachable) as caught:
-            self.call(server, self.authority.certificate)
-        self.assertEqual(caught.exception.code, "not_tls", caught.exception)
+        self.fails("not_tls", "http://", Server(None))
 
     def test_the_port_of_agents_is_named(self):
         pair = self.authority.pair("IP:127.0.0.1")
         with self.assertRaises(dove.Unreachable) as caught:
-            self.call(Server(pair, client_authority=self.authority.certificate), self.authority.certificate)
+            self.call(Server(pair, client_authority=self.authority.certificate))
         self.assertEqual(caught.exception.code, "certificate_refused", caught.exception)
 
 

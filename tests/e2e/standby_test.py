@@ -53,11 +53,6 @@ class Submissions:
                 self.failed.append(error)
                 return
 
-    def gap_s(self, at):
-        """The longest wait for an acknowledgement that ended after `at`."""
-        times = list(self.acknowledged)
-        return max(after - before for before, after in zip(times, times[1:]) if after > at)
-
 
 class StandbyTest(unittest.TestCase):
     tls = False

@@ -5,6 +5,8 @@ import re
 import tempfile
 import time
 
+from shared_nodes import ENDED
+
 JOBS_MAX = 3  # so many of what does not end are told of in the lines
 ADAPTER_LINES = 20
 LINE_MAX = 290
@@ -88,10 +90,11 @@ class CrowdReport:
         for command in ("squeue -a -t all -o '%A %j %T %r %k %M %N %u'", "squeue -s", "scontrol show node -d -o",
                         "scontrol show job -d -o", "sdiag", "ps axo pid,ppid,lstart,stat,wchan:20,args"):
             yield f"-- {command}\n{self.lab.run(command, check=False)}"
-        for job in self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]:
-            if job["state"] in ("waiting", "held", "preparing", "running", "stopping"):
+        jobs = self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]
+        for job in jobs:
+            if job["state"] not in ENDED:
                 yield f"-- dove show {job['id']}\n{self.cluster.run('show', str(job['id']), check=False).stdout}"
-        for job in self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]:
+        for job in jobs:
             yield f"-- job {job['id']}\n{self.cluster.job(job['id'])}"
         for node in self.cluster.names:
             yield f"-- node {node}\n{self.cluster.api.call('GET', '/v1/nodes/' + node)}"

@@ -28,13 +28,12 @@ MIB = 1 << 20
 HOLDING = ("RUNNING", "SUSPENDED", "COMPLETING")  # a fence is suspended, and has its device
 NVIDIA = 195  # the major number of device files that stand for GPUs: no driver of this machine has it
 
-# What a job does first: it tries to open each device, and says which ones its cgroup lets it. Those have no driver.
-SAYS_ITS_DEVICES = """\
+# What a job does first: it tries to open each device; $open are those that its cgroup lets it. They have no driver.
+TRIES_DEVICES = """\
 open=
 for i in {numbers}; do
   case $(head -c1 {devices}/gpu$i 2>&1) in *"not permitted"*) ;; *) open="$open $i" ;; esac
 done
-echo "$SLURM_JOB_ID $SLURMD_NODENAME $(date +%s.%N)$open" >>{said}
 """
 
 
@@ -80,8 +79,11 @@ class CgroupLab(GateLab):
         with open(f"{self.folder}/{name}", "w") as file:
             file.write(re.sub(pattern, text, lines))
 
+    def tries_devices(self):
+        return TRIES_DEVICES.format(numbers=" ".join(map(str, range(self.gpus))), devices=self.devices)
+
     def says_its_devices(self):
-        return SAYS_ITS_DEVICES.format(numbers=" ".join(map(str, range(self.gpus))), devices=self.devices, said=self.said)
+        return self.tries_devices() + f'echo "$SLURM_JOB_ID $SLURMD_NODENAME $(date +%s.%N)$open" >>{self.said}\n'
 
     def __exit__(self, *trouble):
         super().__exit__(*trouble)

@@ -16,12 +16,13 @@ import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
+sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
 from cluster import SKIP, until  # noqa: E402
 from controllers import Controllers  # noqa: E402
 from ports import free_ports  # noqa: E402
 from postgres import missing, programs  # noqa: E402
 from standby_test import LATE, Submissions  # noqa: E402
+from submitters import gap_around  # noqa: E402
 
 NAMES = ("db1", "db2", "db3")
 
@@ -211,7 +212,7 @@ class Ha(unittest.TestCase):
         count = len(submissions.ids)
         until(lambda: len(submissions.ids) > count + 30 or submissions.failed, 90, "more jobs")
         self.assertEqual(submissions.failed, [])
-        gap_s, patroni_s = submissions.gap_s(ended), taken - ended
+        gap_s, patroni_s = gap_around([submissions], ended), taken - ended
         print(f"writes waited {gap_s:.1f} s; {after} took one {patroni_s:.1f} s after the end of {before}; ttl {machine.ttl_s} s")
         self.assertLessEqual(gap_s, max(machine.ttl_s, patroni_s) + 2)
         return machine

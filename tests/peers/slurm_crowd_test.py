@@ -91,7 +91,7 @@ class Crowd(slurm_gate_test.Gate):
         return self.slurms("open", "nobody", "-A", "lab", "--requeue")
 
     def slurms(self, partition, user, *more):
-        options = [*more] + [f"--gres=gpu:{n}"] if (n := self.rng.randint(0, 2)) else []
+        options = [*more, *([f"--gres=gpu:{n}"] if (n := self.rng.randint(0, 2)) else [])]
         options += ["-p", partition, "-c", str(self.rng.randint(1, 2)), f"--mem={self.rng.randint(100, 4000)}", "-t", "5"]
         try:
             self.theirs.append(self.gated(*options, user=user, script=self.lab.says_its_devices()

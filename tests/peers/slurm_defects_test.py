@@ -20,15 +20,6 @@ from crowd_watch import CgroupLab, has_cgroups
 from gate_lab import LUA
 from shared_nodes import DOVE, GPUS, SharedNodes, main, until
 
-# A task tries each, and says which ones the kernel lets it open: those have no driver.
-OPENS = """\
-open=
-for i in {numbers}; do
-  case $(head -c1 {devices}/gpu$i 2>&1) in *"not permitted"*) ;; *) open="$open $i" ;; esac
-done
-echo "opened$open"
-sleep 300
-"""
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 
 
@@ -254,8 +245,8 @@ class OwnDevices(SharedNodes):
         self.known(theirs, "n0")
         seen = {}
         for gpus in (2, 1, 0):
-            job = self.submit(gpus, node="n0", command=("sh", "-c", OPENS.format(
-                numbers=" ".join(map(str, range(GPUS))), devices=self.lab.devices)))
+            job = self.submit(gpus, node="n0", command=(
+                "sh", "-c", self.lab.tries_devices() + 'echo "opened$open"\nsleep 300'))
             self.started(job)
             said = until(lambda: re.findall(r"^opened(.*)$", self.cluster.logs(job), re.M), 20, "it to say what it opened")
             seen[job] = {("n0", int(i)) for i in said[0].split()}

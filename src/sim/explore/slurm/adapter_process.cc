@@ -89,7 +89,7 @@ void AdapterProcess::start() {
 }
 
 void AdapterProcess::die_later() {
-  agenda_.in(some(6 * kHour_us), [this] {
+  agenda_.in(random_.around(6 * kHour_us), [this] {
     if (stopped_) return;
     kill();
     die_later();
@@ -134,7 +134,7 @@ void AdapterProcess::kill() {
     errand_.reset();
     ++questions_;
   }
-  cycle_in(some(30 * kSecond_us));
+  cycle_in(random_.around(30 * kSecond_us));
 }
 
 void AdapterProcess::cycle_in(std::int64_t delay_us) {
@@ -182,7 +182,7 @@ void AdapterProcess::go_on(bool asks) {
                                 : watch_.ends_soon()                      ? 30 * kSecond_us
                                 : end_.gate_waits || !options_.modes.gate ? 60 * kSecond_us
                                                                           : 180 * kSecond_us;
-  cycle_in(some(pause_us));
+  cycle_in(random_.around(pause_us));
 }
 
 void AdapterProcess::heard(std::uint64_t question, Errand::Answer answer) {

@@ -51,9 +51,6 @@ class AdapterProcess {
   void die_later();
   // On the errand's thread.
   Result<std::string> call(std::string_view path, std::string body);
-  std::int64_t some(std::int64_t mean_us) {
-    return 1 + static_cast<std::int64_t>(random_.below(2 * static_cast<std::uint64_t>(mean_us)));
-  }
 
   Agenda& agenda_;
   SimulatedSlurm& slurm_;

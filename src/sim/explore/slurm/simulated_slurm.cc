@@ -73,14 +73,14 @@ SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOpt
       node.device_types.push_back(fmt::format("g_{}", i));
     }
   }
-  lua_marks_ = !one_in(4);
-  gives_lowest_ = !one_in(4);
+  lua_marks_ = !random_.one_in(4);
+  gives_lowest_ = !random_.one_in(4);
 }
 
 void SimulatedSlurm::start() {
   if (nodes_.empty()) return;
   next_job();
-  if (options_.faults_percent > 0) agenda_.in(some(12 * kHour_us), [this] { fall_mute(); });
+  if (options_.faults_percent > 0) agenda_.in(random_.around(12 * kHour_us), [this] { fall_mute(); });
 }
 
 void SimulatedSlurm::stop() {
@@ -94,8 +94,8 @@ void SimulatedSlurm::stop() {
 
 void SimulatedSlurm::fall_mute() {
   if (stopped_) return;
-  mute_until_us_ = agenda_.now_us() + some(600 * kSecond_us);
-  agenda_.in(some(12 * kHour_us), [this] { fall_mute(); });
+  mute_until_us_ = agenda_.now_us() + random_.around(600 * kSecond_us);
+  agenda_.in(random_.around(12 * kHour_us), [this] { fall_mute(); });
 }
 
 // -- its users -----------------------------------------------------------------------------------
@@ -105,23 +105,23 @@ void SimulatedSlurm::next_job() {
   if (stopped_) return;
   const int devices = 1 + static_cast<int>(random_.below(3));
   if (!options_.modes.gate) {
-    user_acts(submit_open(devices, one_in(2)));
-  } else if (one_in(2)) {
+    user_acts(submit_open(devices, random_.one_in(2)));
+  } else if (random_.one_in(2)) {
     user_acts(begin_open(devices));
-  } else if (one_in(5)) {
+  } else if (random_.one_in(5)) {
     user_acts(begin_array(1 + static_cast<int>(random_.below(4)),
                           static_cast<int>(random_.below(3)), devices));
   } else {
-    user_acts(begin_gated(devices, !one_in(4)));
+    user_acts(begin_gated(devices, !random_.one_in(4)));
   }
-  agenda_.in(some(kHour_us / 4), [this] { next_job(); });
+  agenda_.in(random_.around(kHour_us / 4), [this] { next_job(); });
 }
 
 // They change their minds.
 void SimulatedSlurm::user_acts(std::int64_t id) {
-  if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_cancels(id); });
-  if (one_in(6)) agenda_.in(some(kHour_us / 12), [this, id] { user_holds(id); });
-  if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_requeues(id); });
+  if (random_.one_in(6)) agenda_.in(random_.around(kHour_us), [this, id] { user_cancels(id); });
+  if (random_.one_in(6)) agenda_.in(random_.around(kHour_us / 12), [this, id] { user_holds(id); });
+  if (random_.one_in(6)) agenda_.in(random_.around(kHour_us), [this, id] { user_requeues(id); });
 }
 
 // What both kinds have.
@@ -132,7 +132,7 @@ SimulatedSlurm::Record& SimulatedSlurm::new_job(int devices, bool may_requeue) {
   job.may_requeue = may_requeue;
   // Up to a half of a node; a few bring it to its limit.
   job.memory_bytes = has_faults() ? kMiB << random_.below(20) : kMiB;
-  job.limit_minutes = has_faults() && !one_in(3) ? some(150) : 0;
+  job.limit_minutes = has_faults() && !random_.one_in(3) ? random_.around(150) : 0;
   job.seen.id = id;
   job.seen.user = options_.user;
   job.seen.state = "PENDING";
@@ -141,7 +141,7 @@ SimulatedSlurm::Record& SimulatedSlurm::new_job(int devices, bool may_requeue) {
 }
 
 std::int64_t SimulatedSlurm::begin_open(int devices) {
-  Record& job = new_job(devices, !one_in(3));
+  Record& job = new_job(devices, !random_.one_in(3));
   const std::int64_t id = job.seen.id;
   job.node = any_node();
   job.seen.account = kOpen_account;
@@ -301,7 +301,7 @@ void SimulatedSlurm::is_lost(std::int64_t id) {
 }
 
 void SimulatedSlurm::starts_again(std::int64_t id) {
-  const std::int64_t pause_us = kRequeueDelay_us + some(5 * kSecond_us);
+  const std::int64_t pause_us = kRequeueDelay_us + random_.around(5 * kSecond_us);
   Record& job = jobs_.at(id);
   if (!job.is_queued) return in(pause_us, id, [this, id] { try_start(id); });
   job.not_before_us = agenda_.now_us() + pause_us;
@@ -317,7 +317,7 @@ void SimulatedSlurm::try_start(std::int64_t id) {
   // Let go without a place it may start anywhere.
   if (job.node.empty() || !job.seen.gate) job.node = any_node();
   std::vector<int> devices = room_for(job);
-  if (devices.empty()) return in(some(5 * kSecond_us), id, [this, id] { try_start(id); });
+  if (devices.empty()) return in(random_.around(5 * kSecond_us), id, [this, id] { try_start(id); });
   if (!job.seen.gate) return run(id, std::move(devices));
   // The prolog: without a place for this very start it waits again.
   const slurm::GateMark mark = slurm::read_mark(job.seen.mark);
@@ -347,8 +347,8 @@ void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
   } else {
     oracle_.foreign_started(facts_of(job));
   }
-  in(some(2 * kHour_us), id, [this, id] {
-    const bool fails = one_in(10);
+  in(random_.around(2 * kHour_us), id, [this, id] {
+    const bool fails = random_.one_in(10);
     end(id, fails ? "FAILED" : "COMPLETED", fails ? 3 << 8 : 0, Requeue::kNo);
   });
 }
@@ -381,7 +381,7 @@ void SimulatedSlurm::set_end(Record& job, std::int64_t limit_minutes) {
   job.seen.ends_s = limit_minutes == 0 ? 0 : job.seen.started_s + 60 * limit_minutes;
   if (limit_minutes == 0) return;
   const std::int64_t left_us = std::max<std::int64_t>(job.seen.ends_s - now_s(), 0) * kSecond_us;
-  in(left_us + some(kLimitLook_us / 2), job.seen.id, [this, id = job.seen.id, limits = job.limits] {
+  in(left_us + random_.around(kLimitLook_us / 2), job.seen.id, [this, id = job.seen.id, limits = job.limits] {
     const Record& it = jobs_.at(id);
     if (it.limits == limits && it.seen.phase == JobPhase::kHolding) meet_limit(id);
   });
@@ -418,7 +418,7 @@ void SimulatedSlurm::end(std::int64_t id, const char* state, int wait_status, Re
   if (job.seen.phase == JobPhase::kWaiting) return over();
   job.seen.phase = JobPhase::kEnding;
   // A few processes do not end before they are killed.
-  in(one_in(8) ? kKillWait_us : some(5 * kSecond_us), id, over);
+  in(random_.one_in(8) ? kKillWait_us : random_.around(5 * kSecond_us), id, over);
 }
 
 void SimulatedSlurm::is_at_end(Record& job, const char* state, int wait_status) {

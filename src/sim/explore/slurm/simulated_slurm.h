@@ -232,10 +232,6 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Result<void> reached();
   Result<void> answered();
   Record* find(const std::string& handle);
-  std::int64_t some(std::int64_t mean_us) {
-    return 1 + static_cast<std::int64_t>(random_.below(2 * static_cast<std::uint64_t>(mean_us)));
-  }
-  bool one_in(std::uint64_t n) { return random_.below(n) == 0; }
   bool has_faults() const { return !stopped_ && options_.faults_percent > 0; }
   void fall_mute();
 

@@ -41,17 +41,17 @@ std::vector<int> devices_of(std::string_view gres) {
 }  // namespace
 
 Result<void> SimulatedSlurm::reached() {
-  if (has_faults() && one_in(kDies)) caller_is_dead_ = true;
+  if (has_faults() && random_.one_in(kDies)) caller_is_dead_ = true;
   const bool is_mute = caller_is_dead_ || agenda_.now_us() < mute_until_us_;
-  if (!is_mute && !(has_faults() && one_in(kLost))) return {};
+  if (!is_mute && !(has_faults() && random_.one_in(kLost))) return {};
   ++troubles_;
   return silence();
 }
 
 // It was obeyed; whoever asked may not hear of it.
 Result<void> SimulatedSlurm::answered() {
-  if (has_faults() && one_in(kDies)) caller_is_dead_ = true;
-  if (!caller_is_dead_ && !(has_faults() && one_in(kLost))) return {};
+  if (has_faults() && random_.one_in(kDies)) caller_is_dead_ = true;
+  if (!caller_is_dead_ && !(has_faults() && random_.one_in(kLost))) return {};
   ++troubles_;
   return silence();
 }
@@ -114,7 +114,7 @@ std::optional<slurm::NodeAllocation> SimulatedSlurm::room_for_ask(const Record& 
 void SimulatedSlurm::begin_asked(std::int64_t id) {
   Record& job = jobs_.at(id);
   std::optional<slurm::NodeAllocation> held = room_for_ask(job);
-  if (!held) return in(some(5 * kSecond_us), id, [this, id] { begin_asked(id); });
+  if (!held) return in(random_.around(5 * kSecond_us), id, [this, id] { begin_asked(id); });
   begin_holding(job, std::move(*held));
   ++given_;
 }
@@ -187,7 +187,7 @@ void SimulatedSlurm::end_ours(std::int64_t id, bool at_once) {
   ++job.turn;
   job.seen.phase = JobPhase::kEnding;
   job.seen.state = "COMPLETING";
-  in(one_in(8) ? kKillWait_us : some(5 * kSecond_us), id, over);
+  in(random_.one_in(8) ? kKillWait_us : random_.around(5 * kSecond_us), id, over);
 }
 
 void SimulatedSlurm::take_away(std::int64_t id, const char* why, bool at_once) {
@@ -370,7 +370,7 @@ Result<void> SimulatedSlurm::let_go(const std::string& handle) {
   job->seen.gate->is_held = false;
   ++job->turn;
   const std::int64_t id = job->seen.id;
-  in(some(2 * kSecond_us), id, [this, id] { try_start(id); });
+  in(random_.around(2 * kSecond_us), id, [this, id] { try_start(id); });
   return answered();
 }
 

@@ -21,7 +21,7 @@ constexpr std::uint64_t kOdd = 16;
 }  // namespace
 
 std::int64_t SimulatedSlurm::submit_open(int devices, bool is_urgent) {
-  Record& job = new_job(devices, !one_in(3));
+  Record& job = new_job(devices, !random_.one_in(3));
   job.is_queued = true;
   job.seen.account = is_urgent ? kUrgent_account : kOpen_account;
   job.seen.partition = kOpen_partition;
@@ -51,7 +51,7 @@ void SimulatedSlurm::waits_for(Record& job, const char* reason) {
 
 void SimulatedSlurm::look_at_queue_soon() {
   if (std::exchange(looks_at_queue_, true)) return;
-  agenda_.in(some(kLook_us), [this] {
+  agenda_.in(random_.around(kLook_us), [this] {
     looks_at_queue_ = false;
     look_at_queue();
   });
@@ -86,10 +86,10 @@ void SimulatedSlurm::look_at_queue() {
       waits_for(*job, "JobHeldUser");
     } else if (agenda_.now_us() < job->not_before_us) {
       waits_for(*job, "BeginTime");
-    } else if (lacks_room && !one_in(kOdd)) {
+    } else if (lacks_room && !random_.one_in(kOdd)) {
       waits_for(*job, "Priority");
     } else if (!starts_from_queue(*job)) {
-      const char* const first = one_in(kOdd) ? "None" : slurm::kLacksRoom;
+      const char* const first = random_.one_in(kOdd) ? "None" : slurm::kLacksRoom;
       waits_for(*job, lacks_room ? "Priority" : first);
       lacks_room = true;
     }

@@ -50,7 +50,7 @@ void SimulatedSlurm::user_holds(std::int64_t id) {
   job.is_user_held = true;
   job.held_us = agenda_.now_us();
   if (job.seen.gate) write_word(id, true);
-  agenda_.in(some(kHold_us), [this, id] { user_releases(id); });
+  agenda_.in(random_.around(kHold_us), [this, id] { user_releases(id); });
 }
 
 void SimulatedSlurm::user_releases(std::int64_t id) {

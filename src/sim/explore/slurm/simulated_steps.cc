@@ -42,7 +42,7 @@ SimulatedSteps::SimulatedSteps(Agenda& agenda, Oracle& oracle, SimulatedSlurm& s
 
 Result<std::vector<slurm::StepSeen>> SimulatedSteps::all() {
   if (slurm_.caller_is_dead()) return gone();
-  if (has_faults_ && one_in(kNoAnswer)) {
+  if (has_faults_ && random_.one_in(kNoAnswer)) {
     slurm_.count_trouble();
     return unreadable();
   }
@@ -53,7 +53,7 @@ Result<std::vector<slurm::StepSeen>> SimulatedSteps::all() {
 
 Result<void> SimulatedSteps::begin(const slurm::StepWanted& step) {
   if (slurm_.caller_is_dead()) return gone();
-  if (has_faults_ && one_in(kNoAnswer)) {
+  if (has_faults_ && random_.one_in(kNoAnswer)) {
     return Error{ErrorKind::kInternal, "cannot_start", "no process can be started", ""};
   }
   const slurm::PlaceholderKey& key = step.work.key;
@@ -66,20 +66,20 @@ Result<void> SimulatedSteps::begin(const slurm::StepWanted& step) {
   srun.seen.key = key;
   srun.seen.slurm_job = step.slurm_job;
   // Slurm is slow now and then.
-  const std::int64_t delay_us = some(has_faults_ && one_in(8) ? 120 * kSecond_us : kSecond_us);
+  const std::int64_t delay_us = random_.around(has_faults_ && random_.one_in(8) ? 120 * kSecond_us : kSecond_us);
   agenda_.in(delay_us, [this, number = begun_, step] { begin_tasks(number, step); });
   if (!has_faults_) return {};
   break_later(begun_);
-  if (!one_in(kDies)) return {};
+  if (!random_.one_in(kDies)) return {};
   slurm_.set_caller_dead(true);
-  if (one_in(2)) lose_all();
+  if (random_.one_in(2)) lose_all();
   return gone();
 }
 
 void SimulatedSteps::break_later(std::uint64_t number) {
-  if (one_in(kKilled)) return end_srun(number, kSignalled + SIGKILL, some(1'800 * kSecond_us));
-  if (!one_in(kLost)) return;
-  agenda_.in(some(1'800 * kSecond_us), [this, number] {
+  if (random_.one_in(kKilled)) return end_srun(number, kSignalled + SIGKILL, random_.around(1'800 * kSecond_us));
+  if (!random_.one_in(kLost)) return;
+  agenda_.in(random_.around(1'800 * kSecond_us), [this, number] {
     Srun* const srun = find(number);
     if (srun == nullptr || srun->seen.state != slurm::StepSeen::State::kRunning) return;
     srun->seen.state = slurm::StepSeen::State::kLost;
@@ -158,12 +158,12 @@ void SimulatedSteps::begin_tasks(std::uint64_t number, const slurm::StepWanted& 
   if (srun != nullptr && srun->seen.state == slurm::StepSeen::State::kEnded) return;
   const slurm::JobSeen* job = slurm_.find_job(step.slurm_job);
   const bool is_there = job != nullptr && job->phase == slurm::JobPhase::kHolding;
-  if (!is_there || (has_faults_ && one_in(kFails))) {
+  if (!is_there || (has_faults_ && random_.one_in(kFails))) {
     if (srun != nullptr) {
       say(*srun, is_there ? "Unable to create step: Slurm backup controller in standby mode"
                           : "Unable to confirm allocation: Invalid job id specified");
     }
-    return end_srun(number, 1, some(kSecond_us));
+    return end_srun(number, 1, random_.around(kSecond_us));
   }
   const bool is_script = !step.work.program->script.empty();
   const int tasks = is_script ? 1 : static_cast<int>(step.work.ranks.size());
@@ -190,7 +190,7 @@ void SimulatedSteps::begin_task(std::uint64_t number, const slurm::StepWanted& s
                                                      static_cast<int>(i)) > 0;
     if (is_its) task.facts.devices.push_back(held.devices[i]);
   }
-  task.is_deaf = has_faults_ && one_in(6);
+  task.is_deaf = has_faults_ && random_.one_in(6);
   TaskExit exit{static_cast<Rank>(task.facts.rank), 0, 0, ""};
   auto run_us = static_cast<std::int64_t>(number_in(work.program->environment, "EXPLORE_RUN_US"));
   if (random_.below(100) < number_in(work.program->environment, "EXPLORE_FAILS_PERCENT")) {
@@ -225,7 +225,7 @@ void SimulatedSteps::end_task(std::uint64_t id, TaskExit exit) {
     srun->code = std::max(srun->code, exit.exit_code);
   }
   if (--srun->tasks > 0) return;
-  end_srun(task.srun, srun->code, some(has_faults_ && one_in(4) ? 60 * kSecond_us : kSecond_us));
+  end_srun(task.srun, srun->code, random_.around(has_faults_ && random_.one_in(4) ? 60 * kSecond_us : kSecond_us));
 }
 
 // -- allocations ---------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ void SimulatedSteps::signalled(std::int64_t allocation, int signal) {
   for (const auto& [id, task] : found->second) {
     if (signal == SIGTERM && task.is_deaf) continue;
     const TaskExit exit{static_cast<Rank>(task.facts.rank), 0, signal, ""};
-    agenda_.in(some(3 * kSecond_us), [this, id = id, exit] { end_task(id, exit); });
+    agenda_.in(random_.around(3 * kSecond_us), [this, id = id, exit] { end_task(id, exit); });
   }
 }
 
@@ -248,7 +248,7 @@ void SimulatedSteps::killed(std::int64_t allocation) {
   const Tasks all = found->second;
   for (const auto& [id, task] : all) {
     Srun* const srun = find(task.srun);
-    if (srun != nullptr && one_in(2)) srun->is_numb = true;
+    if (srun != nullptr && random_.one_in(2)) srun->is_numb = true;
     end_task(id, TaskExit{static_cast<Rank>(task.facts.rank), 0, SIGKILL, ""});
   }
 }

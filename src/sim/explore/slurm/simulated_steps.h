@@ -68,10 +68,6 @@ class SimulatedSteps : public slurm::Steps, private InsideAllocations {
   void say(Srun& srun, const std::string& line);
   void end_srun(std::uint64_t number, int code, std::int64_t delay_us);
   void break_later(std::uint64_t number);
-  std::int64_t some(std::int64_t mean_us) {
-    return 1 + static_cast<std::int64_t>(random_.below(2 * static_cast<std::uint64_t>(mean_us)));
-  }
-  bool one_in(std::uint64_t n) { return random_.below(n) == 0; }
 
   Agenda& agenda_;
   Oracle& oracle_;
