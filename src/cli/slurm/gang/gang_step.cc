@@ -235,7 +235,8 @@ class Builder {
   // The variables by which ranks meet, but for those that the user has set.
   RankVariables given(std::size_t i) const {
     std::set<std::string> former;  // what this process was given, as a task of another step
-    for (const std::string_view word : text::words_of(variable("DOVE_GIVEN"))) {
+    const std::string given_formerly = variable("DOVE_GIVEN");
+    for (const std::string_view word : text::words_of(given_formerly)) {
       former.emplace(word.substr(0, word.find('=')));
     }
     const RankPlace place{static_cast<Rank>(layout_[i].first_rank), 0,
