@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/exec_words.h"
 #include "files/descriptor.h"
 #include "telemetry/clock.h"
 
@@ -42,14 +43,6 @@ std::optional<Pipe> open_pipe() {
 
 Error failed(ErrorKind kind, const char* code, const std::string& program, std::string_view why) {
   return Error{kind, code, fmt::format("{}: {}", program, why), ""};
-}
-
-// Ends with nullptr.
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
-  return all;
 }
 
 // The error's number; 0: it runs.

@@ -1,23 +1,18 @@
 // Declared state: read, applied, deleted.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "accounts/access.h"
-#include "codec/json.h"
 #include "codec/json_fields.h"
-#include "core/admit/declared_warnings.h"
 #include "server/context.h"
 #include "server/declared/changes.h"
 #include "server/declared/kinds.h"
 #include "server/declared/object_checks.h"
 #include "server/handlers.h"
-#include "server/job_select.h"
 #include "server/notices/declared_targets.h"
 #include "server/page.h"
-#include "server/record_json.h"
 #include "server/sessions/declared_app.h"
 
 namespace dove::server {

@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "codec/json_fields.h"
 #include "codec/quantity.h"
+#include "model/executor.h"
 #include "slurm/gres.h"
 #include "slurm/node_inventory.h"
 #include "slurm/works/works_json.h"
@@ -63,7 +64,7 @@ const char* node_word(NodeSeen::State state) {
 
 // Nobody has them, and nobody may be given them: for the ledger that is an allocation.
 void add_kept(const KeptCores& kept, json& list) {
-  const std::string id = "reservation:" + kept.reservation;
+  const std::string id = std::string(kKept_begin) + kept.reservation;
   if (codec::check_text(id, kIdRule).has_value()) return;
   json one{{"id", id},
            {"node", kept.node},

@@ -144,6 +144,17 @@ std::string environment_value(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+std::map<std::string, std::string> own_variables() {
+  std::map<std::string, std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string_view::npos) continue;
+    all.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return all;
+}
+
 std::string config_directory() {
   const std::string base = environment_value("XDG_CONFIG_HOME");
   return (base.empty() ? local_home() + "/.config" : base) + "/dove";

@@ -14,6 +14,7 @@
 // server.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -42,6 +43,8 @@ bool is_told_insecure(const Invocation& invocation);
 Result<std::string> read_line_file(const std::string& path);
 // The variable's value, "" when it is not set.
 std::string environment_value(const char* name);
+// All of this process.
+std::map<std::string, std::string> own_variables();
 // $XDG_CONFIG_HOME/dove, or ~/.config/dove.
 std::string config_directory();
 

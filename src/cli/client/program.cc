@@ -11,6 +11,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/exec_words.h"
+
 extern char** environ;
 
 namespace dove::cli {
@@ -27,13 +29,6 @@ struct File {
 
 Error failed(const char* code, const std::string& program, const char* why) {
   return Error{ErrorKind::kUnavailable, code, fmt::format("{}: {}", program, why), ""};
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> list;
-  for (std::string& word : words) list.push_back(word.data());
-  list.push_back(nullptr);
-  return list;
 }
 
 // The process's end; it is killed when it takes too long.

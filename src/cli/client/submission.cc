@@ -22,8 +22,6 @@
 #include "telemetry/clock.h"
 #include "wire/secret.h"
 
-extern char** environ;
-
 namespace dove::cli {
 namespace {
 
@@ -146,13 +144,10 @@ jobfiles::Context local_context() {
   context.utc_offset_s = utc_offset_s(context.now.us);
   const std::set<std::string, std::less<>> given = given_to_this_task();
   const std::set<std::string, std::less<>> secret = secret_variables();
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals == std::string_view::npos || equals == 0 || given.contains(text)) continue;
-    if (secret.contains(text.substr(0, equals))) continue;
-    context.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
+  context.environment = own_variables();
+  std::erase_if(context.environment, [&](const auto& one) {
+    return given.contains(one.first + "=" + one.second) || secret.contains(one.first);
+  });
   context.read_file = [](const std::string& path) { return read_file(path); };
   return context;
 }

@@ -12,6 +12,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
+#include "model/executor.h"
 #include "text/hostlist.h"
 
 namespace dove::cli {
@@ -142,7 +143,7 @@ std::string executors_text(const json& node) {
       const std::int64_t ends_us = number_of(one, "ends_by_us");
       // Nobody runs in what is kept for others: with an instant it is still to come.
       const std::int64_t from_us =
-          text_of(one, "id").starts_with("reservation:") ? number_of(one, "started_at_us") : 0;
+          text_of(one, "id").starts_with(kKept_begin) ? number_of(one, "started_at_us") : 0;
       out += fmt::format("  {:<9} {} job {} of {}: {}{}{}\n", "Foreign", printable(name),
                          printable(text_of(one, "id")), printable(text_of(one, "user")),
                          held_text(one), from_us == 0 ? "" : " from " + when_text(from_us),

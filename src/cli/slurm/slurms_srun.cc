@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/exec_words.h"
 #include "cli/client/endpoint.h"
 #include "cli/face.h"
 #include "cli/slurm/gang/gang_step.h"
@@ -63,9 +64,8 @@ bool is_program(const fs::path& file) {
 
 // Returns in case of an error alone.
 Error become(const std::string& srun, const std::vector<std::string>& words, char** environment) {
-  std::vector<char*> arguments{const_cast<char*>("srun")};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  std::vector<char*> arguments = pointers(words);
+  arguments.insert(arguments.begin(), const_cast<char*>("srun"));
   ::execve(srun.c_str(), arguments.data(), environment);
   return Error{ErrorKind::kUnavailable, "srun_failed",
                fmt::format("cannot run {}: {}", srun, std::strerror(errno)), "PATH"};
@@ -79,12 +79,7 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
   context.nodes = std::move(nodes);
   context.workdir = fs::current_path().string();
   context.number = static_cast<std::int32_t>(::getpid());
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string_view::npos) continue;
-    context.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
+  context.environment = own_variables();
   TRY_ASSIGN(const nlohmann::json sizes, step_sizes(invocation));
   StepLedger ledger(step_ledger_path());
   for (NodeInSlurm& node : context.nodes) node.load = ledger.load_of(node.slurms_id);
@@ -101,12 +96,7 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
     after.close();
     return code;
   }
-  std::vector<char*> environment;
-  for (const std::string& entry : step.environment) {
-    environment.push_back(const_cast<char*>(entry.c_str()));
-  }
-  environment.push_back(nullptr);
-  return become(srun, step.calls.front().words, environment.data());
+  return become(srun, step.calls.front().words, pointers(step.environment).data());
 }
 
 }  // namespace

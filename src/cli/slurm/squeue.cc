@@ -146,6 +146,15 @@ Result<bool> is_unknown(Api& api, const Wanted& wanted) {
   return found.empty();
 }
 
+// Calls take(job, page) for the first jobs: their own pages say more than the list.
+template <class Take>
+void fetch_pages(Api& api, std::vector<JobView>& jobs, Take take) {
+  for (std::size_t i = 0; i < std::min(jobs.size(), kPagesAsked); ++i) {
+    const Result<json> page = api.get(job_target(jobs[i].id));
+    if (page.ok()) take(jobs[i], read_job(*page));
+  }
+}
+
 // All that a job's own page says, of the first jobs; the list alone has no output files.
 Result<int> show_json(Api& api, Wanted wanted) {
   wanted.filter.full = true;
@@ -154,31 +163,16 @@ Result<int> show_json(Api& api, Wanted wanted) {
   std::vector<JobView> jobs;
   for (const json& one : found) {
     JobView job = read_job(one);
-    if (jobs.size() < kPagesAsked) {
-      const Result<json> page = api.get(job_target(job.id));
-      if (page.ok()) job = read_job(*page);
-    }
     if (shares(wanted.pools, {slurm_partition(job)}) && shares(wanted.nodes, job.nodes())) {
       jobs.push_back(std::move(job));
     }
   }
+  fetch_pages(api, jobs, [](JobView& job, JobView page) { job = std::move(page); });
   tell_left_out(jobs.size());
   fetch_reasons(api, jobs, kReasonsAsked);
   TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
   print(queue_json(jobs, text_of(cluster, "name")).dump(2) + "\n");
   return 0;
-}
-
-// What the list does not say of the first jobs, and their own pages do.
-void fetch_paths(Api& api, std::vector<JobView>& jobs) {
-  for (std::size_t i = 0; i < std::min(jobs.size(), kPagesAsked); ++i) {
-    const Result<json> page = api.get(job_target(jobs[i].id));
-    if (!page.ok()) continue;
-    JobView whole = read_job(*page);
-    jobs[i].workdir = std::move(whole.workdir);
-    jobs[i].command = std::move(whole.command);
-    jobs[i].source_name = std::move(whole.source_name);
-  }
 }
 
 Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& pieces,
@@ -205,7 +199,11 @@ Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& p
   // More is asked about those that come first.
   fetch_reasons(api, jobs, kReasonsAsked);
   if (has_field(pieces, "Zo")) {
-    fetch_paths(api, jobs);
+    fetch_pages(api, jobs, [](JobView& job, JobView page) {
+      job.workdir = std::move(page.workdir);
+      job.command = std::move(page.command);
+      job.source_name = std::move(page.source_name);
+    });
     tell_left_out(jobs.size());
   }
   if (invocation.has("sort")) put_in_order(invocation, now_us, jobs);  // by what was asked, too

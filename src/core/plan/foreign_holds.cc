@@ -18,11 +18,8 @@ Instant end_of(const State& state, const ForeignAllocation& one) {
 // The latest end first: what two of them hold goes to that one.
 std::vector<const ForeignAllocation*> by_end(const State& state, const Node& node) {
   std::vector<const ForeignAllocation*> all;
-  for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) {
-      if (!is_to_come(one)) all.push_back(&one);
-    }
-  }
+  each_foreign(node,
+               [&](const NodeExecutor&, const ForeignAllocation& one) { all.push_back(&one); });
   std::stable_sort(all.begin(), all.end(), [&](const auto* one, const auto* other) {
     return end_of(state, *one) > end_of(state, *other);
   });
@@ -87,28 +84,24 @@ void add_to_come(const State& state, const Node& node, NodePlan& plan) {
 
 ForeignParts lasting_foreign(const Node& node, Instant at) {
   ForeignParts held;
-  for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) {
-      if (one.ends_by <= at || is_to_come(one)) continue;
-      held.cores |= one.cores;
-      held.devices.insert(one.devices.begin(), one.devices.end());
-    }
-  }
+  each_foreign(node, [&](const NodeExecutor&, const ForeignAllocation& one) {
+    if (one.ends_by <= at) return;
+    held.cores |= one.cores;
+    held.devices.insert(one.devices.begin(), one.devices.end());
+  });
   return held;
 }
 
 void keep_open(const State& state, const Node& node, Instant from, FreeBooks& books) {
   if (node.declared.cores_reserved > 0) books.cores &= usable_cores(node);
-  for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) {
-      if (end_of(state, one) <= from || is_to_come(one)) continue;
-      books.cores -= one.cores;
-      for (const std::int32_t device : one.devices) {
-        const auto index = static_cast<std::size_t>(device);
-        if (index < books.devices.free_milli.size()) books.devices.free_milli[index] = 0;
-      }
+  each_foreign(node, [&](const NodeExecutor&, const ForeignAllocation& one) {
+    if (end_of(state, one) <= from) return;
+    books.cores -= one.cores;
+    for (const std::int32_t device : one.devices) {
+      const auto index = static_cast<std::size_t>(device);
+      if (index < books.devices.free_milli.size()) books.devices.free_milli[index] = 0;
     }
-  }
+  });
 }
 
 }  // namespace dove::core

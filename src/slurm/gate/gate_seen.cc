@@ -1,6 +1,7 @@
 #include "slurm/gate/gate_seen.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +10,7 @@
 
 #include "slurm/gres.h"
 #include "slurm/json_values.h"
+#include "text/words.h"
 
 namespace dove::slurm {
 namespace {
@@ -45,15 +47,11 @@ std::optional<int> gpus_in(std::string_view request) {
 // Without "cpu:4" and "cpu=4", by which --cpus-per-task is there too, since 23.11: `cpus` counts
 // those.
 std::string without_cpus(std::string_view request) {
-  std::string others;
-  while (!request.empty()) {
-    const std::string_view part = request.substr(0, request.find(','));
-    request.remove_prefix(std::min(part.size() + 1, request.size()));
-    if (part.starts_with("cpu:") || part.starts_with("cpu=")) continue;
-    if (!others.empty()) others += ',';
-    others += part;
-  }
-  return others;
+  std::vector<std::string_view> others = text::words_of(request, ",");
+  std::erase_if(others, [](std::string_view part) {
+    return part.starts_with("cpu:") || part.starts_with("cpu=");
+  });
+  return fmt::format("{}", fmt::join(others, ","));
 }
 
 // "gres:gpu:4" or "gpu=4" of --cpus-per-gpu and --mem-per-gpu: the amount for each GPU. None: it

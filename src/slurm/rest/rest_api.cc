@@ -133,10 +133,10 @@ Result<void> RestApi::cancel(std::int64_t job) const {
   return unavailable(fmt::format("slurmrestd does not cancel job {}: {}", job, trouble));
 }
 
-Result<void> RestApi::change(std::int64_t job, const char* field, std::string body) const {
-  TRY_ASSIGN(
-      const RestAnswer answer,
-      ask({.method = "POST", .target = fmt::format("job/{}", job), .body = std::move(body)}));
+Result<void> RestApi::change(std::int64_t job, const char* field, const json& value) const {
+  TRY_ASSIGN(const RestAnswer answer, ask({.method = "POST",
+                                           .target = fmt::format("job/{}", job),
+                                           .body = codec::dump_json({{field, value}})}));
   const std::string trouble = trouble_of(answer);
   if (trouble.empty()) return {};
   return unavailable(fmt::format(
@@ -145,23 +145,19 @@ Result<void> RestApi::change(std::int64_t job, const char* field, std::string bo
 }
 
 Result<void> RestApi::set_limit(std::int64_t job, std::int64_t limit_minutes) const {
-  constexpr const char kField[] = "time_limit";
   TRY_ASSIGN(const RestVersion* const version, this->version());
-  return change(
-      job, kField,
-      limit_minutes == 0 ? version->no_limit(kField) : version->number(kField, limit_minutes));
+  return change(job, "time_limit",
+                limit_minutes == 0 ? version->no_limit() : version->number(limit_minutes));
 }
 
 Result<void> RestApi::set_comment(std::int64_t job, const std::string& text) const {
-  constexpr const char kField[] = "comment";
-  TRY_ASSIGN(const RestVersion* const version, this->version());
-  return change(job, kField, version->text(kField, text));
+  return change(job, "comment", text);
 }
 
 Result<void> RestApi::release(std::int64_t job, std::int64_t priority) const {
   TRY_ASSIGN(const RestVersion* const version, this->version());
-  TRY(change(job, "hold", version->no("hold")));
-  return change(job, "priority", version->number("priority", priority));
+  TRY(change(job, "hold", version->no()));
+  return change(job, "priority", version->number(priority));
 }
 
 }  // namespace dove::slurm

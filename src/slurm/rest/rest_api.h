@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/result.h"
@@ -61,7 +62,7 @@ class RestApi {
   Result<RestAnswer> call(const RestRequest& request) const;
   // `target` of the request: below the version.
   Result<RestAnswer> ask(RestRequest request) const;
-  Result<void> change(std::int64_t job, const char* field, std::string body) const;
+  Result<void> change(std::int64_t job, const char* field, const nlohmann::json& value) const;
 
   const Call call_;
   mutable const RestVersion* version_ = nullptr;  // none: slurmrestd is to be asked

@@ -52,23 +52,17 @@ Error cannot_speak(const std::set<std::string>& offered) {
 
 }  // namespace
 
-std::string RestVersion::text(const char* field, const std::string& value) const {
-  return codec::dump_json({{field, value}});
+json RestVersion::number(std::int64_t value) const {
+  if (!writes_objects) return std::to_string(value);
+  return {{"set", true}, {"infinite", false}, {"number", value}};
 }
 
-std::string RestVersion::number(const char* field, std::int64_t value) const {
-  if (!writes_objects) return text(field, std::to_string(value));
-  return codec::dump_json({{field, {{"set", true}, {"infinite", false}, {"number", value}}}});
+json RestVersion::no_limit() const {
+  if (!writes_objects) return "UNLIMITED";
+  return {{"set", true}, {"infinite", true}, {"number", 0}};
 }
 
-std::string RestVersion::no_limit(const char* field) const {
-  if (!writes_objects) return text(field, "UNLIMITED");
-  return codec::dump_json({{field, {{"set", true}, {"infinite", true}, {"number", 0}}}});
-}
-
-std::string RestVersion::no(const char* field) const {
-  return writes_objects ? codec::dump_json({{field, false}}) : text(field, "false");
-}
+json RestVersion::no() const { return writes_objects ? json(false) : json("false"); }
 
 Result<const RestVersion*> newest_version(std::string_view specification) {
   TRY_ASSIGN(const json document, codec::parse_json(specification, kSpecificationMax));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -17,11 +18,10 @@ struct RestVersion {
   const char* load;     // the words by which slurmrestd loads it
   bool writes_objects;  // numbers in changes are {"set": …}; else they are words, as are the rest
 
-  // A field of a change, in JSON.
-  std::string text(const char* field, const std::string& value) const;
-  std::string number(const char* field, std::int64_t value) const;
-  std::string no_limit(const char* field) const;
-  std::string no(const char* field) const;  // false
+  // Values of a change.
+  nlohmann::json number(std::int64_t value) const;
+  nlohmann::json no_limit() const;
+  nlohmann::json no() const;  // false
 };
 
 // The newest that both know. `specification`: what slurmrestd answers to GET /openapi/v3, whose

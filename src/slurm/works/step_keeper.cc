@@ -18,6 +18,8 @@
 #include <ctime>
 #include <utility>
 
+#include "base/exec_words.h"
+
 namespace dove::slurm {
 namespace {
 
@@ -32,13 +34,6 @@ std::int64_t now_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
-  out.push_back(nullptr);
-  return out;
 }
 
 // In memory alone: a script may hold what others must not read.

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/exec_words.h"
 #include "cli/client/step_input.h"
 #include "cli/slurm/gang/srun_lines.h"
 #include "files/descriptor.h"
@@ -160,15 +161,9 @@ class Bundle {
     if (shares_input && child.call.takes_input) {
       TRY_ASSIGN(input, make_pipe());
     }
-    std::vector<char*> words{const_cast<char*>("srun")};
-    for (const std::string& word : child.call.words)
-      words.push_back(const_cast<char*>(word.data()));
-    words.push_back(nullptr);
-    std::vector<char*> environment;
-    for (const std::string& entry : step_.environment) {
-      environment.push_back(const_cast<char*>(entry.data()));
-    }
-    environment.push_back(nullptr);
+    std::vector<char*> words = pointers(child.call.words);
+    words.insert(words.begin(), const_cast<char*>("srun"));
+    const std::vector<char*> environment = pointers(step_.environment);
     const pid_t self = ::getpid();
     child.pid = ::fork();
     if (child.pid == 0) {

@@ -16,14 +16,11 @@ using Holders = std::vector<std::string>;
 
 std::map<std::int32_t, Holders> foreign_holders(const Node& node) {
   std::map<std::int32_t, Holders> holders;
-  for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) {
-      if (is_to_come(one)) continue;
-      for (const std::int32_t device : one.devices) {
-        holders[device].push_back(foreign_text(executor, one));
-      }
+  each_foreign(node, [&](const NodeExecutor& executor, const ForeignAllocation& one) {
+    for (const std::int32_t device : one.devices) {
+      holders[device].push_back(foreign_text(executor, one));
     }
-  }
+  });
   return holders;
 }
 

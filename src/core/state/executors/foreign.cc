@@ -97,11 +97,8 @@ bool has_foreign(const Node& node) {
 
 CoreSet foreign_cores(const Node& node) {
   CoreSet cores;
-  for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) {
-      if (!is_to_come(one)) cores |= one.cores;
-    }
-  }
+  each_foreign(node,
+               [&](const NodeExecutor&, const ForeignAllocation& one) { cores |= one.cores; });
   return cores;
 }
 
@@ -119,11 +116,8 @@ bool is_device_foreign(const Node& node, std::size_t device) {
 
 std::int64_t foreign_memory(const Node& node) {
   std::int64_t bytes = 0;
-  for (const NodeExecutor& executor : node.executors) {
-    for (const ForeignAllocation& one : executor.foreign) {
-      if (!is_to_come(one)) bytes += one.memory_bytes;
-    }
-  }
+  each_foreign(
+      node, [&](const NodeExecutor&, const ForeignAllocation& one) { bytes += one.memory_bytes; });
   return bytes;
 }
 

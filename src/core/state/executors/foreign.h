@@ -55,7 +55,17 @@ std::vector<std::string> features_of(const Node& node);
 // is room for it, and it never runs here (docs/decisions/0047-room-for-jobs-of-slurm.md).
 bool only_gets_room(const State& state, const JobSpec& spec);
 
-// What executors run on the node for others now: without what is to come (is_to_come).
+// Calls visit(executor, allocation) for what executors run on the node for others now: without what
+// is to come (is_to_come).
+template <class Visit>
+void each_foreign(const Node& node, Visit visit) {
+  for (const NodeExecutor& executor : node.executors) {
+    for (const ForeignAllocation& one : executor.foreign) {
+      if (!is_to_come(one)) visit(executor, one);
+    }
+  }
+}
+// The same in sums.
 bool has_foreign(const Node& node);
 CoreSet foreign_cores(const Node& node);
 bool is_device_foreign(const Node& node, std::size_t device);

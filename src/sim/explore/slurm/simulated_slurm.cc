@@ -80,7 +80,8 @@ SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOpt
 void SimulatedSlurm::start() {
   if (nodes_.empty()) return;
   next_job();
-  if (options_.faults_percent > 0) agenda_.in(random_.around(12 * kHour_us), [this] { fall_mute(); });
+  if (options_.faults_percent > 0)
+    agenda_.in(random_.around(12 * kHour_us), [this] { fall_mute(); });
 }
 
 void SimulatedSlurm::stop() {
@@ -381,10 +382,11 @@ void SimulatedSlurm::set_end(Record& job, std::int64_t limit_minutes) {
   job.seen.ends_s = limit_minutes == 0 ? 0 : job.seen.started_s + 60 * limit_minutes;
   if (limit_minutes == 0) return;
   const std::int64_t left_us = std::max<std::int64_t>(job.seen.ends_s - now_s(), 0) * kSecond_us;
-  in(left_us + random_.around(kLimitLook_us / 2), job.seen.id, [this, id = job.seen.id, limits = job.limits] {
-    const Record& it = jobs_.at(id);
-    if (it.limits == limits && it.seen.phase == JobPhase::kHolding) meet_limit(id);
-  });
+  in(left_us + random_.around(kLimitLook_us / 2), job.seen.id,
+     [this, id = job.seen.id, limits = job.limits] {
+       const Record& it = jobs_.at(id);
+       if (it.limits == limits && it.seen.phase == JobPhase::kHolding) meet_limit(id);
+     });
 }
 
 void SimulatedSlurm::meet_limit(std::int64_t id) {

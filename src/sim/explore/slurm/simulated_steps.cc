@@ -66,7 +66,8 @@ Result<void> SimulatedSteps::begin(const slurm::StepWanted& step) {
   srun.seen.key = key;
   srun.seen.slurm_job = step.slurm_job;
   // Slurm is slow now and then.
-  const std::int64_t delay_us = random_.around(has_faults_ && random_.one_in(8) ? 120 * kSecond_us : kSecond_us);
+  const std::int64_t delay_us =
+      random_.around(has_faults_ && random_.one_in(8) ? 120 * kSecond_us : kSecond_us);
   agenda_.in(delay_us, [this, number = begun_, step] { begin_tasks(number, step); });
   if (!has_faults_) return {};
   break_later(begun_);
@@ -77,7 +78,8 @@ Result<void> SimulatedSteps::begin(const slurm::StepWanted& step) {
 }
 
 void SimulatedSteps::break_later(std::uint64_t number) {
-  if (random_.one_in(kKilled)) return end_srun(number, kSignalled + SIGKILL, random_.around(1'800 * kSecond_us));
+  if (random_.one_in(kKilled))
+    return end_srun(number, kSignalled + SIGKILL, random_.around(1'800 * kSecond_us));
   if (!random_.one_in(kLost)) return;
   agenda_.in(random_.around(1'800 * kSecond_us), [this, number] {
     Srun* const srun = find(number);
@@ -225,7 +227,8 @@ void SimulatedSteps::end_task(std::uint64_t id, TaskExit exit) {
     srun->code = std::max(srun->code, exit.exit_code);
   }
   if (--srun->tasks > 0) return;
-  end_srun(task.srun, srun->code, random_.around(has_faults_ && random_.one_in(4) ? 60 * kSecond_us : kSecond_us));
+  end_srun(task.srun, srun->code,
+           random_.around(has_faults_ && random_.one_in(4) ? 60 * kSecond_us : kSecond_us));
 }
 
 // -- allocations ---------------------------------------------------------------------------------
