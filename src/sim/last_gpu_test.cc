@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "core/executors/sync.h"
 #include "core/explain/explain.h"
+#include "core/state/executors/placeholders.h"
 #include "policies/standard.h"
 #include "sim/plain_brain.h"
 #include "sim/seeds_for_test.h"

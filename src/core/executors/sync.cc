@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "core/executors/placeholder_news.h"
 #include "core/executors/unwatched_news.h"
 #include "core/place/reservation.h"
 #include "core/state/executors/core_numbers.h"
@@ -47,18 +48,6 @@ Living living(const State& state, JobId id, NodeId node) {
   return {};
 }
 
-const Placement* placement_of(const State& state, const PlaceholderKey& key) {
-  const Job* job = state.find_job(key.job);
-  // A placeholder may outlive its attempt: it is released, not yet gone.
-  if (job == nullptr || job->attempts.empty()) return nullptr;
-  const Attempt& attempt = job->attempts.back();
-  if (attempt.number != key.attempt) return nullptr;
-  for (const PlacementRecord& record : attempt.placements) {
-    if (record.placement->node == key.node) return &*record.placement;
-  }
-  return nullptr;
-}
-
 class News {
  public:
   News(const State& state, const Executor& executor, const Observation& said)
@@ -73,7 +62,7 @@ class News {
     add_reservations();
     add_allocations();
     add_works();
-    add_placeholders();
+    add_placeholders(state_, name_, said_, events_);
     add_past(state_, name_, said_, events_);
     add_contact();  // last: until then nothing is placed there
     return std::move(events_);
@@ -193,10 +182,6 @@ class News {
     }
   }
 
-  static CoreSet our_cores(const Node& node, const CoreSet& numbers) {
-    return node.inventory == nullptr ? numbers : threads_of(*node.inventory, numbers);
-  }
-
   // What holds there what the ledger gave away: placeholders, and jobs that it placed.
   std::set<std::string> own_allocations() const {
     std::set<std::string> ids;
@@ -290,12 +275,9 @@ class News {
   }
 
   static void add_lost_ranks(const Living& it, std::vector<TaskExit>& exits) {
-    // A script runs on the first node. What it has on others is given up when the job stops, and
-    // nothing is lost there.
-    const JobSpec& spec = *it.job->spec;
-    const bool is_script = spec.launch == LaunchMode::kBatch && spec.foreign_job.empty();
+    // What a script has on other nodes is given up when the job stops, and nothing is lost there.
     const bool stops = it.attempt->stage == Stage::kStopping;
-    if (is_script && stops && it.record->placement->node_rank > 0) return;
+    if (stops && only_holds(*it.job->spec, *it.record->placement)) return;
     for (const TaskGrant& task : it.record->placement->tasks) {
       const bool is_said = std::any_of(
           exits.begin(), exits.end(), [&](const TaskExit& exit) { return exit.rank == task.rank; });
@@ -303,67 +285,6 @@ class News {
       // As if by SIGKILL: the executor took the node away, and no better code is known.
       exits.push_back(TaskExit{task.rank, 0, SIGKILL, std::string(kExecutor_lost)});
     }
-  }
-
-  void add_placeholders() {
-    std::set<PlaceholderKey> named;
-    for (const SaidPlaceholder& said : said_.placeholders) {
-      const Node* node = node_of(said.node);
-      if (node == nullptr) continue;
-      const PlaceholderKey key{said.job, said.attempt, node->id, name_};
-      const auto known = state_.placeholders.find(key);
-      // Placeholders that the ledger never wanted, or has forgotten, are the adapter's to remove;
-      // they are no news.
-      if (known == state_.placeholders.end() || !named.insert(key).second) continue;
-      add_placeholder(key, known->second, said);
-    }
-    if (!said_.complete) return;
-    for (const auto& [key, known] : state_.placeholders) {
-      if (key.executor != name_ || named.contains(key)) continue;
-      move(key, known, PlaceholderStage::kGone, "", "");
-    }
-  }
-
-  void add_placeholder(const PlaceholderKey& key, const Placeholder& known,
-                       const SaidPlaceholder& said) {
-    const Placement* placement = placement_of(state_, key);
-    if (said.stage == PlaceholderStage::kConfirmed && placement != nullptr) {
-      const std::vector<std::int32_t> wanted = devices_of(*placement);
-      // The ledger gives devices by id. If another scheduler gave other ones, two jobs would share
-      // a GPU: better to refuse it and try again.
-      if (said.devices != wanted) {
-        return move(key, known, PlaceholderStage::kRefused, said.id,
-                    fmt::format("it was given the devices [{}] instead of [{}]",
-                                device_list(said.devices), device_list(wanted)));
-      }
-    }
-    const CoreSet cores = said.stage == PlaceholderStage::kConfirmed
-                              ? our_cores(*state_.find_node(key.node), said.cores)
-                              : CoreSet{};
-    move(key, known, said.stage, said.id, said.why, cores);
-    // Prepared follows confirmed within the same batch, or a restart in between could leave the
-    // attempt waiting for ever.
-    if (said.stage == PlaceholderStage::kConfirmed) add_prepared(key, known);
-  }
-
-  void add_prepared(const PlaceholderKey& key, const Placeholder& known) {
-    if (known.stage == PlaceholderStage::kReleased) return;
-    const Living it = living(state_, key.job, key.node);
-    if (!runs(it) || it.attempt->number != key.attempt) return;
-    if (it.record->stage != PlacementStage::kOrdered) return;
-    events_.push_back(PlacementPrepared{key.job, key.attempt, key.node});
-  }
-
-  void move(const PlaceholderKey& key, const Placeholder& known, PlaceholderStage to,
-            const std::string& id, const std::string& why, const CoreSet& cores = {}) {
-    const bool is_gone = to == PlaceholderStage::kGone;
-    // Stages only go forward. What is released must end, what is wanted or refused has not begun to
-    // be, so neither is "gone" by not being listed.
-    if (known.stage == PlaceholderStage::kReleased && !is_gone) return;
-    if (known.stage == PlaceholderStage::kWanted && is_gone) return;
-    if (known.stage == PlaceholderStage::kRefused && is_gone) return;
-    if (known.stage == to && known.id == id) return;
-    events_.push_back(PlaceholderMoved{name_, key.job, key.attempt, key.node, to, id, why, cores});
   }
 
   void add_contact() {
@@ -454,15 +375,6 @@ void add_work(const State& state, const Node& node, JobId id, const std::string&
 }
 
 }  // namespace
-
-std::vector<std::int32_t> devices_of(const Placement& placement) {
-  std::vector<std::int32_t> devices;
-  for (const DeviceGrant& grant : placement.devices) {
-    // Grants of one device, by share or slice, follow one another.
-    if (devices.empty() || devices.back() != grant.device) devices.push_back(grant.device);
-  }
-  return devices;
-}
 
 std::vector<Event> news(const State& state, const Executor& executor, const Observation& said) {
   return News(state, executor, said).all();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/executors/sync.h"
+#include "core/executors/observation.h"
 
 namespace dove::core {
 

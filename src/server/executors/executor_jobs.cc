@@ -12,6 +12,7 @@
 #include "codec/quantity.h"
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/linux_user.h"
+#include "core/state/executors/placeholders.h"
 #include "model/rendezvous.h"
 #include "text/hostlist.h"
 #include "text/output_pattern.h"
@@ -81,13 +82,6 @@ std::string path_of(const core::Job& job, const core::WantedWork& work, const st
         return "";
     }
   });
-}
-
-// Whether a script of ours runs, and on another node than this.
-bool only_holds(const core::WantedWork& work) {
-  const JobSpec& spec = *work.job->spec;
-  return spec.launch == LaunchMode::kBatch && spec.foreign_job.empty() &&
-         work.placement->node_rank > 0;
 }
 
 // A node without an agent has no address but its name.
@@ -171,7 +165,7 @@ Json hold_exec(const core::WantedWork& work) {
 }
 
 Json exec_of(const core::State& state, const core::WantedWork& work, const ExecSpec& exec) {
-  if (only_holds(work)) return hold_exec(work);
+  if (core::only_holds(*work.job->spec, *work.placement)) return hold_exec(work);
   const core::Job& job = *work.job;
   const bool is_script = job.spec->launch == LaunchMode::kBatch;
   const std::string out =
@@ -303,7 +297,7 @@ Json work_json(const core::State& state, const listener::Blobs::Found& blobs,
   const JobSpec& spec = *job.spec;
   Json tasks = Json::array();
   // Nothing of a script's other nodes ends by itself.
-  const bool holds = only_holds(work);
+  const bool holds = core::only_holds(*work.job->spec, *work.placement);
   for (const TaskGrant& task : work.placement->tasks) {
     if (!holds) tasks.push_back(task.rank);
   }

@@ -16,6 +16,7 @@
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/linux_user.h"
+#include "core/state/executors/placeholders.h"
 #include "server/executors/executor_jobs.h"
 
 namespace dove::server {

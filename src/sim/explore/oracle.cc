@@ -20,21 +20,6 @@ constexpr Span kReported = seconds(60);
 // A scheduler beside us may take this long to begin what was told to have begun.
 constexpr Span kBegun = seconds(300);
 
-// It was given cores of one that is being stopped, whose placeholder has gone: the ledger has them
-// until that one has ended.
-bool has_cores_of_stopped(const PlaceholderMoved& moved, const core::State& state) {
-  const core::Node* node = state.find_node(moved.node);
-  return node != nullptr && std::any_of(node->jobs.begin(), node->jobs.end(), [&](JobId id) {
-           const core::Attempt& attempt = state.find_job(id)->attempts.back();
-           if (id == moved.job || attempt.stage != Stage::kStopping) return false;
-           return std::any_of(attempt.placements.begin(), attempt.placements.end(),
-                              [&](const core::PlacementRecord& record) {
-                                return record.placement->node == moved.node &&
-                                       record.placement->cores.size_with(moved.cores) > 0;
-                              });
-         });
-}
-
 // An executor has begun it, and the ledger, which has not heard of that, has taken its place back.
 bool is_unheard(const core::Job& job) {
   return !job.spec->foreign_job.empty() && job.attempts.back().started_at.us == 0;
@@ -89,7 +74,7 @@ void Oracle::confirmed(const PlaceholderMoved& moved, const core::State& state) 
   const bool is_now = job != nullptr && !job->attempts.empty() &&
                       job->attempts.back().number == moved.attempt && !moved.cores.empty();
   if (!is_now) return;
-  if (!has_loose_cores(moved.node.value) && !has_cores_of_stopped(moved, state)) return;
+  if (!has_loose_cores(moved.node.value)) return;
   for (const core::PlacementRecord& record : job->attempts.back().placements) {
     const bool is_here = record.placement->node == moved.node;
     if (!is_here || moved.cores.contains(record.placement->cores)) continue;

@@ -10,6 +10,10 @@ std::int32_t threads_per_core(const Inventory& inventory) {
   return inventory.thread_order.empty() ? 1 : std::max(inventory.threads_per_core, 1);
 }
 
+CoreSet our_cores(const Node& node, const CoreSet& numbers) {
+  return node.inventory == nullptr ? numbers : threads_of(*node.inventory, numbers);
+}
+
 bool gives_whole_cores(const Node& node) {
   // Nearly no node has a second executor.
   if (node.executors.empty() || node.inventory == nullptr) return false;

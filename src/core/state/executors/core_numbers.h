@@ -13,6 +13,8 @@ struct Node;
 
 // All threads of these cores. Numbers that the node does not have are passed over.
 CoreSet threads_of(const Inventory& inventory, const CoreSet& numbers);
+// The same of the node's; all of them where nothing is known of it.
+CoreSet our_cores(const Node& node, const CoreSet& numbers);
 // The cores that have at least one of the threads.
 CoreSet core_numbers(const Inventory& inventory, const CoreSet& threads);
 // These threads with all others of their cores.

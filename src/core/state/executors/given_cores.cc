@@ -29,18 +29,18 @@ ActivePlacement active_placement_on(State& state, JobId id, NodeId node) {
   return {job, attempt, record};
 }
 
-bool may_move(const ActivePlacement& active, const std::string& executor) {
+bool may_move(const Job& job, const std::string& executor) {
   // What the executor runs is where it runs it, whatever we say.
-  if (active.job->spec->executor == executor) return true;
+  if (job.spec->executor == executor) return true;
   // The order to start tells the agent; without a barrier there is none.
-  return active.attempt->has_barrier() && active.attempt->stage < Stage::kStarting;
+  const Attempt& attempt = job.attempts.back();
+  return attempt.has_barrier() && attempt.stage < Stage::kStarting;
 }
 
 // Whether some executor has said already what it holds for the placement.
-bool is_settled(const State& state, const PlaceholderKey& but, const ActivePlacement& active,
-                NodeId node) {
+bool is_settled(const State& state, const PlaceholderKey& but, const Job& job, NodeId node) {
   bool settled = false;
-  each_placeholder(state, active.job->id, active.attempt->number,
+  each_placeholder(state, job.id, job.attempts.back().number,
                    [&](const PlaceholderKey& key, const Placeholder& placeholder) {
                      const bool counts = key.node == node && key != but;
                      settled |= counts && placeholder.stage == PlaceholderStage::kConfirmed;
@@ -102,6 +102,14 @@ class Exchange {
   CoreSet gained_;
 };
 
+// Whether its placement on the node takes the cores that the executor gives it, which it has not
+// said yet.
+bool waits_for_cores(const State& state, const Job& job, NodeId node, const std::string& executor) {
+  const PlaceholderKey key{job.id, job.attempts.back().number, node, executor};
+  return state.placeholders.contains(key) && !is_settled(state, {}, job, node) &&
+         may_move(job, executor);
+}
+
 // The others on the node whose cores can be exchanged, and the cores of all the rest.
 struct Others {
   std::vector<ActivePlacement> movable;
@@ -114,9 +122,7 @@ Others others_on(State& state, const Node& node, const PlaceholderKey& own) {
     if (id == own.job) continue;
     ActivePlacement active = active_placement_on(state, id, node.id);
     if (active.record == nullptr) continue;
-    const PlaceholderKey key{id, active.attempt->number, node.id, own.executor};
-    const bool waits = state.placeholders.contains(key) && !is_settled(state, {}, active, node.id);
-    if (waits && may_move(active, own.executor)) {
+    if (waits_for_cores(state, *active.job, node.id, own.executor)) {
       others.movable.push_back(active);
     } else {
       others.fixed |= active.record->placement->cores;
@@ -138,12 +144,26 @@ CoreSet without(CoreSet from, const CoreSet& these) {
 
 }  // namespace
 
+const Job* pinned_job(const State& state, const PlaceholderKey& key, const CoreSet& cores) {
+  for (const JobId id : state.nodes[key.node].jobs) {
+    const Job* const job = state.find_job(id);
+    if (id == key.job || job == nullptr || job->phase != JobPhase::kActive) continue;
+    if (waits_for_cores(state, *job, key.node, key.executor)) continue;
+    for (const PlacementRecord& record : job->attempts.back().placements) {
+      const bool is_here = record.placement->node == key.node;
+      if (!is_here || record.stage == PlacementStage::kEnded) continue;
+      if (record.placement->cores.size_with(cores) > 0) return job;
+    }
+  }
+  return nullptr;
+}
+
 void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& given) {
   Node* node = state.find_node(key.node);
   if (node == nullptr || node->inventory == nullptr) return;
   ActivePlacement own = active_placement_on(state, key.job, key.node);
   if (own.record == nullptr || own.attempt->number != key.attempt) return;
-  if (!may_move(own, key.executor) || is_settled(state, key, own, key.node)) return;
+  if (!may_move(*own.job, key.executor) || is_settled(state, key, *own.job, key.node)) return;
   const CoreSet granted = own.record->placement->cores;
   Others others = others_on(state, *node, key);
   // More than it was granted may be held: whole cores, for each task of its own.

@@ -11,6 +11,10 @@
 
 namespace dove::core {
 
+// The job that the ledger has pinned to one of the cores, so that the placement of `key` could not
+// take them over; nullptr: none. REQUIRES: the node is there.
+const Job* pinned_job(const State& state, const PlaceholderKey& key, const CoreSet& cores);
+
 // `given`: what the executor holds by its placeholder `key`. Nothing happens where the placement
 // has started or ended, or another executor has said before what it holds. The node's books follow.
 void take_given_cores(State& state, const PlaceholderKey& key, const CoreSet& given);

@@ -41,6 +41,15 @@ bool placeholders_confirmed(const State& state, JobId job, const Attempt& attemp
   return all;
 }
 
+std::vector<std::int32_t> devices_of(const Placement& placement) {
+  std::vector<std::int32_t> devices;
+  for (const DeviceGrant& grant : placement.devices) {
+    // Grants of one device, by share or slice, follow one another.
+    if (devices.empty() || devices.back() != grant.device) devices.push_back(grant.device);
+  }
+  return devices;
+}
+
 Span placeholder_backoff(const Job& job) { return backoff(job, seconds(1), kBackoff_max); }
 
 Span room_backoff(const Job& job) { return backoff(job, kRoomBackoff_min, kRoomBackoff_max); }

@@ -6,6 +6,7 @@
 // folds are called by apply only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ void each_placeholder(const State& state, JobId job, AttemptNumber attempt, Visi
 
 // Whether executors hold all that its placements name.
 bool placeholders_confirmed(const State& state, JobId job, const Attempt& attempt);
+
+// The devices that the placement names, each once: what its placeholder is to be given.
+std::vector<std::int32_t> devices_of(const Placement& placement);
 
 // How long a job waits after its refusals in a row: a second, then twice as long each time.
 Span placeholder_backoff(const Job& job);

@@ -1,0 +1,120 @@
+#include "core/executors/placeholder_news.h"
+
+#include <gtest/gtest.h>
+
+#include "core/executors/sync.h"
+#include "core/state/cluster_fixture.h"
+#include "core/state/invariants.h"
+
+namespace dove::core {
+namespace {
+
+// A node of four cores, which a Slurm schedules, too.
+class PlaceholderNewsTest : public testing::Test {
+ protected:
+  PlaceholderNewsTest() {
+    cluster.declare(executor);
+    tell({});
+  }
+  ~PlaceholderNewsTest() override { EXPECT_EQ(find_broken_invariant(cluster.state), std::nullopt); }
+
+  std::size_t tell(const Observation& said) {
+    const std::vector<Event> events = news(cluster.state, executor, said);
+    for (const Event& event : events) cluster.tell(event);
+    return events.size();
+  }
+  static void add_held(Observation& said, JobId job, const CoreSet& cores) {
+    said.placeholders.push_back(
+        {job, 1, "n1", std::to_string(job.value), PlaceholderStage::kConfirmed, "", {}});
+    said.placeholders.back().cores = cores;
+  }
+  JobId launch() {
+    const JobId job = cluster.submit({.cores = 2});
+    cluster.launch(job);
+    return job;
+  }
+  const Placeholder& placeholder(JobId job) const {
+    return cluster.state.placeholders.at({job, 1, NodeId(1), "slurm"});
+  }
+  CoreSet cores(JobId job) const {
+    return cluster.job(job).attempts.back().placements[0].placement->cores;
+  }
+
+  TestCluster cluster{1, {.cores = 4}};
+  Executor executor{"slurm", "", {"n1"}, true, {}};
+};
+
+// Slurm knows that the first has ended, and the ledger does not yet. The second would be pinned to
+// cores that Slurm may give to anybody.
+TEST_F(PlaceholderNewsTest, OneThatWasGivenAnothersCoresWaitsForItsEnd) {
+  const JobId first = launch();
+  Observation said;
+  add_held(said, first, cores(first));
+  tell(said);
+  cluster.tell(PlacementPrepared{first, 1, NodeId(1)});
+  cluster.decided(Start{first, 1});
+  const JobId second = launch();
+  const CoreSet granted = cores(second);
+  add_held(said, second, cores(first));
+  tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kAsked);
+  EXPECT_EQ(placeholder(second).why, "it was given cores of job 1, whose end is not known yet");
+  EXPECT_EQ(cores(second), granted);
+  EXPECT_EQ(tell(said), 0u) << "said again, nothing is new";
+  const CoreSet given = cores(first);
+  cluster.tell(PlacementEnded{first, 1, NodeId(1), {}, 0, 0, {}});
+  said.placeholders.erase(said.placeholders.begin());
+  tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kConfirmed);
+  EXPECT_EQ(cores(second), given);
+}
+
+TEST_F(PlaceholderNewsTest, OneThatWaitsForLongIsTriedAgain) {
+  const JobId first = launch();
+  Observation said;
+  add_held(said, first, cores(first));
+  tell(said);
+  cluster.tell(PlacementPrepared{first, 1, NodeId(1)});
+  cluster.decided(Start{first, 1});
+  const JobId second = launch();
+  add_held(said, second, cores(first));
+  tell(said);
+  cluster.pass(seconds(31));
+  tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kRefused);
+  EXPECT_EQ(tell(said), 0u);
+}
+
+// Cores get other names between two that both wait.
+TEST_F(PlaceholderNewsTest, OneThatWaitsItselfIsInNobodysWay) {
+  const JobId first = launch();
+  const JobId second = launch();
+  const CoreSet of_first = cores(first);
+  Observation said;
+  add_held(said, second, of_first);
+  tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kConfirmed);
+  EXPECT_EQ(cores(second), of_first);
+}
+
+// Slurm has it where it has it.
+TEST_F(PlaceholderNewsTest, WhatTheExecutorRunsDoesNotWait) {
+  executor.runs_jobs = true;
+  cluster.declare(executor);
+  const JobId first = launch();
+  Observation said;
+  add_held(said, first, cores(first));
+  tell(said);
+  cluster.tell(PlacementPrepared{first, 1, NodeId(1)});
+  cluster.decided(Start{first, 1});
+  JobSpec spec = spec_of({.cores = 2});
+  spec.executor = "slurm";
+  const JobId second = cluster.submit(spec);
+  cluster.launch(second);
+  add_held(said, second, cores(first));
+  tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kConfirmed);
+}
+
+}  // namespace
+}  // namespace dove::core
