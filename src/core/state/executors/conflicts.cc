@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/state/executors/foreign.h"
+#include "core/state/executors/placeholders.h"
 #include "core/state/health.h"
 
 namespace dove::core {
@@ -24,6 +25,18 @@ std::map<std::int32_t, Holders> foreign_holders(const Node& node) {
   return holders;
 }
 
+// Whether an executor has yet to confirm the room: nothing of the job is there before that. One
+// that has started and whose placeholder was lost is there.
+bool is_only_wanted(const State& state, const Job& job, NodeId node) {
+  const Attempt& attempt = job.attempts.back();
+  if (state.level <= kFirstLevel || attempt.stage >= Stage::kStarting) return false;
+  bool is_confirmed = true;
+  each_placeholder(state, job.id, attempt.number, [&](const auto& key, const Placeholder& one) {
+    if (key.node == node) is_confirmed &= one.stage == PlaceholderStage::kConfirmed;
+  });
+  return !is_confirmed;
+}
+
 // Only to devices that an executor claims: what is ours alone is kept apart by the books.
 void add_our_holders(const State& state, const Node& node,
                      std::map<std::int32_t, Holders>& holders) {
@@ -31,7 +44,7 @@ void add_our_holders(const State& state, const Node& node,
     const Job* job = state.find_job(id);
     if (job == nullptr || job->attempts.empty()) continue;
     // Its executor took up the room, or gave it away: the next report ends it.
-    if (only_gets_room(state, *job->spec)) continue;
+    if (only_gets_room(state, *job->spec) || is_only_wanted(state, *job, node.id)) continue;
     for (const PlacementRecord& record : job->attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
       std::int32_t last = -1;

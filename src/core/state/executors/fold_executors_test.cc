@@ -89,6 +89,19 @@ TEST_F(Executors, ADeviceThatTwoHoldIsClosedUntilEitherEnds) {
   EXPECT_EQ(cluster.node(1).device_free_milli[0], 1000);
 }
 
+TEST_F(Executors, AJobHoldsADeviceFromTheConfirmationOfItsRoom) {
+  cluster.state.level = kFirstLevel + 1;
+  const JobId ours = cluster.submit({.gpus = 1});
+  cluster.launch(ours);
+  ASSERT_EQ(stage(ours), PlaceholderStage::kWanted);
+  observe("7", {0});
+  EXPECT_TRUE(cluster.node(1).findings.empty()) << "nothing of it is there yet";
+  move(ours, PlaceholderStage::kConfirmed);
+  EXPECT_EQ(cluster.node(1).findings.size(), 1u);
+  move(ours, PlaceholderStage::kGone);
+  EXPECT_TRUE(cluster.node(1).findings.empty());
+}
+
 TEST_F(Executors, TheOtherOfTheTwoMayEndFirst) {
   const JobId ours = cluster.submit_and_start({.gpus = 1});
   observe("7", {0});
