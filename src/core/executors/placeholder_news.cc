@@ -70,7 +70,7 @@ class PlaceholderNews {
       }
     }
     const CoreSet cores = our_cores(*state_.find_node(key.node), said.cores);
-    if (const Job* pinned = pinned_beside(key, record, cores); pinned != nullptr) {
+    if (const Job* pinned = pinned_job(state_, key, cores); pinned != nullptr) {
       return wait_for(key, known, said.id, *pinned);
     }
     move(key, known, said.stage, said.id, said.why, cores);
@@ -86,17 +86,6 @@ class PlaceholderNews {
     if (job.phase != JobPhase::kActive || job.spec->executor != name_) return;
     if (record.stage != PlacementStage::kOrdered) return;
     events_.push_back(PlacementPrepared{key.job, key.attempt, key.node});
-  }
-
-  // The job on whose cores it would be, where an agent of ours pins its tasks: to those that were
-  // granted, which the other scheduler may give to anybody.
-  const Job* pinned_beside(const PlaceholderKey& key, const PlacementRecord* record,
-                           const CoreSet& cores) const {
-    if (record == nullptr || cores.contains(record->placement->cores)) return nullptr;
-    const Job& job = *state_.find_job(key.job);
-    if (job.spec->executor == name_ || job.attempts.back().stage >= Stage::kStarting)
-      return nullptr;
-    return pinned_job(state_, key, cores);
   }
 
   // Its end is on the way. If it has the cores for long, it is better to try again elsewhere.

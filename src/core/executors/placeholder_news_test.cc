@@ -97,8 +97,7 @@ TEST_F(PlaceholderNewsTest, OneThatWaitsItselfIsInNobodysWay) {
   EXPECT_EQ(cores(second), of_first);
 }
 
-// Slurm has it where it has it.
-TEST_F(PlaceholderNewsTest, WhatTheExecutorRunsDoesNotWait) {
+TEST_F(PlaceholderNewsTest, WhatTheExecutorRunsWaitsLikewise) {
   executor.runs_jobs = true;
   cluster.declare(executor);
   const JobId first = launch();
@@ -113,7 +112,51 @@ TEST_F(PlaceholderNewsTest, WhatTheExecutorRunsDoesNotWait) {
   cluster.launch(second);
   add_held(said, second, cores(first));
   tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kAsked);
+  const CoreSet of_first = cores(first);
+  cluster.end(first);
+  tell(said);
   EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kConfirmed);
+  EXPECT_EQ(cores(second), of_first);
+}
+
+// The fold's own answer: the report was made before the other job got the cores.
+TEST_F(PlaceholderNewsTest, AConfirmationThatComesTooLateWaits) {
+  cluster.state.level = kFirstLevel + 1;
+  const JobId first = launch();
+  Observation said;
+  add_held(said, first, cores(first));
+  tell(said);
+  cluster.decided(Start{first, 1});
+  const JobId second = launch();
+  const CoreSet of_second = cores(second);
+  const auto confirm = [&] {
+    cluster.tell(PlaceholderMoved{"slurm", second, 1, NodeId(1), PlaceholderStage::kConfirmed, "12",
+                                  "", cores(first)});
+  };
+  confirm();
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kAsked);
+  EXPECT_EQ(cores(second), of_second);
+}
+
+// A new placeholder would not bring back what ran in the old one.
+TEST_F(PlaceholderNewsTest, OneInWhichTheExecutorRanAJobIsNotAskedForAgain) {
+  executor.runs_jobs = true;
+  cluster.declare(executor);
+  JobSpec spec = spec_of({.cores = 2});
+  spec.executor = "slurm";
+  const JobId job = cluster.submit(spec);
+  cluster.launch(job);
+  Observation said;
+  add_held(said, job, cores(job));
+  tell(said);
+  EXPECT_EQ(wanted(cluster.state, "slurm").placeholders.size(), 1u);
+  cluster.start(job);
+  said.complete = false;  // of what it ran there, the executor says nothing yet
+  said.placeholders[0].stage = PlaceholderStage::kGone;
+  tell(said);
+  EXPECT_EQ(placeholder(job).stage, PlaceholderStage::kWanted);
+  EXPECT_TRUE(wanted(cluster.state, "slurm").placeholders.empty());
 }
 
 }  // namespace

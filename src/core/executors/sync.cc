@@ -303,10 +303,19 @@ class News {
   std::vector<Event> events_;
 };
 
+// What the executor ran in its placeholder has ended with it, which a new one would not bring back.
+bool has_run_in_lost(const State& state, const PlaceholderKey& key) {
+  const Living found = living(state, key.job, key.node);
+  return found.record != nullptr && found.attempt->number == key.attempt &&
+         found.job->spec->executor == key.executor &&
+         found.record->stage == PlacementStage::kStarted;
+}
+
 // A refused one that its attempt waited for is not asked for again: the attempt ends.
 bool is_wanted(const State& state, const PlaceholderKey& key, const Placeholder& placeholder) {
   switch (placeholder.stage) {
     case PlaceholderStage::kWanted:
+      return !has_run_in_lost(state, key);
     case PlaceholderStage::kAsked:
     case PlaceholderStage::kConfirmed:
       return true;

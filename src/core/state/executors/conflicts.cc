@@ -25,16 +25,28 @@ std::map<std::int32_t, Holders> foreign_holders(const Node& node) {
   return holders;
 }
 
-// Whether an executor has yet to confirm the room: nothing of the job is there before that. One
-// that has started and whose placeholder was lost is there.
-bool is_only_wanted(const State& state, const Job& job, NodeId node) {
-  const Attempt& attempt = job.attempts.back();
-  if (state.level <= kFirstLevel || attempt.stage >= Stage::kStarting) return false;
-  bool is_confirmed = true;
-  each_placeholder(state, job.id, attempt.number, [&](const auto& key, const Placeholder& one) {
-    if (key.node == node) is_confirmed &= one.stage == PlaceholderStage::kConfirmed;
+// Whether nothing of the job is there: an executor has yet to confirm the room, or has refused it.
+// A job that has begun and whose placeholder was lost is there.
+bool is_only_wanted(const State& state, const Attempt& attempt, JobId job, NodeId node) {
+  if (state.level <= kFirstLevel || attempt.started_at.us != 0) return false;
+  const bool may_have_begun = attempt.stage >= Stage::kStarting;
+  bool is_only_wanted = false;
+  each_placeholder(state, job, attempt.number, [&](const auto& key, const Placeholder& one) {
+    if (key.node != node) return;
+    is_only_wanted |= one.stage == PlaceholderStage::kAsked ||
+                      one.stage == PlaceholderStage::kRefused ||
+                      (one.stage == PlaceholderStage::kWanted && !may_have_begun);
   });
-  return !is_confirmed;
+  return is_only_wanted;
+}
+
+// Whether the node's executor runs it already: the ledger's job stands for the executor's.
+bool is_foreign_itself(const Node& node, const JobSpec& spec) {
+  bool found = false;
+  each_foreign(node, [&](const NodeExecutor& executor, const ForeignAllocation& one) {
+    found |= executor.name == spec.executor && one.id == spec.foreign_job;
+  });
+  return found;
 }
 
 // Only to devices that an executor claims: what is ours alone is kept apart by the books.
@@ -44,7 +56,9 @@ void add_our_holders(const State& state, const Node& node,
     const Job* job = state.find_job(id);
     if (job == nullptr || job->attempts.empty()) continue;
     // Its executor took up the room, or gave it away: the next report ends it.
-    if (only_gets_room(state, *job->spec) || is_only_wanted(state, *job, node.id)) continue;
+    if (only_gets_room(state, *job->spec)) continue;
+    if (is_only_wanted(state, job->attempts.back(), id, node.id)) continue;
+    if (state.level > kFirstLevel && is_foreign_itself(node, *job->spec)) continue;
     for (const PlacementRecord& record : job->attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
       std::int32_t last = -1;

@@ -103,6 +103,13 @@ void settle(State& state, Node& node, const Executor& executor) {
   want_all(state, node);
 }
 
+// The report may be older than the state: since then, another job has got the cores.
+bool has_to_wait(const State& state, const PlaceholderMoved& event) {
+  return state.level > kFirstLevel && event.to == PlaceholderStage::kConfirmed &&
+         pinned_job(state, {event.job, event.attempt, event.node, event.executor}, event.cores) !=
+             nullptr;
+}
+
 void refuse(State& state, const PlaceholderMoved& event) {
   Job* job = state.find_job(event.job);
   Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
@@ -213,10 +220,12 @@ void fold(State& state, const PlaceholderMoved& event) {
   }
   // While its placement lives, one that is gone is wanted again.
   const bool is_lost = event.to == PlaceholderStage::kGone;
-  it = {is_lost ? PlaceholderStage::kWanted : event.to, state.now, is_lost ? "" : event.id,
-        event.why};
-  if (event.to == PlaceholderStage::kRefused) refuse(state, event);
-  if (event.to == PlaceholderStage::kConfirmed && !event.cores.empty()) {
+  const PlaceholderStage to = is_lost                     ? PlaceholderStage::kWanted
+                              : has_to_wait(state, event) ? PlaceholderStage::kAsked
+                                                          : event.to;
+  it = {to, state.now, is_lost ? "" : event.id, event.why};
+  if (to == PlaceholderStage::kRefused) refuse(state, event);
+  if (to == PlaceholderStage::kConfirmed && !event.cores.empty()) {
     take_given_cores(state, found->first, event.cores);
   }
   // From its confirmation on the job counts as a holder of its devices.
