@@ -126,7 +126,7 @@ class Cluster:
     def __init__(self, nodes=1, gpus=0, cores=8, memory="16Gi", server_options=(), agent_options=(),
                  folder=None, log=None, run_as_self=True, tls=os.environ.get("DOVE_E2E_TLS") == "1"):
         self.folder = folder or tempfile.mkdtemp(prefix="dove-e2e.")
-        self.keep = folder is not None
+        self.keep = folder is not None or "DOVE_TEST_KEEP" in os.environ  # its logs, for a look afterwards
         self.data = os.path.join(self.folder, "server")
         self.names = [f"node{i + 1}" for i in range(nodes)]
         self.gpus, self.cores, self.memory = gpus, cores, memory
