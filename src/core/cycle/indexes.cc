@@ -13,6 +13,7 @@
 #include "core/state/books.h"
 #include "core/state/findings.h"
 #include "core/state/holders/month_use.h"
+#include "core/state/read_ahead.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
@@ -402,7 +403,12 @@ void sync(State& state, Indexes& indexes) {
   std::set_union(given.begin(), given.end(), touched.begin(), touched.end(),
                  std::back_inserter(freed));
   take_sorted(changes.jobs, jobs);
-  for (JobId id : jobs) sync_job(state, indexes, id);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (i % kRead_ahead == 0 && jobs.size() > 1) {
+      read_ahead(state, std::span(jobs).subspan(i), false);
+    }
+    sync_job(state, indexes, jobs[i]);
+  }
   const bool usage_fell = std::exchange(changes.usage_fell, false);
   const bool plan_changed = note_changes(state, indexes.plan, {taken, freed, jobs, usage_fell});
   if (plan_changed) indexes.books.move_on();

@@ -1,5 +1,8 @@
 // The pass kPurge: old ended jobs are forgotten, so that the State does not grow.
+#include <vector>
+
 #include "core/cycle/passes.h"
+#include "core/state/read_ahead.h"
 
 namespace dove::core {
 namespace {
@@ -7,6 +10,15 @@ namespace {
 // The most jobs that are forgotten in one cycle, beside one for each decision that it has made:
 // a cycle with much to do ends many jobs, and what ended must not pile up.
 constexpr std::size_t kForgotten_max = 1000;
+
+void read_next(const Cycle& cycle) {
+  std::vector<JobId> next;
+  for (const auto& [ended_at, id] : cycle.indexes.forgettable) {
+    if (next.size() == kRead_ahead) break;
+    next.push_back(id);
+  }
+  read_ahead(cycle.state, next, true);
+}
 
 }  // namespace
 
@@ -19,6 +31,7 @@ Back purge(Cycle& cycle) {
     // Oldest first, so the first that is too young ends the pass.
     const bool too_many = indexes.ended_count > settings.ended_jobs_max;
     if (!too_many && ended_at + settings.ended_jobs_kept > cycle.state.now) return std::nullopt;
+    if (i % kRead_ahead == 0) read_next(cycle);
     cycle.emit(ForgetJob{id, true});
   }
   return std::nullopt;

@@ -1,6 +1,7 @@
 #include "core/place/domain.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <tuple>
 
@@ -11,6 +12,12 @@ void add(NodeFree& sum, const NodeFree& free, int sign) {
   sum.gpus_milli += sign * free.gpus_milli;
   sum.cores += sign * free.cores;
   sum.memory_bytes += sign * free.memory_bytes;
+}
+
+// In Domains::Unit::by_gpus.
+std::size_t place_of(std::int64_t gpus_milli) {
+  constexpr std::int64_t kLast = std::tuple_size_v<decltype(Domains::Unit::by_gpus)> - 1;
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(gpus_milli / 1000, 0, kLast));
 }
 
 auto amounts(const NodeFree& free) {
@@ -70,29 +77,35 @@ void Domains::put(const Node& node, const NodeRank& rank, const NodeFree& free) 
     std::vector<NodeId>& nodes = units_[static_cast<std::size_t>(at)].nodes;
     nodes.insert(std::lower_bound(nodes.begin(), nodes.end(), node.id), node.id);
   }
+  count(member, +1);
   update(node.id, rank, free);
+}
+
+// Units are a handful of levels deep, so a change costs a few additions, and a search none.
+void Domains::count(const Member& member, int sign) {
+  for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
+    Unit& each = units_[static_cast<std::size_t>(at)];
+    add(each.free, member.free, sign);
+    each.by_gpus[place_of(member.free.gpus_milli)] += sign;
+  }
 }
 
 void Domains::update(NodeId node, const NodeRank& rank, const NodeFree& free) {
   if (!members_.holds(node)) return;
   Member& member = members_[node];
   if (member.unit < 0) return;
-  for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
-    // Units are a handful of levels deep, so a change costs a few additions, and a search none.
-    NodeFree& sum = units_[static_cast<std::size_t>(at)].free;
-    add(sum, member.free, -1);
-    add(sum, free, +1);
-  }
+  count(member, -1);
   member.rank = rank;
   member.free = free;
+  count(member, +1);
 }
 
 void Domains::drop(NodeId node) {
   if (!members_.holds(node)) return;
   Member& member = members_[node];
+  count(member, -1);
   for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
     Unit& each = units_[static_cast<std::size_t>(at)];
-    add(each.free, member.free, -1);
     each.nodes.erase(std::lower_bound(each.nodes.begin(), each.nodes.end(), node));
     // The unit stays, empty: its index is held by others, and nodes come back.
   }
@@ -132,9 +145,26 @@ std::vector<std::int32_t> Domains::tightest_first(std::string_view level) const 
   return units;
 }
 
-std::vector<std::vector<std::int32_t>> Domains::above(std::string_view level) const {
+std::vector<std::int32_t> Domains::tightest_with(std::string_view level,
+                                                 const NodeNeeds& least) const {
+  const auto found = by_level_.find(level);
+  if (found == by_level_.end()) return {};
+  std::vector<std::int32_t> units;
+  // In a full cluster nearly all are left out, by the counts alone.
+  for (const std::int32_t at : found->second) {
+    const auto& counts = unit(at).by_gpus;
+    const auto from = counts.begin() + static_cast<std::ptrdiff_t>(place_of(least.gpus_milli));
+    if (std::any_of(from, counts.end(), [](std::int32_t nodes) { return nodes > 0; }) &&
+        covers(unit(at).free, least)) {
+      units.push_back(at);
+    }
+  }
+  order(units);
+  return units;
+}
+
+std::vector<std::vector<std::int32_t>> Domains::above(std::vector<std::int32_t> units) const {
   std::vector<std::vector<std::int32_t>> steps;
-  std::vector<std::int32_t> units = tightest_first(level);
   // Levels may be uneven: some nodes name a rack only, others a pod and a rack. The walk ends when
   // all of them are at their tops, and units that are there already drop out.
   while (true) {

@@ -6,6 +6,7 @@
 // only what it is given, in any order: equal contents give equal answers. Used from one thread.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -40,6 +41,8 @@ class Domains {
     std::int32_t parent = -1;   // index; -1: none
     NodeFree free;              // of its nodes together
     std::vector<NodeId> nodes;  // ascending
+    // How many of its nodes have that many GPUs free, or more in the last place.
+    std::array<std::int32_t, 16> by_gpus = {};
   };
 
   // Adds an available node, or says where it is now and what it has free.
@@ -55,9 +58,11 @@ class Domains {
   // Units of the level that have a node, the one with the least free first: GPUs, then cores, then
   // memory, then by path.
   std::vector<std::int32_t> tightest_first(std::string_view level) const;
-  // The units above all units of the level, nearest first: one list for each step up, ordered as
-  // above.
-  std::vector<std::vector<std::int32_t>> above(std::string_view level) const;
+  // Likewise, but only those where some node may have that much free.
+  std::vector<std::int32_t> tightest_with(std::string_view level, const NodeNeeds& least) const;
+  // The units above these units of a level, nearest first: one list for each step up, the tightest
+  // first.
+  std::vector<std::vector<std::int32_t>> above(std::vector<std::int32_t> units) const;
   // Whether there have been units of the level.
   bool has_level(std::string_view level) const { return by_level_.contains(level); }
   // The unit of the level that the node is in; -1: none.
@@ -74,6 +79,7 @@ class Domains {
 
   std::int32_t unit_of(const std::vector<TopologyUnit>& topology);
   void order(std::vector<std::int32_t>& units) const;
+  void count(const Member& member, int sign);
 
   std::vector<Unit> units_;
   std::vector<TopologyUnit> last_;  // asked for, and where it is: neighbours often follow

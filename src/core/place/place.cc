@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -74,7 +75,8 @@ class Choice {
   // will do.
   Places in_first(const std::vector<Room>& rooms, std::size_t count) const;
   Places in_roomiest(const std::vector<Room>& rooms, std::size_t count) const;
-  std::vector<Room> below(const std::vector<Room>& rooms, std::int32_t above) const;
+  std::map<std::int32_t, std::vector<Room>> below(const std::vector<Room>& rooms,
+                                                  const std::vector<std::int32_t>& units) const;
 
   const Candidates& candidates_;
   const Domains& domains_;
@@ -166,12 +168,16 @@ Places Choice::in_roomiest(const std::vector<Room>& rooms, std::size_t count) co
   return among(ranked);
 }
 
-std::vector<Choice::Room> Choice::below(const std::vector<Room>& rooms, std::int32_t above) const {
-  std::vector<Room> found;
+// The rooms below each of the units, in the order of `rooms`.
+std::map<std::int32_t, std::vector<Choice::Room>> Choice::below(
+    const std::vector<Room>& rooms, const std::vector<std::int32_t>& units) const {
+  std::map<std::int32_t, std::vector<Room>> found;
+  for (const std::int32_t unit : units) found[unit];
   for (const Room& room : rooms) {
-    std::int32_t at = room.unit;
-    while (at >= 0 && at != above) at = domains_.unit(at).parent;
-    if (at == above) found.push_back(room);
+    for (std::int32_t at = room.unit; at >= 0; at = domains_.unit(at).parent) {
+      const auto above = found.find(at);
+      if (above != found.end()) above->second.push_back(room);
+    }
   }
   return found;
 }
@@ -184,9 +190,10 @@ Places Choice::in_fewest(const std::vector<std::int32_t>& units) const {
   if (least > 1) {
     // Units that are near one another first: as few as possible, and among those the ones that meet
     // lowest in the tree.
-    for (const std::vector<std::int32_t>& step : domains_.above(spec_.domain)) {
-      for (std::int32_t above : step) {
-        const std::vector<Room> near = below(rooms, above);
+    for (const std::vector<std::int32_t>& step : domains_.above(units)) {
+      const auto rooms_below = below(rooms, step);
+      for (const std::int32_t above : step) {
+        const std::vector<Room>& near = rooms_below.at(above);
         // More units than needed would trade fewer hops for wider spread: a union further up is
         // tried before that.
         if (fewest(near, tasks) != least) continue;
@@ -268,7 +275,7 @@ Places find_places(const Candidates& candidates, const PlacementPolicy& policy, 
     const Domains made = make ? domains_of(candidates) : Domains{};
     const Domains& domains = make || node ? made : *candidates.domains;
     const Choice choice(candidates, domains, policy, spec, avoided);
-    const auto units = domains.tightest_first(spec.domain);
+    const auto units = domains.tightest_with(spec.domain, least_of(spec));
     if (Places found = node ? choice.on_one_node() : choice.in_one(units)) return found;
     // Required: to wait is better than to be apart.
     if (spec.domain_required) return std::nullopt;

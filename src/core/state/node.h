@@ -49,6 +49,7 @@ struct Agreed {
 
 // The books of one node. Free amounts exclude what is reserved for the system. What a launch, an
 // end and a search look at comes first.
+// What a search for places looks at comes first, near one another in memory.
 struct Node {
   NodeId id;
   Contact contact = Contact::kSilent;
@@ -61,7 +62,8 @@ struct Node {
   std::vector<std::int32_t> device_free_milli;  // by device index
   std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
   std::vector<Countable> countables_free;       // ascending by name
-  std::vector<JobId> jobs;  // ascending, with a placement here that has not ended
+  std::vector<JobId> jobs;              // ascending, with a placement here that has not ended
+  std::vector<NodeExecutor> executors;  // ascending by name
   NodeDeclaration declared;
   std::string name;
   std::string boot_id;
@@ -82,7 +84,6 @@ struct Node {
   std::string machine_id;       // as last registered
   bool awaited = false;         // not heard of since this controller started
   Agreed agreed;
-  std::vector<NodeExecutor> executors;  // ascending by name
 };
 
 // What its agent has to show is void, and nothing is sent there. It stays until nothing of it can
