@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace dove::core {
@@ -34,6 +35,9 @@ class WorkList {
   void insert(Iterator begin, Iterator end) {
     for (; begin != end; ++begin) insert(*begin);
   }
+
+  // Those that are taken next, unless others are added before: to read ahead by.
+  std::span<const Id> soon() const { return std::span(line_).subspan(next_); }
 
   // REQUIRES: not empty.
   Id take_first() {

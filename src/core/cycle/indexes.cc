@@ -403,10 +403,9 @@ void sync(State& state, Indexes& indexes) {
   std::set_union(given.begin(), given.end(), touched.begin(), touched.end(),
                  std::back_inserter(freed));
   take_sorted(changes.jobs, jobs);
+  ReadAhead read_ahead(state, false);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (i % kRead_ahead == 0 && jobs.size() > 1) {
-      read_ahead(state, std::span(jobs).subspan(i), false);
-    }
+    read_ahead.before([&] { return std::span(jobs).subspan(i); });
     sync_job(state, indexes, jobs[i]);
   }
   const bool usage_fell = std::exchange(changes.usage_fell, false);

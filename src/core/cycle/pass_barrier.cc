@@ -2,12 +2,15 @@
 // there hold what they were given.
 #include "core/cycle/passes.h"
 #include "core/state/executors/placeholders.h"
+#include "core/state/read_ahead.h"
 
 namespace dove::core {
 
 Back pass_barriers(Cycle& cycle) {
   WorkList<JobId>& work = cycle.indexes.to_start;
+  ReadAhead read_ahead(cycle.state, false);
   while (!work.empty()) {
+    read_ahead.before([&] { return work.soon(); });
     const JobId id = work.take_first();
     const Job* job = cycle.state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kActive) continue;

@@ -5,6 +5,7 @@
 #include "core/cycle/passes.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/fold.h"
+#include "core/state/read_ahead.h"
 #include "core/state/running/hang.h"
 
 namespace dove::core {
@@ -181,7 +182,9 @@ Back finish(Cycle& cycle) {
   // Each job that changed, once, in ascending order: the emitted decisions are the same however the
   // work came in.
   WorkList<JobId>& work = cycle.indexes.to_finish;
+  ReadAhead read_ahead(cycle.state, true);
   while (!work.empty()) {
+    read_ahead.before([&] { return work.soon(); });
     const JobId id = work.take_first();
     const Job* job = cycle.state.find_job(id);
     if (job != nullptr) finish_job(cycle, *job);

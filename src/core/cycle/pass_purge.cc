@@ -11,13 +11,13 @@ namespace {
 // a cycle with much to do ends many jobs, and what ended must not pile up.
 constexpr std::size_t kForgotten_max = 1000;
 
-void read_next(const Cycle& cycle) {
+std::vector<JobId> next_of(const Indexes& indexes) {
   std::vector<JobId> next;
-  for (const auto& [ended_at, id] : cycle.indexes.forgettable) {
-    if (next.size() == kRead_ahead) break;
+  for (const auto& [ended_at, id] : indexes.forgettable) {
+    if (next.size() == ReadAhead::kJobs) break;
     next.push_back(id);
   }
-  read_ahead(cycle.state, next, true);
+  return next;
 }
 
 }  // namespace
@@ -26,12 +26,13 @@ Back purge(Cycle& cycle) {
   const Indexes& indexes = cycle.indexes;
   const ClusterSettings& settings = cycle.state.settings;
   const std::size_t most = kForgotten_max + cycle.decisions.size();
+  ReadAhead read_ahead(cycle.state, true);
   for (std::size_t i = 0; i < most && !indexes.forgettable.empty(); ++i) {
     const auto [ended_at, id] = *indexes.forgettable.begin();
     // Oldest first, so the first that is too young ends the pass.
     const bool too_many = indexes.ended_count > settings.ended_jobs_max;
     if (!too_many && ended_at + settings.ended_jobs_kept > cycle.state.now) return std::nullopt;
-    if (i % kRead_ahead == 0) read_next(cycle);
+    read_ahead.before([&] { return next_of(indexes); });
     cycle.emit(ForgetJob{id, true});
   }
   return std::nullopt;

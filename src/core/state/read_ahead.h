@@ -5,6 +5,7 @@
 // on it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -13,15 +14,32 @@
 
 namespace dove::core {
 
-constexpr std::size_t kRead_ahead = 16;
+// Called before each job: every sixteenth time it asks for the next ones.
+class ReadAhead {
+ public:
+  static constexpr std::size_t kJobs = 16;
 
-// The jobs themselves; with `placements`, also what their last attempts hold. At most kRead_ahead
-// of them.
-inline void read_ahead(const State& state, std::span<const JobId> ids, bool placements) {
-  std::array<const Job*, kRead_ahead> jobs = {};
+  // Of each job its last attempt, too; with `placements` also what that holds.
+  ReadAhead(const State& state, bool placements) : state_(state), placements_(placements) {}
+
+  // `next` gives the ids of the jobs that come now, at least kJobs of them if there are so many.
+  void before(auto next) {
+    if (looked_++ % kJobs == 0) ask(next());
+  }
+
+ private:
+  void ask(std::span<const JobId> ids) const;
+
+  const State& state_;
+  bool placements_;
+  std::size_t looked_ = 0;
+};
+
+inline void ReadAhead::ask(std::span<const JobId> ids) const {
+  std::array<const Job*, kJobs> jobs = {};
   std::size_t count = 0;
-  for (const JobId id : ids.first(std::min(ids.size(), kRead_ahead))) {
-    const Job* job = state.find_job(id);
+  for (const JobId id : ids.first(std::min(ids.size(), kJobs))) {
+    const Job* job = state_.find_job(id);
     if (job == nullptr) continue;
     __builtin_prefetch(job);
     jobs[count++] = job;
@@ -30,7 +48,7 @@ inline void read_ahead(const State& state, std::span<const JobId> ids, bool plac
   for (const Job* job : found) {
     if (!job->attempts.empty()) __builtin_prefetch(&job->attempts.back());
   }
-  if (!placements) return;
+  if (!placements_) return;
   // Level by level: what one asks for has come when the next reads it.
   const auto each_first = [&](auto visit) {
     for (const Job* job : found) {
