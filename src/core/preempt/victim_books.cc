@@ -17,6 +17,19 @@ std::vector<ForeignAllocation>& allocations_of(Node& node, const std::string& ex
       ->foreign;
 }
 
+// Of one device, in thousandths.
+std::int32_t held_of(const Job& job, NodeId node, std::int32_t device) {
+  std::int32_t held = 0;
+  if (job.attempts.empty()) return held;
+  for (const PlacementRecord& record : job.attempts.back().placements) {
+    if (record.placement->node != node || record.stage == PlacementStage::kEnded) continue;
+    for (const DeviceGrant& grant : record.placement->devices) {
+      if (grant.device == device) held += grant.share_milli;
+    }
+  }
+  return held;
+}
+
 }  // namespace
 
 VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
@@ -112,15 +125,32 @@ const VictimBooks::Piece* VictimBooks::piece(NodeId node, std::size_t victim) co
   return nullptr;
 }
 
-void VictimBooks::release(Node& node, const Piece& piece) const {
-  // First: what an executor holds counts as closed, and is not given back.
-  if (const ForeignJobPtr& foreign = foreign_[piece.victim]) {
-    std::erase_if(allocations_of(node, foreign->executor),
-                  [&](const ForeignAllocation& one) { return one.id == foreign->id; });
-  } else {
-    drop_sorted(node.jobs, jobs_[piece.victim]);
+// The books count nothing of a device that an executor holds. Without the executor's job they are
+// what ours leave of it, and one of ours may have been given it, too.
+void VictimBooks::settle_devices(Node& node, const std::vector<DeviceGrant>& devices) const {
+  for (const DeviceGrant& grant : devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device >= node.device_free_milli.size()) continue;
+    std::int32_t free = is_device_open(node, device) ? kWholeDevice_milli : 0;
+    for (const JobId id : node.jobs) {
+      if (free > 0) free -= held_of(*state_.find_job(id), node.id, grant.device);
+    }
+    node.device_free_milli[device] = free;
   }
+}
+
+void VictimBooks::release(Node& node, const Piece& piece) const {
+  const ForeignJobPtr& foreign = foreign_[piece.victim];
+  if (foreign == nullptr) {
+    drop_sorted(node.jobs, jobs_[piece.victim]);
+    core::release(node, piece.placement);
+    return;
+  }
+  // First: what an executor holds counts as closed, and is not given back.
+  std::erase_if(allocations_of(node, foreign->executor),
+                [&](const ForeignAllocation& one) { return one.id == foreign->id; });
   core::release(node, piece.placement);
+  settle_devices(node, piece.placement.devices);
 }
 
 void VictimBooks::hold(Node& node, const Piece& piece) const {
@@ -137,6 +167,7 @@ void VictimBooks::hold(Node& node, const Piece& piece) const {
       now.begin(), now.end(), foreign->id,
       [](const ForeignAllocation& one, const std::string& id) { return one.id < id; });
   now.insert(at, *std::find_if(before.begin(), before.end(), is_it));
+  settle_devices(node, piece.placement.devices);
 }
 
 }  // namespace dove::core

@@ -44,6 +44,7 @@ class VictimBooks {
  private:
   void keep_promised(JobId job);
   Placement left_of(const Placement& placement, bool is_executors) const;
+  void settle_devices(Node& node, const std::vector<DeviceGrant>& devices) const;
 
   const State& state_;
   ById<NodeId, Node> base_;

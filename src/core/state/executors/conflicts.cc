@@ -13,13 +13,25 @@
 namespace dove::core {
 namespace {
 
-using Holders = std::vector<std::string>;
+// By name, of one device.
+struct Holders {
+  std::vector<std::string> there;
+  std::vector<std::string> to_come;  // they have been given it, and nothing of them is there
+};
+
+std::string text_of(const Holders& holders) {
+  const std::string there = fmt::format("{}", fmt::join(holders.there, " and "));
+  if (holders.to_come.empty()) return there + " hold it at once";
+  return fmt::format("{} {} it, and {} was to have it", there,
+                     holders.there.size() == 1 ? "holds" : "hold",
+                     fmt::join(holders.to_come, " and "));
+}
 
 std::map<std::int32_t, Holders> foreign_holders(const Node& node) {
   std::map<std::int32_t, Holders> holders;
   each_foreign(node, [&](const NodeExecutor& executor, const ForeignAllocation& one) {
     for (const std::int32_t device : one.devices) {
-      holders[device].push_back(foreign_text(executor, one));
+      holders[device].there.push_back(foreign_text(executor, one));
     }
   });
   return holders;
@@ -40,15 +52,6 @@ bool is_only_wanted(const State& state, const Attempt& attempt, JobId job, NodeI
   return is_only_wanted;
 }
 
-// Whether the node's executor runs it already: the ledger's job stands for the executor's.
-bool is_foreign_itself(const Node& node, const JobSpec& spec) {
-  bool found = false;
-  each_foreign(node, [&](const NodeExecutor& executor, const ForeignAllocation& one) {
-    found |= executor.name == spec.executor && one.id == spec.foreign_job;
-  });
-  return found;
-}
-
 // Only to devices that an executor claims: what is ours alone is kept apart by the books.
 void add_our_holders(const State& state, const Node& node,
                      std::map<std::int32_t, Holders>& holders) {
@@ -57,8 +60,7 @@ void add_our_holders(const State& state, const Node& node,
     if (job == nullptr || job->attempts.empty()) continue;
     // Its executor took up the room, or gave it away: the next report ends it.
     if (only_gets_room(state, *job->spec)) continue;
-    if (is_only_wanted(state, job->attempts.back(), id, node.id)) continue;
-    if (state.level > kFirstLevel && is_foreign_itself(node, *job->spec)) continue;
+    const bool is_there = !is_only_wanted(state, job->attempts.back(), id, node.id);
     for (const PlacementRecord& record : job->attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
       std::int32_t last = -1;
@@ -67,7 +69,8 @@ void add_our_holders(const State& state, const Node& node,
         // Several slices or shares of one device are one holder.
         if (found == holders.end() || grant.device == last) continue;
         last = grant.device;
-        found->second.push_back(fmt::format("job {} of {}", id.value, job->spec->user));
+        auto& names = is_there ? found->second.there : found->second.to_come;
+        names.push_back(fmt::format("job {} of {}", id.value, job->spec->user));
       }
     }
   }
@@ -80,11 +83,11 @@ bool settle_conflicts(State& state, Node& node) {
   std::map<std::int32_t, Holders> holders = foreign_holders(node);
   if (!holders.empty()) add_our_holders(state, node, holders);
   std::vector<OpenFinding> now;
-  for (const auto& [device, names] : holders) {
+  for (const auto& [device, who] : holders) {
     // One holder, whoever it is, is no conflict.
-    if (names.size() < 2) continue;
+    if (who.there.size() + who.to_come.size() < 2) continue;
     const Finding finding{std::string(kForeign_check), Severity::kFault, Remedy::kNone, device,
-                          fmt::format("{} hold it at once", fmt::join(names, " and "))};
+                          text_of(who)};
     const auto before = std::find_if(
         node.findings.begin(), node.findings.end(),
         [&](const OpenFinding& open) { return is_ours(open) && open.finding.device == device; });

@@ -228,7 +228,7 @@ void fold(State& state, const PlaceholderMoved& event) {
   if (to == PlaceholderStage::kConfirmed && !event.cores.empty()) {
     take_given_cores(state, found->first, event.cores);
   }
-  // From its confirmation on the job counts as a holder of its devices.
+  // From its confirmation on the job is there.
   if (state.level > kFirstLevel && settle_conflicts(state, *state.find_node(event.node))) {
     state.changes.touch(event.node);
   }

@@ -95,11 +95,12 @@ TEST_F(Executors, AJobHoldsADeviceFromTheConfirmationOfItsRoom) {
   cluster.launch(ours);
   ASSERT_EQ(stage(ours), PlaceholderStage::kWanted);
   observe("7", {0});
-  EXPECT_TRUE(cluster.node(1).findings.empty()) << "nothing of it is there yet";
+  const auto evidence = [&] { return cluster.node(1).findings.at(0).finding.evidence; };
+  EXPECT_EQ(evidence(), "slurm job 7 of ada holds it, and job 1 of ann was to have it");
   move(ours, PlaceholderStage::kConfirmed);
-  EXPECT_EQ(cluster.node(1).findings.size(), 1u);
+  EXPECT_EQ(evidence(), "slurm job 7 of ada and job 1 of ann hold it at once");
   move(ours, PlaceholderStage::kGone);
-  EXPECT_TRUE(cluster.node(1).findings.empty());
+  EXPECT_EQ(evidence(), "slurm job 7 of ada holds it, and job 1 of ann was to have it");
 }
 
 TEST_F(Executors, TheOtherOfTheTwoMayEndFirst) {
