@@ -17,7 +17,7 @@ std::vector<ForeignAllocation>& allocations_of(Node& node, const std::string& ex
       ->foreign;
 }
 
-// Of one device, in thousandths.
+// What the job holds of the device, in thousandths.
 std::int32_t held_of(const Job& job, NodeId node, std::int32_t device) {
   std::int32_t held = 0;
   if (job.attempts.empty()) return held;

@@ -19,10 +19,10 @@ class ReadAhead {
  public:
   static constexpr std::size_t kJobs = 16;
 
-  // Of each job its last attempt, too; with `placements` also what that holds.
+  // The last attempt of each job comes with it, and with `placements` what that holds.
   ReadAhead(const State& state, bool placements) : state_(state), placements_(placements) {}
 
-  // `next` gives the ids of the jobs that come now, at least kJobs of them if there are so many.
+  // `next` gives the ids of the jobs that come now: kJobs of them, or all that are left.
   void before(auto next) {
     if (looked_++ % kJobs == 0) ask(next());
   }
