@@ -67,7 +67,7 @@ struct ForeignAllocation {
 inline constexpr std::string_view kKept_begin = "reservation:";
 // Whether it is kept from `started_at` on, and free until then. Once that has begun, its executor
 // says no instant.
-inline bool is_to_come(const ForeignAllocation& one) {
+inline bool is_for_later(const ForeignAllocation& one) {
   return one.started_at.us != 0 && one.id.starts_with(kKept_begin);
 }
 

@@ -49,7 +49,7 @@ class Runner {
 
   Result<std::string> run(std::string_view input) {
     TRY(step(Instant{kBegin.us}));
-    brain_.add(ControllerStarted{});
+    brain_.add(ControllerStarted{"", "", kNewestLevel});
     std::size_t number = 0;
     std::string rest(input);
     for (std::size_t begin = 0; begin < rest.size(); ++number) {
@@ -365,7 +365,7 @@ class Runner {
       brain_.add(JobPriorityChanged{id, static_cast<std::int32_t>(options.amount("to"))});
     } else if (verb == "restart") {
       brain_.next_epoch();
-      brain_.add(ControllerStarted{});
+      brain_.add(ControllerStarted{"", "", kNewestLevel});
     } else {
       return false;
     }

@@ -149,6 +149,11 @@ SyncRequest Adapter::request() {
   }
   request.reservations = observed_.reservations;
   request.kept_cores = kept_cores(observed_);
+  // A controller of the first level would hold from now on what is kept from a later instant on.
+  // One that has just begun to lead takes nothing before it has said its own level.
+  if (level_ == kFirstLevel) {
+    std::erase_if(request.kept_cores, [](const KeptCores& one) { return one.starts_s != 0; });
+  }
   request.placeholders = reports_;
   for (const JobSeen& job : observed_.jobs) {
     if (holds(job) && !is_ours(job)) request.foreign.push_back(job);
@@ -397,6 +402,7 @@ bool Adapter::keep_fences(std::int64_t now_s) {
 // What is wanted from now on; its drains are the caller's.
 void Adapter::take(SyncAnswer& answer, Look look) {
   seen_ = answer.version;
+  level_ = answer.level;
   wanted_ = std::move(answer.wanted);
   works_ = std::move(answer.works);
   put_backs_ = std::move(answer.put_backs);

@@ -131,6 +131,7 @@ class Adapter {
   bool slurm_answers_ = false;  // at the last look
   std::int64_t number_ = 0;
   std::int64_t seen_ = 0;
+  std::int64_t level_ = kFirstLevel;  // of the last answer
   std::string slurm_trouble_;
   std::string controller_trouble_;
   std::string steps_trouble_;

@@ -25,6 +25,33 @@ TEST_F(AdapterTest, ReportsForeignJobsAndWaitsWhenNothingHasChanged) {
   EXPECT_TRUE(last().foreign.empty());
 }
 
+TEST_F(AdapterTest, WhatIsKeptForLaterIsNotToldToAControllerOfTheFirstLevel) {
+  ReservationSeen course;
+  course.name = "course";
+  course.names = {"n1"};
+  course.cores = 1;
+  course.cores_of = {{"n1", {0}}};
+  course.starts_s = 4'000'000'000;
+  course.ends_s = 4'000'003'600;
+  slurm_.state.in_part_later = {course};
+  adapter_->cycle();
+  EXPECT_TRUE(last().kept_cores.empty()) << "none has said its level";
+  answer_.level = kFirstLevel + 1;
+  adapter_->cycle();
+  EXPECT_TRUE(last().kept_cores.empty()) << "a former one leads";
+  adapter_->cycle();
+  ASSERT_EQ(last().kept_cores.size(), 1u);
+  answer_.level = kFirstLevel;
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_TRUE(last().kept_cores.empty());
+  course.starts_s = 0;
+  slurm_.state.in_part_later = {};
+  slurm_.state.in_part = {course};
+  adapter_->cycle();
+  EXPECT_EQ(last().kept_cores.size(), 1u) << "it has begun";
+}
+
 TEST_F(AdapterTest, ANodeWhoseCoresSlurmCountsInAnotherWayIsClosed) {
   adapter_->cycle();
   answer_.machines = {{{"n1"}, slurm_.state.nodes[0].cores(), 1, 0}};

@@ -253,6 +253,7 @@ Result<SyncAnswer> read_answer(std::string_view body) {
   fields.allow_unknown();
   if (!fields.has("wanted")) fields.fail("wanted", "missing_field", "does not say what is wanted");
   fields.integer("version", answer.version, 0, kNumberMax);
+  fields.integer("level", answer.level, kFirstLevel, kNumberMax);
   fields.objects("wanted", kWantedMax, [&](codec::JsonFields& inner, std::size_t) {
     read_wanted(inner, answer.wanted.emplace_back());
   });

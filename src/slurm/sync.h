@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/level.h"
 #include "model/time.h"
 #include "slurm/drains.h"
 #include "slurm/fences/put_back.h"
@@ -66,6 +67,7 @@ struct SyncRequest {
 
 struct SyncAnswer {
   std::int64_t version = 0;
+  std::int64_t level = kFirstLevel;  // of the log; controllers of the first say none
   std::vector<Wanted> wanted;
   std::vector<WantedWork> works;
   std::vector<WantedDrain> drains;

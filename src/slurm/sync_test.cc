@@ -162,6 +162,11 @@ TEST(Sync, WhatTheLedgerDidNotHearIsAskedForAndTold) {
   EXPECT_FALSE(read_answer(R"({"version": 1, "wanted": [], "unwatched": null})")->unwatched);
 }
 
+TEST(Sync, AnAnswerWithoutALevelIsOfTheFirst) {
+  EXPECT_EQ(read_answer(R"({"version": 1, "wanted": []})")->level, kFirstLevel);
+  EXPECT_EQ(read_answer(R"({"version": 1, "wanted": [], "level": 7})")->level, 7);
+}
+
 TEST(Sync, AnAnswerWithJobsThatMakeRoom) {
   const auto answer = read_answer(R"({"version": 1, "wanted": [],
     "put_backs": [{"id": "1234", "job": 17}], "kept": [{"node": "n1", "devices": [0, 2]}]})");

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "codec/model_fields.h"
+#include "core/state/executors/fold_executors.h"
 #include "core/state/hash.h"
 #include "core/state/usage.h"
 
@@ -375,6 +376,7 @@ Result<core::State> decode_snapshot(std::string_view bytes) {
         true);
   }
   state_fields(ar, state);
+  core::note_level(state);
   read_jobs(ar, state);
   if (!ar.failed() && ar.left() > 0) ar.fail("bytes are left after its end");
   if (ar.failed()) return damaged(ar.error(), ar.newer());

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "codec/state/state_samples.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/hash.h"
 
 namespace dove::codec {
@@ -94,6 +95,21 @@ TEST(GoldenSnapshot, AtTheFirstLevelItIsWrittenAsTheFormerVersionDid) {
   const auto decoded = decode_snapshot(encode_snapshot(state));
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   EXPECT_EQ(decoded->level, kFirstLevel);
+}
+
+TEST(Snapshot, WhatIsKeptForLaterIsFreeUntilThenFromTheSecondLevelOn) {
+  core::State state = sample_state();
+  core::NodeExecutor& executor = state.nodes[NodeId{1}].executors.front();
+  ForeignAllocation& kept = executor.foreign.front();
+  kept.id = "reservation:course";
+  kept.started_at = Instant{1};
+  kept.may_requeue = false;
+  executor.features.clear();
+  for (state.level = kFirstLevel; state.level <= kNewestLevel; ++state.level) {
+    const auto decoded = decode_snapshot(encode_snapshot(state));
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    EXPECT_EQ(core::has_to_come(*decoded->find_node(NodeId{1})), state.level > kFirstLevel);
+  }
 }
 
 TEST(Snapshot, DamageIsFound) {

@@ -17,7 +17,7 @@ TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::Attempt>(), 13u);
   EXPECT_EQ(field_count<core::Job>(), 29u);
   EXPECT_EQ(field_count<core::Node>(), 33u);
-  EXPECT_EQ(field_count<core::NodeExecutor>(), 7u);
+  EXPECT_EQ(field_count<core::NodeExecutor>(), 8u);  // knows_to_come follows from the level
   EXPECT_EQ(field_count<core::PlaceholderKey>(), 4u);
   EXPECT_EQ(field_count<core::Placeholder>(), 4u);
   EXPECT_EQ(field_count<core::ExecutorStanding>(), 6u);

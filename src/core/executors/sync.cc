@@ -25,8 +25,7 @@ namespace {
 constexpr int kListBits = 32;
 constexpr std::uint64_t kEpochMask = (std::uint64_t{1} << 21) - 1;
 constexpr std::ptrdiff_t kNamesPerList = 30;
-// From which on the log holds an executor's features, which of its jobs can be requeued, and what
-// it keeps for others later.
+// From which on the log holds an executor's features, and which of its jobs can be requeued.
 constexpr std::int32_t kFeaturesLevel = 2;
 
 // A placement of the job's current attempt that has not ended; null attempt: there is none.
@@ -154,8 +153,8 @@ class News {
     const std::set<std::string> ours = own_allocations();
     for (const SaidAllocation& said : said_.allocations) {
       if (ours.contains(said.allocation.id)) continue;
-      // A program of a former level would hold it from now on, and get another state.
-      if (is_to_come(said.allocation) && state_.level < kFeaturesLevel) continue;
+      // In such a log it would be held from now on.
+      if (is_for_later(said.allocation) && state_.level < kToComeLevel) continue;
       if (const Node* node = node_of(said.node)) {
         ForeignAllocation& one = now[{node->id, said.allocation.id}] = said.allocation;
         one.cores = our_cores(*node, one.cores);

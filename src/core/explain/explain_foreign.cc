@@ -103,7 +103,7 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
     if (!text::any_hostlist_holds(pool->nodes, node.name)) continue;
     for (const NodeExecutor& executor : node.executors) {
       for (const ForeignAllocation& one : executor.foreign) {
-        if (is_to_come(one)) continue;
+        if (is_to_come(executor, one)) continue;
         const bool leaves =
             std::any_of(leaving.begin(), leaving.end(), [&](const ForeignJobPtr& each) {
               return each->executor == executor.name && each->id == one.id;
@@ -137,7 +137,7 @@ void add_kept_for_later(const State& state, const PoolNodes& nodes, const Job& j
     if (!nodes.are_available[id] || !allows(*job.spec, node)) continue;
     for (const NodeExecutor& executor : node.executors) {
       for (const ForeignAllocation& one : executor.foreign) {
-        if (!is_to_come(one) || (found++ > 0 && one.started_at >= first)) continue;
+        if (!is_to_come(executor, one) || (found++ > 0 && one.started_at >= first)) continue;
         first = one.started_at;
         reason.subject = fmt::format("{} {}, which is still to come,", executor.name, one.id);
         reason.resource = held_of(one, "cores");

@@ -40,6 +40,7 @@ TEST(ExplainForeign, RoomForAJobThatWaitsThereIsNamed) {
 
 TEST(ExplainForeign, WhatIsKeptForOthersLaterIsNamed) {
   TestCluster cluster(1, {.cores = 4});
+  cluster.tell(LevelRaised{kNewestLevel});
   cluster.declare(Executor{"slurm", "", {"n1"}, false, {}});
   cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
   ForeignAllocation kept;

@@ -30,8 +30,8 @@ std::vector<const ForeignAllocation*> by_end(const State& state, const Node& nod
 
 bool has_foreign_ends(const Node& node) {
   return std::any_of(node.executors.begin(), node.executors.end(), [](const NodeExecutor& each) {
-    return std::any_of(each.foreign.begin(), each.foreign.end(), [](const ForeignAllocation& one) {
-      return one.ends_by != kNever && !is_to_come(one);
+    return std::any_of(each.foreign.begin(), each.foreign.end(), [&](const ForeignAllocation& one) {
+      return one.ends_by != kNever && !is_to_come(each, one);
     });
   });
 }
@@ -69,7 +69,7 @@ void add_to_come(const State& state, const Node& node, NodePlan& plan) {
   const CoreSet usable = usable_cores(node);
   for (const NodeExecutor& executor : node.executors) {
     for (const ForeignAllocation& one : executor.foreign) {
-      if (!is_to_come(one) || one.ends_by <= state.now) continue;
+      if (!is_to_come(executor, one) || one.ends_by <= state.now) continue;
       Placement kept;
       kept.node = node.id;
       kept.cores = one.cores & usable;

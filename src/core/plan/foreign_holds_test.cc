@@ -15,7 +15,10 @@ namespace {
 // A node of four GPUs that a Slurm uses, too.
 class ForeignHoldsTest : public testing::Test {
  protected:
-  ForeignHoldsTest() { cluster.declare(Executor{"slurm", "", {"n1"}, false, {}}); }
+  ForeignHoldsTest() {
+    cluster.tell(LevelRaised{kNewestLevel});
+    cluster.declare(Executor{"slurm", "", {"n1"}, false, {}});
+  }
 
   Instant in(std::int64_t s) const { return cluster.state.now + seconds(s); }
   void observe(const std::string& id, const std::vector<std::int32_t>& devices, Instant ends_by,

@@ -28,7 +28,7 @@ class EventFold {
 
   // Silence starts anew for every node, and orders are sent anew: their deadlines too.
   void operator()(const ControllerStarted& event) {
-    state_.level = std::max(state_.level, event.level);
+    raise_level(state_, event.level);
     for (Node& node : state_.nodes) {
       // What was lost stays lost: its placements have ended, and its tasks may run elsewhere.
       if (node.contact == Contact::kLost) continue;
@@ -282,7 +282,7 @@ class EventFold {
   // The instants of the batches say what became of the time.
   void operator()(const ClockLeapt&) {}
   void operator()(const ClockAccepted&) {}
-  void operator()(const LevelRaised& event) { state_.level = std::max(state_.level, event.level); }
+  void operator()(const LevelRaised& event) { raise_level(state_, event.level); }
 
   void operator()(const ObjectApplied& event) { fold_applied(state_, event.object); }
   void operator()(const ObjectDeleted& event) { fold_deleted(state_, event); }

@@ -38,6 +38,8 @@ struct NodeExecutor {
   bool placeholders = false;
   ExecutorContact contact = ExecutorContact::kSilent;
   std::vector<std::string> features = {};  // that it says the node has; ascending
+  // Follows from the level of the log: whether what it keeps for others later is free until then.
+  bool knows_to_come = false;
 };
 
 // What a node's agent was last told, and counts on until it is told something else. 0: nothing yet.

@@ -31,7 +31,7 @@ void add_node(const core::Node& node, std::map<std::string, Sums>& sums) {
     Sums& sum = sums[executor.name];
     ++sum.nodes[executor.state];
     for (const ForeignAllocation& one : executor.foreign) {
-      if (is_to_come(one)) continue;
+      if (core::is_to_come(executor, one)) continue;
       ++sum.allocations;
       sum.devices += static_cast<std::int64_t>(one.devices.size());
       sum.cores += static_cast<std::int64_t>(one.cores.size());

@@ -254,6 +254,7 @@ void ExecutorSyncs::write(const listener::Call& call, const std::string& executo
     works.push_back(work_json(desk_.state(), blobs, one));
   }
   call.reply(200, Json{{"version", wanted.version},
+                       {"level", desk_.state().level},
                        {"wanted", std::move(placeholders)},
                        {"works", std::move(works)},
                        {"drains", std::move(drains)},

@@ -269,6 +269,7 @@ TEST_F(ExecutorsTest, ACallIsAnsweredWhenSomethingElseIsWanted) {
 }
 
 TEST_F(ThreadsTest, ItsAnswerSaysHowTheCoresOfItsNodesAreCounted) {
+  EXPECT_EQ(sync(said()).body.at("level"), kNewestLevel) << "of the log";
   const Json machines = sync(said()).body.at("machines");
   ASSERT_EQ(machines.size(), 1u);
   EXPECT_EQ(machines[0].at("nodes"), Json({"n1"}));

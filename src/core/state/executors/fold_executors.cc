@@ -94,6 +94,7 @@ void settle(State& state, Node& node, const Executor& executor) {
     }
   }
   at->placeholders = executor.placeholders;
+  at->knows_to_come = state.level >= kToComeLevel;
   // A new one is silent until it speaks: until then nothing is placed there.
   at->contact = state.standings[executor.name].contact;
   state.changes.touch(node.id);
@@ -147,6 +148,21 @@ void settle_executors(State& state, Node& node) {
   if (state.executors.empty()) return;
   for (const auto& [name, executor] : state.executors) settle(state, node, executor);
   books_changed(state, node);
+}
+
+void raise_level(State& state, std::int32_t level) {
+  if (level <= state.level) return;
+  state.level = level;
+  note_level(state);
+  for (Node& node : state.nodes) {
+    if (has_to_come(node)) books_changed(state, node);
+  }
+}
+
+void note_level(State& state) {
+  for (Node& node : state.nodes) {
+    for (NodeExecutor& each : node.executors) each.knows_to_come = state.level >= kToComeLevel;
+  }
 }
 
 void fold(State& state, const ForeignAllocationObserved& event) {

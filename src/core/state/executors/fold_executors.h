@@ -1,6 +1,7 @@
 // How declarations and reports about executors change the State. Called by apply only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/state/state.h"
@@ -14,6 +15,11 @@ void drop_executor(State& state, const std::string& name);
 // A node that joined, came back with another inventory, or was tested: what executors have there
 // counts again.
 void settle_executors(State& state, Node& node);
+
+// The log is of that level from here on; a lower one changes nothing.
+void raise_level(State& state, std::int32_t level);
+// Notes on nodes what follows from the level of the log. Their books stay as they are.
+void note_level(State& state);
 
 // Reports about nodes or executors that are not declared change nothing.
 void fold(State& state, const ForeignAllocationObserved& event);

@@ -255,5 +255,32 @@ TEST_F(Executors, ANodeThatJoinsLaterIsTheirsToo) {
   EXPECT_EQ(cluster.node(4).executors.size(), 1u);
 }
 
+// A program of the first level knows nothing of what is to come, and has to find the same state.
+TEST_F(Executors, WhatIsKeptForLaterIsHeldAtOnceInALogOfTheFirstLevel) {
+  ASSERT_EQ(cluster.state.level, kFirstLevel);
+  ForeignAllocation kept;
+  kept.id = "reservation:course";
+  kept.cores = {6, 7};
+  kept.devices = {1};
+  kept.memory_bytes = 100;
+  kept.started_at = cluster.state.now + seconds(60);
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), kept});
+  const Node& node = cluster.node(1);
+  EXPECT_EQ(node.cores_free.size(), 6u);
+  EXPECT_EQ(node.device_free_milli, (std::vector<std::int32_t>{1000, 0, 1000, 1000}));
+  EXPECT_EQ(node.memory_free_bytes, 900);
+  EXPECT_FALSE(has_to_come(node));
+  observe("7", {1});
+  EXPECT_TRUE(is_device_closed(node, 1)) << "two hold it at once";
+  cluster.tell(LevelRaised{kNewestLevel});
+  EXPECT_TRUE(has_to_come(node));
+  EXPECT_EQ(node.cores_free.size(), 6u) << "those of the other one";
+  EXPECT_EQ(node.memory_free_bytes, 900);
+  EXPECT_FALSE(is_device_closed(node, 1));
+  end("7");
+  EXPECT_EQ(node.cores_free.size(), 8u);
+  EXPECT_EQ(node.device_free_milli, (std::vector<std::int32_t>(4, 1000)));
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -89,10 +89,12 @@ bool only_gets_room(const State& state, const JobSpec& spec) {
 }
 
 bool has_foreign(const Node& node) {
-  return std::any_of(
-      node.executors.begin(), node.executors.end(), [](const NodeExecutor& executor) {
-        return !std::all_of(executor.foreign.begin(), executor.foreign.end(), is_to_come);
-      });
+  return std::any_of(node.executors.begin(), node.executors.end(),
+                     [](const NodeExecutor& executor) {
+                       return !std::all_of(
+                           executor.foreign.begin(), executor.foreign.end(),
+                           [&](const ForeignAllocation& one) { return is_to_come(executor, one); });
+                     });
 }
 
 CoreSet foreign_cores(const Node& node) {
@@ -105,7 +107,7 @@ CoreSet foreign_cores(const Node& node) {
 bool is_device_foreign(const Node& node, std::size_t device) {
   for (const NodeExecutor& executor : node.executors) {
     for (const ForeignAllocation& one : executor.foreign) {
-      if (is_to_come(one)) continue;
+      if (is_to_come(executor, one)) continue;
       const auto found =
           std::find(one.devices.begin(), one.devices.end(), static_cast<std::int32_t>(device));
       if (found != one.devices.end()) return true;
@@ -123,7 +125,8 @@ std::int64_t foreign_memory(const Node& node) {
 
 bool has_to_come(const Node& node) {
   return std::any_of(node.executors.begin(), node.executors.end(), [](const NodeExecutor& each) {
-    return std::any_of(each.foreign.begin(), each.foreign.end(), is_to_come);
+    return std::any_of(each.foreign.begin(), each.foreign.end(),
+                       [&](const ForeignAllocation& one) { return is_to_come(each, one); });
   });
 }
 

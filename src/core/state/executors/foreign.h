@@ -55,13 +55,21 @@ std::vector<std::string> features_of(const Node& node);
 // is room for it, and it never runs here (docs/decisions/0047-room-for-jobs-of-slurm.md).
 bool only_gets_room(const State& state, const JobSpec& spec);
 
+// Programs of the first level hold what is kept for others later from the moment they hear of it,
+// so a log of that level is folded that way.
+inline constexpr std::int32_t kToComeLevel = 2;
+// Whether the executor keeps it for others later, and it is free until then.
+inline bool is_to_come(const NodeExecutor& executor, const ForeignAllocation& one) {
+  return executor.knows_to_come && is_for_later(one);
+}
+
 // Calls visit(executor, allocation) for what executors run on the node for others now: without what
 // is to come (is_to_come).
 template <class Visit>
 void each_foreign(const Node& node, Visit visit) {
   for (const NodeExecutor& executor : node.executors) {
     for (const ForeignAllocation& one : executor.foreign) {
-      if (!is_to_come(one)) visit(executor, one);
+      if (!is_to_come(executor, one)) visit(executor, one);
     }
   }
 }
