@@ -57,11 +57,21 @@ struct Contact::Stored {
   char magic[8] = {'d', 'o', 'v', 'e', 'c', 'o', 'n', '2'};
   Facts facts;
   std::uint64_t digest = 0;
+  // Up to here it is what former versions wrote, and still write where an update was taken back.
+  Clocks clocks;
+  std::uint64_t knows_clocks = 0;
+  std::uint64_t clocks_digest = 0;
 
   std::uint64_t digest_now() const {
     Digest made;
     made.add(std::string_view(magic, sizeof magic));
     made.add(std::string_view(reinterpret_cast<const char*>(&facts), sizeof facts));
+    return made.value();
+  }
+  std::uint64_t clocks_digest_now() const {
+    Digest made;
+    made.add(std::string_view(reinterpret_cast<const char*>(&clocks), sizeof clocks));
+    made.add(knows_clocks);
     return made.value();
   }
 };
@@ -71,9 +81,15 @@ void Contact::read() {
   const Stored none;
   const ssize_t size = pread(fd_, &stored, sizeof stored, 0);
   constexpr ssize_t kFormer_bytes = offsetof(Facts, outage_grace_us);
-  if (size == static_cast<ssize_t>(sizeof stored) && stored.digest == stored.digest_now() &&
+  constexpr ssize_t kWithoutClocks_bytes = offsetof(Stored, clocks);
+  const bool has_clocks = size == static_cast<ssize_t>(sizeof stored);
+  // Without clocks that it had, a pause could be hidden: then nothing else counts either.
+  if ((has_clocks ? stored.clocks_digest == stored.clocks_digest_now()
+                  : size == kWithoutClocks_bytes) &&
+      stored.digest == stored.digest_now() &&
       std::memcmp(stored.magic, none.magic, sizeof none.magic) == 0) {
     facts_ = stored.facts;
+    if (has_clocks && stored.knows_clocks != 0) clocks_ = stored.clocks;
   } else if (size == kFormer_bytes &&
              std::memcmp(stored.magic, none.magic, sizeof none.magic) != 0) {
     (void)!pread(fd_, &facts_, kFormer_bytes, 0);
@@ -83,12 +99,18 @@ void Contact::read() {
   facts_.boot_id[sizeof facts_.boot_id - 1] = '\0';
 }
 
-Contact::Contact(Contact&& other) noexcept : fd_(other.fd_), facts_(other.facts_) {
+Contact::Contact(Contact&& other) noexcept
+    : fd_(other.fd_), facts_(other.facts_), clocks_(other.clocks_) {
   other.fd_ = -1;
 }
 
 Contact::~Contact() {
   if (fd_ >= 0) close(fd_);
+}
+
+void Contact::note(const Clocks& clocks) {
+  clocks_ = clocks;
+  keep();
 }
 
 void Contact::heard(std::int64_t boottime_us) {
@@ -143,8 +165,9 @@ void Contact::forget_records() {
 }
 
 void Contact::begin_boot(const std::string& boot_id) {
-  if (facts_.boot_id[0] == '\0' || boot_id == facts_.boot_id) return;
-  facts_.heard_at_us = facts_.outage_at_us = 0;
+  if (boot_id == facts_.boot_id) return;
+  clocks_.reset();
+  if (facts_.boot_id[0] != '\0') facts_.heard_at_us = facts_.outage_at_us = 0;
   keep();
 }
 
@@ -153,6 +176,9 @@ void Contact::keep() {
   Stored stored;
   stored.facts = facts_;
   stored.digest = stored.digest_now();
+  if (clocks_) stored.clocks = *clocks_;
+  stored.knows_clocks = clocks_ ? 1 : 0;
+  stored.clocks_digest = stored.clocks_digest_now();
   (void)!pwrite(fd_, &stored, sizeof stored, 0);
 }
 

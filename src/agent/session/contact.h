@@ -1,8 +1,9 @@
 // Contact: what an agent must still know about its controller after being killed and restarted.
 //
 // It holds until when the controller counts on the node (CLOCK_BOOTTIME, so that a restart does not
-// lengthen the grace), what was agreed on, the boot in which that was, and the last record that the
-// agent heard about, with the controller's proof. It is kept in one small file that is overwritten
+// lengthen the grace), what was agreed on, the boot in which that was, the last record that the
+// agent heard about, with the controller's proof, and how the clocks of the machine stood, so that
+// a restart does not hide that it was paused. It is kept in one small file that is overwritten
 // in place, with a digest. A power failure may lose it, and a new boot ends all tasks anyway. A
 // later version may append to it, with a digest of its own, and leaves everything before that
 // unchanged: this version then reads what it knows. The open file is locked: one agent per data
@@ -11,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +21,14 @@ namespace dove::agent {
 
 class Contact {
  public:
+  // What LeaseKeeper has seen of the clocks in this boot.
+  struct Clocks {
+    std::int64_t ahead_us = 0;      // the wall clock, of CLOCK_BOOTTIME
+    std::int64_t missed_us = 0;     // time that passed for others alone, since the last answer
+    std::int64_t missed_at_us = 0;  // when that was seen last
+    bool operator==(const Clocks&) const = default;
+  };
+
   // Reads `path`, or begins with nothing when there is none, or it was torn. Errors: kConflict when
   // another agent has it open for as long as `wait` (it blocks), kInternal when it cannot be
   // written.
@@ -40,6 +50,10 @@ class Contact {
   bool knows_outage() const { return facts_.outage_at_us != 0; }
   // Whether the controller, or the next one, counts on this agent so long after.
   bool in_outage_grace(std::int64_t now_us) const;
+
+  // Nothing: in this boot none were noted.
+  const std::optional<Clocks>& clocks() const { return clocks_; }
+  void note(const Clocks& clocks);
 
   // A message sent at that instant was answered, so the controller has heard of us since.
   void heard(std::int64_t boottime_us);
@@ -80,6 +94,7 @@ class Contact {
 
   int fd_ = -1;
   Facts facts_;
+  std::optional<Clocks> clocks_;
 };
 
 }  // namespace dove::agent

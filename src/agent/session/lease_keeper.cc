@@ -1,6 +1,7 @@
 #include "agent/session/lease_keeper.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,11 @@ constexpr std::int64_t kNoLeap = 50;
 
 LeaseKeeper::LeaseKeeper(wire::Loop& loop, Contact& contact, Host host)
     : loop_(loop), contact_(contact), host_(std::move(host)), ahead_us_(wall_ahead_us()) {
+  if (const auto& kept = contact_.clocks()) {
+    ahead_us_ = kept->ahead_us;
+    missed_us_ = kept->missed_us;
+    missed_at_us_ = kept->missed_at_us;
+  }
   if (contact_.fence_us() <= 0) return;
   terms_.fence_us = contact_.fence_us();
   terms_.disconnect_grace_us = contact_.disconnect_grace_us();
@@ -78,6 +84,7 @@ bool LeaseKeeper::may_be_given_up() {
 void LeaseKeeper::awaited(std::int64_t sent_us, std::int64_t waits_us) {
   look_for_leap();
   if (sent_us > missed_at_us_) missed_us_ = 0;
+  note_clocks();
   wait_out(std::min(sent_us + waits_us - contact_.outage_grace_us(), loop_.monotonic_us()));
 }
 
@@ -87,6 +94,7 @@ void LeaseKeeper::may_be_heard(std::int64_t asked_us) {
   if (!contact_.knows_outage()) return;
   const std::int64_t since_us = asked_us > missed_at_us_ ? 0 : missed_us_;
   contact_.may_be_heard(asked_us - since_us, std::exchange(missed_us_, 0));
+  note_clocks();
 }
 
 // One that cannot be reached after the connection was closed from outside may count on the fence;
@@ -135,15 +143,28 @@ void LeaseKeeper::look_for_leap() {
   if (contact_.heard_at_us() > missed_at_us_) missed_us_ = 0;
   const std::int64_t now_ahead_us = wall_ahead_us();
   const std::int64_t leap_us = now_ahead_us - std::exchange(ahead_us_, now_ahead_us);
-  if (leap_us <= terms_.fence_us / kNoLeap) return;
   const bool asked_first = asks_first();
-  missed_us_ += leap_us;
-  missed_at_us_ = loop_.monotonic_us();
+  const bool leapt = leap_us > terms_.fence_us / kNoLeap;
+  if (leapt) {
+    missed_us_ += leap_us;
+    missed_at_us_ = loop_.monotonic_us();
+  }
+  note_clocks();
+  if (!leapt) return;
   if (leap_us <= terms_.fence_us && asks_first() == asked_first) return;
   telemetry::log(telemetry::Level::kWarning, "clock_leapt",
                  {{"seconds", std::to_string(missed_us_ / 1'000'000)},
                   {"why", "this machine was paused, or its clock was set"},
                   {"effect", "tasks run on once the controller has answered"}});
+}
+
+// A clock that is slewed changes it all the time, and is written down once in a while.
+void LeaseKeeper::note_clocks() {
+  const Contact::Clocks now{ahead_us_, missed_us_, missed_at_us_};
+  Contact::Clocks kept = contact_.clocks().value_or(Contact::Clocks());
+  const bool is_as_far = std::abs(kept.ahead_us - now.ahead_us) <= terms_.fence_us / kNoLeap / 2;
+  if (is_as_far) kept.ahead_us = now.ahead_us;
+  if (!contact_.clocks() || kept != now) contact_.note(now);
 }
 
 }  // namespace dove::agent

@@ -17,7 +17,8 @@
 // leaps is longer than the grace and the fence, the node may have been given up: that a controller
 // is down or full later proves nothing about it. While no controller answers, a leap counts as
 // time: one of more than what is left of the grace ends the tasks, also where the clock was merely
-// set.
+// set. How the clocks stood is kept in the contact, so a restart of the agent, which for the
+// controller is a break, hides no leap.
 #pragma once
 
 #include <cstdint>
@@ -77,6 +78,7 @@ class LeaseKeeper {
  private:
   void renew();
   void look_for_leap();
+  void note_clocks();
   void wait_out(std::int64_t outage_at_us);
   bool may_be_given_up();
   // The leaps since the last answer hide a break.

@@ -14,6 +14,13 @@ class LeaseKeeperTest : public ::testing::Test {
   LeaseKeeperTest() {
     std::string pattern = ::testing::TempDir() + "lease_keeper.XXXXXX";
     data_ = mkdtemp(pattern.data());
+    open();
+  }
+  ~LeaseKeeperTest() override {
+    close();
+    std::filesystem::remove_all(data_);
+  }
+  void open() {
     Result<Contact> opened = Contact::open(data_ + "/contact", std::chrono::seconds(0));
     contact_ = std::make_unique<Contact>(std::move(opened).value());
     contact_->begin_boot("boot-1");
@@ -25,10 +32,17 @@ class LeaseKeeperTest : public ::testing::Test {
                             return loop_.monotonic_us() + ahead_us_;
                           }});
   }
-  ~LeaseKeeperTest() override {
+  void close() {
     keeper_.reset();
     contact_.reset();
-    std::filesystem::remove_all(data_);
+  }
+  // Whether the restarted agent renews after it has been told that the controller is down.
+  bool renews_after_restart() {
+    close();
+    open();
+    keeper_->begin();
+    keeper_->controller_down(loop_.monotonic_us());
+    return renews();
   }
   void begin_session(std::int64_t grace_us = 60'000'000) {
     keeper_->begin();
@@ -223,6 +237,34 @@ TEST_F(LeaseKeeperTest, ASyncThatMayBeTakenBringsNoTimeBack) {
   ahead_us_ += 61'000'000;
   EXPECT_FALSE(renews());
   keeper_->may_be_heard(loop_.monotonic_us());
+  EXPECT_FALSE(renews());
+}
+
+// The controller may have seen a break during the pause, and have started the tasks elsewhere.
+TEST_F(LeaseKeeperTest, ARestartHidesNoLeap) {
+  begin_session();
+  EXPECT_TRUE(renews_after_restart());
+  begin_session();
+  leap(9'000);
+  EXPECT_FALSE(renews_after_restart()) << "it was seen";
+  EXPECT_FALSE(renews_after_restart()) << "once more";
+  begin_session();
+  ahead_us_ += 9'000;
+  EXPECT_FALSE(renews_after_restart()) << "nobody had looked";
+  begin_session();
+  EXPECT_TRUE(renews_after_restart()) << "it has answered since";
+}
+
+TEST_F(LeaseKeeperTest, ALeapInAnOutageIsTimeThatPassedAfterARestart) {
+  begin_session();
+  keeper_->controller_down(loop_.monotonic_us());
+  leap(50'000'000);
+  EXPECT_TRUE(renews_after_restart());
+  leap(50'000'000);
+  close();
+  open();
+  keeper_->begin();
+  keeper_->unreachable();
   EXPECT_FALSE(renews());
 }
 
