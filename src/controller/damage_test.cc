@@ -2,31 +2,22 @@
 // file and what to do, or it starts with the very state that was written. DOVE_DAMAGES says how
 // many (make test-corruption: 2000), DOVE_SEED which.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
 
-#include "controller/controller_fixture.h"
-#include "controller/ledger.h"
-#include "core/state/hash.h"
+#include "controller/damage_fixture.h"
 #include "policies/standard.h"
-#include "store/chain/chain.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace dove::controller {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -39,75 +30,23 @@ void write_text(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-const std::string kExec = "{\"command\":[\"" + std::string(700, 'x') + "\"]}";
-
-std::string exec_digest() { return store::hex_of(store::Chain().of(kExec)); }
-
-// Jobs come, run and end; snapshots are made on the way, and what is old is forgotten.
-void live(const std::string& directory, int jobs, std::uint64_t records_kept,
-          const std::string& copy_at_work = "") {
+// The copy is made while it runs.
+void live_in(const std::string& directory, int jobs, std::uint64_t records_kept,
+             const std::string& copy_at_work = "") {
   auto store = store::SqliteStore::open(directory, store::OpenMode::kWrite);
   ASSERT_TRUE(store.ok()) << store.error().message;
-  FakeBackend backend;
-  ControllerOptions options = test_options(policies::standard_policies());
-  options.hash_every_batches = 8;
-  options.snapshot_every_records = 40;
-  options.records_kept = records_kept;
-  Controller controller(**store, **store, backend, options);
-  ASSERT_TRUE(controller.open().ok());
-  controller.start();
-  const NodeId node = controller.state().nodes.empty() ? add_node(controller, "n1", 1) : NodeId(1);
-  ASSERT_TRUE(submit_and_wait(controller, NodeConnected{node, "boot"}).ok());
-  for (int i = 0; i < jobs; ++i) {
-    Input input = submission(small_job());
-    auto& submitted = std::get<JobSubmitted>(input.events.front().event);
-    JobSpec spec = *submitted.spec;
-    spec.exec_digest = exec_digest();
-    submitted.spec = std::make_shared<const JobSpec>(std::move(spec));
-    input.blobs = {{exec_digest(), kExec}};
-    const auto answer = submit_and_wait(controller, std::move(input));
-    ASSERT_TRUE(answer.ok());
-    if (i % 3 == 0) continue;
-    const JobId job = answer->first_job;
-    ASSERT_TRUE(submit_and_wait(controller, PlacementStarted{job, 1, node}).ok());
-    ASSERT_TRUE(submit_and_wait(controller, PlacementEnded{job, 1, node, {TaskExit{}}, 0, 0}).ok());
-  }
-  if (!copy_at_work.empty()) fs::copy(directory, copy_at_work);
-  controller.stop();
+  live(**store, **store, policies::standard_policies(), jobs, records_kept, [&] {
+    if (!copy_at_work.empty()) fs::copy(directory, copy_at_work);
+  });
 }
 
-constexpr char kRefused[] = "refused";
-constexpr char kHealed[] = "healed";
-
-struct Start {
-  std::optional<Error> refused;
-  std::uint64_t hash = 0;
-  Seq head;
-  Epoch epoch;
-  std::string exec;
-};
-
-// As a server does before it says that it is ready, and what it looks at behind that.
-Start start(const std::string& directory) {
-  Start made;
+StartMade start(const std::string& directory) {
+  StartMade made;
   const auto run = [&]() -> Result<void> {
     store::SqliteOptions options;
     options.verifies_tail = false;
     TRY_ASSIGN(auto store, store::SqliteStore::open(directory, store::OpenMode::kWrite, options));
-    TRY_ASSIGN(made.epoch, store->begin_epoch("test"));
-    Ledger ledger(policies::standard_policies());
-    TRY(ledger.recover(*store, *store));
-    made.hash = core::state_hash(ledger.state());
-    made.head = ledger.state().head;
-    if (made.epoch < ledger.state().epoch) {
-      return Error{ErrorKind::kInternal, "term_back", "a term of before is given again", ""};
-    }
-    TRY_ASSIGN(const std::optional<std::string> exec, store->blob(exec_digest()));
-    if (!exec)
-      return Error{ErrorKind::kCorrupt, "blob_damaged", "log.sqlite: a blob is missing", ""};
-    made.exec = *exec;
-    TRY(store->verify());
-    return {};
+    return start_on(*store, policies::standard_policies(), made);
   };
   const Result<void> done = run();
   if (!done.ok()) made.refused = done.error();
@@ -187,9 +126,9 @@ class Damage : public ::testing::Test {
   Damage() {
     std::string pattern = (fs::temp_directory_path() / "dove-damage-XXXXXX").string();
     root_ = ::mkdtemp(pattern.data());
-    live(data(), 20, 5'000'000);
+    live_in(data(), 20, 5'000'000);
     fs::copy(data(), root_ / "earlier");
-    live(data(), 25, 60, root_ / "running");
+    live_in(data(), 25, 60, root_ / "running");
     fs::copy(data(), root_ / "stopped");
     whole_ = start(data());
     EXPECT_FALSE(whole_.refused.has_value());
@@ -198,44 +137,14 @@ class Damage : public ::testing::Test {
 
   std::string data() const { return root_ / "data"; }
 
-  // In a process of its own: a CHECK that fails is damage taken, too.
   std::string verdict(const std::string& directory) const {
-    int ends[2];
-    EXPECT_EQ(::pipe(ends), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const std::string said = judge(start(directory), directory);
-      (void)!::write(ends[1], said.data(), said.size());
-      ::_exit(0);
-    }
-    ::close(ends[1]);
-    std::string said;
-    char text[4096];
-    for (ssize_t got = 0; (got = ::read(ends[0], text, sizeof text)) > 0;) {
-      said.append(text, static_cast<std::size_t>(got));
-    }
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? said : "it crashed: " + said;
-  }
-
-  std::string judge(const Start& made, const std::string& directory) const {
-    if (made.refused) {
-      const std::string& says = made.refused->message;
-      const bool names = says.find(directory) != std::string::npos ||
-                         says.find("log.sqlite") != std::string::npos ||
-                         says.find("record") != std::string::npos;
-      return names ? kRefused : "refused without a place: " + made.refused->code + ": " + says;
-    }
-    if (made.exec != kExec) return "a blob that jobs run is not what it was";
-    if (made.head != whole_.head) return "it starts with another end of the log";
-    if (made.hash != whole_.hash) return "it starts with another state";
-    return made.epoch < whole_.epoch ? "it begins a term again" : kHealed;
+    return apart([&] {
+      return judge(start(directory), whole_, {directory, "log.sqlite", "record", "table blobs"});
+    });
   }
 
   fs::path root_;
-  Start whole_;
+  StartMade whole_;
 };
 
 TEST_F(Damage, IsFoundOrHealedAndNeverTaken) {

@@ -79,7 +79,11 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
   snapshot_head_ = Seq();
   TRY_ASSIGN(std::optional<store::Snapshot> snapshot, keeper.latest_snapshot());
   if (snapshot.has_value()) TRY(load(*snapshot));
-  return follow(log);
+  TRY(follow(log));
+  // The number beside the snapshot is in no chain, and counts where nothing follows it.
+  const store::Head head = log.head();
+  if (state().head == head.seq && last_batch_ != head.batch) return damaged();
+  return {};
 }
 
 Result<void> Ledger::follow(store::LogStore& log, const Observer& observer) {

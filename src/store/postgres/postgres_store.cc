@@ -240,6 +240,26 @@ Error lease_held(std::string_view holder, std::int64_t left_us) {
           ""};
 }
 
+// No chain goes over the terms, so each is checked against the one before: it is one more, or
+// begins an incarnation and says so. `newest`: of the leader's row.
+Result<void> check_terms(Connection& line, Epoch newest, Epoch of_head) {
+  TRY_ASSIGN(
+      const Rows rows,
+      line.run("WITH terms AS (SELECT epoch, holder, lag(epoch, 1, 0::bigint) OVER (ORDER BY "
+               "epoch) AS before FROM epochs) SELECT coalesce(max(epoch), 0), min(before) "
+               "FILTER (WHERE epoch <> before + 1 AND holder <> 'dove restore ' || epoch) "
+               "FROM terms"));
+  const Epoch last{rows.unsigned_integer(0, 0)};
+  const bool goes_on = rows.is_null(0, 1);
+  if (goes_on && last == newest && last >= of_head) return {};
+  return Error{ErrorKind::kCorrupt, "store_damaged",
+               fmt::format("dove.epochs does not go on after term {}, or dove.leader is of another "
+                           "term: restore the database from a backup, see "
+                           "docs/operate/recovery.md",
+                           goes_on ? last.value : rows.unsigned_integer(0, 1)),
+               ""};
+}
+
 }  // namespace
 
 Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
@@ -268,6 +288,7 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   }
   const Epoch epoch{newest + 1};
   TRY_ASSIGN(const PgHead stored, LogTables(line).head());
+  TRY(check_terms(line, Epoch{newest}, stored.head.epoch));
   TRY(line.run("INSERT INTO epochs VALUES ($1, $2, $3)",
                Params().add(epoch.value).text(holder).add(stored.head.seq.value)));
   TRY(line.run(
