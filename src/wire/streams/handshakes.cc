@@ -1,13 +1,12 @@
 #include "wire/streams/handshakes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
-#include "telemetry/clock.h"
 #include "telemetry/metrics.h"
 #include "wire/streams/shares.h"
 #include "wire/tls/tls_stream.h"
@@ -16,6 +15,8 @@ namespace dove::wire {
 namespace {
 
 constexpr std::size_t kTakenUpInATurn = 16;
+// At peers that have been taken up, before they count as slow.
+constexpr std::uint64_t kLooks = 5;
 
 telemetry::Counter& failures() {
   return telemetry::metrics().counter("dove_tls_handshakes_failed_total",
@@ -29,8 +30,9 @@ std::int64_t handshakes_failed() { return static_cast<std::int64_t>(failures().v
 struct Handshakes::State : std::enable_shared_from_this<State> {
   struct Shaking {
     std::string party;
-    std::size_t rank = 0;       // how many its network had in progress when it came
+    std::uint64_t rank = 0;     // its place among those that wait
     std::int64_t since_us = 0;  // as in the line that it is in
+    std::uint64_t looks = 0;    // how many there had been when it was taken up
     Handshake handshake;
     std::function<void()> take_up;  // while it waits
   };
@@ -41,9 +43,11 @@ struct Handshakes::State : std::enable_shared_from_this<State> {
 
   void end(std::uint64_t id);
   bool drop_silent();
+  std::uint64_t next_rank(const std::string& party);
   void spoke(std::uint64_t id, std::function<void()> take_up);
   void answered(std::uint64_t id);
   void take_up(std::uint64_t id, std::function<void()> go_on);
+  void look();
   void advance();
   void advance_later();
 
@@ -51,9 +55,12 @@ struct Handshakes::State : std::enable_shared_from_this<State> {
   const HandshakeLimits limits;
   telemetry::Counter& failed;
   std::unordered_map<std::uint64_t, Shaking> shaking;
-  ByAge silent;     // have said no hello: nothing at all, or not the whole of it
-  ByAge worked_on;  // and not slow
-  std::set<std::tuple<std::size_t, std::int64_t, std::uint64_t>> waiting;  // rank, since, id
+  ByAge silent;  // have said no hello: nothing at all, or not the whole of it
+  std::set<std::pair<std::uint64_t, std::uint64_t>> worked_on;  // looks, id; and not slow
+  std::set<std::pair<std::uint64_t, std::uint64_t>> waiting;    // rank, id
+  std::uint64_t looks = 0;                                      // so far, all while somebody waited
+  std::uint64_t rank_now = 0;                                   // of the last that was taken up
+  std::unordered_map<std::string, std::uint64_t> last_ranks;    // of networks with some in progress
   std::uint64_t last = 0;
   Shares of_networks;
   bool advances = false;  // in a later turn
@@ -65,9 +72,10 @@ void Handshakes::State::end(std::uint64_t id) {
   if (ended.empty()) return;
   const Shaking& one = ended.mapped();
   silent.erase({one.since_us, id});
-  worked_on.erase({one.since_us, id});
-  waiting.erase({one.rank, one.since_us, id});
+  worked_on.erase({one.looks, id});
+  waiting.erase({one.rank, id});
   of_networks.leave(one.party);
+  if (of_networks.count(one.party) == 0) last_ranks.erase(one.party);
   advance_later();
 }
 
@@ -75,28 +83,41 @@ void Handshakes::State::end(std::uint64_t id) {
 bool Handshakes::State::drop_silent() {
   if (silent.empty()) return false;
   const auto [since_us, id] = *silent.begin();
-  if (telemetry::monotonic_us() - since_us < limits.hello_time.count()) return false;
+  if (loop.monotonic_us() - since_us < limits.hello_time.count()) return false;
   end(id);
   failed.add();
   return true;
 }
 
+// Each network's follow one another, beginning where the queue has got to. This machine has no
+// limit, so its next one is always the first of a round.
+std::uint64_t Handshakes::State::next_rank(const std::string& party) {
+  if (party.empty()) return rank_now;
+  const auto [last_rank, is_first] = last_ranks.try_emplace(party, rank_now);
+  if (!is_first) last_rank->second = std::max(last_rank->second + 1, rank_now);
+  return last_rank->second;
+}
+
 void Handshakes::State::spoke(std::uint64_t id, std::function<void()> go_on) {
   Shaking& one = shaking.at(id);
   silent.erase({one.since_us, id});
-  if (waiting.empty() && worked_on.size() < limits.at_a_time) return take_up(id, std::move(go_on));
-  one.since_us = telemetry::monotonic_us();
+  one.rank = next_rank(one.party);
+  if (waiting.empty() && worked_on.size() < limits.at_a_time) {
+    rank_now = one.rank;
+    return take_up(id, std::move(go_on));
+  }
   one.take_up = std::move(go_on);
-  waiting.insert({one.rank, one.since_us, id});
+  waiting.insert({one.rank, id});
   if (!pace.pending()) advance_later();
 }
 
 // It may fail at once, and be ended.
 void Handshakes::State::take_up(std::uint64_t id, std::function<void()> go_on) {
   Shaking& one = shaking.at(id);
-  one.since_us = telemetry::monotonic_us();
+  one.since_us = loop.monotonic_us();
+  one.looks = looks;
   silent.insert({one.since_us, id});
-  worked_on.insert({one.since_us, id});
+  worked_on.insert({one.looks, id});
   go_on();
 }
 
@@ -105,24 +126,31 @@ void Handshakes::State::answered(std::uint64_t id) {
   if (found != shaking.end()) silent.erase({found->second.since_us, id});
 }
 
+// A timer that is late is one look, however late: what peers have sent meanwhile lies in their
+// sockets and is read before the next one.
+void Handshakes::State::look() {
+  pace = loop.after(limits.slow_after / kLooks, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    ++self->looks;
+    self->advance();
+  });
+}
+
 void Handshakes::State::advance() {
-  const std::int64_t now_us = telemetry::monotonic_us();
-  const std::int64_t slow_us = limits.slow_after.count();
-  while (!worked_on.empty() && now_us - worked_on.begin()->first >= slow_us) {
+  while (!worked_on.empty() && looks > worked_on.begin()->first + kLooks) {
     worked_on.erase(worked_on.begin());
   }
   for (std::size_t i = 0; i < kTakenUpInATurn; ++i) {
     if (waiting.empty() || worked_on.size() >= limits.at_a_time) break;
-    const std::uint64_t id = std::get<2>(*waiting.begin());
+    const auto [rank, id] = *waiting.begin();
     waiting.erase(waiting.begin());
+    rank_now = rank;
     take_up(id, std::exchange(shaking.at(id).take_up, nullptr));
   }
   if (waiting.empty()) return pace.cancel();
-  if (worked_on.size() < limits.at_a_time) return advance_later();
-  const std::int64_t left_us = worked_on.begin()->first + slow_us - now_us;
-  pace = loop.after(std::chrono::microseconds(left_us), [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->advance();
-  });
+  if (worked_on.size() < limits.at_a_time) advance_later();
+  if (!pace.pending()) look();
 }
 
 void Handshakes::State::advance_later() {
@@ -145,19 +173,19 @@ void Handshakes::abandon() {
   state_->worked_on.clear();
   state_->waiting.clear();
   state_->of_networks = {};
+  state_->last_ranks.clear();
 }
 
 void Handshakes::begin(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
                        std::function<void(std::unique_ptr<Stream>)> done) {
   State& state = *state_;
   const std::string party = party_of(*plain);
-  const std::size_t rank = state.of_networks.count(party);
   if (!state.of_networks.enter(party, state.limits.most_of_network)) return;
   if (state.shaking.size() >= state.limits.most && !state.drop_silent()) {
     return state.of_networks.leave(party);
   }
   const std::uint64_t id = ++state.last;
-  const std::int64_t now_us = telemetry::monotonic_us();
+  const std::int64_t now_us = state.loop.monotonic_us();
   state.silent.insert({now_us, id});
   const std::weak_ptr<State> weak = state_;
   const auto on_done = [weak, id, done = std::move(done)](Result<std::unique_ptr<Stream>> stream) {
@@ -174,7 +202,10 @@ void Handshakes::begin(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls>
   reception.on_hello = [weak, id] {
     if (const auto held = weak.lock()) held->answered(id);
   };
-  state.shaking[id] = {party, rank, now_us,
+  state.shaking[id] = {party,
+                       0,
+                       now_us,
+                       0,
                        accept_tls(state.loop, std::move(plain), std::move(tls),
                                   state.limits.timeout, on_done, std::move(reception)),
                        nullptr};

@@ -5,8 +5,13 @@
 //
 // A few are worked on at a time. If thousands were begun together, as when a whole cluster returns,
 // all would finish late, and their peers would have given up. The others wait in a queue once they
-// have sent something, in the order of their arrival; but a network with many in progress waits
-// behind those with fewer. A slow peer keeps its handshake and blocks nobody. Loop thread only.
+// have sent something: each network's in the order of their arrival, and the networks in turn, so
+// that one with many waits behind those with fewer.
+//
+// A slow peer keeps its handshake and blocks nobody. Slow is one that has said nothing for a while
+// although the loop has looked several times. If the time alone counted, a server that lacks CPU
+// would take all of its peers for slow, begin ever more handshakes and finish none in time. Loop
+// thread only.
 #pragma once
 
 #include <chrono>

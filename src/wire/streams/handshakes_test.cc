@@ -5,12 +5,15 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "wire/streams/shares.h"
 #include "wire/tls/authority.h"
 #include "wire/tls/tls.h"
+#include "wire/world.h"
 
 namespace dove::wire {
 namespace {
@@ -65,6 +68,48 @@ class FakePeer final : public Stream {
   Seen& seen_;
 };
 
+// The time of a server that gets the CPU in slices: it passes only when the test says so.
+class FakeSlices final : public World {
+ public:
+  std::int64_t monotonic_us() const override { return now_us_; }
+  void after(std::chrono::microseconds delay, std::function<void()> fn) override {
+    calls_.emplace(std::pair(now_us_ + delay.count(), asked_++), std::move(fn));
+  }
+  std::unique_ptr<ClientLine> line(const std::string&, std::uint16_t,
+                                   const AsyncClientOptions&) override {
+    return nullptr;
+  }
+  std::unique_ptr<Listening> listen(std::uint16_t, Handler) override { return nullptr; }
+
+  // Runs what is due, and what that asks for at once.
+  void run() {
+    while (!calls_.empty() && calls_.begin()->first.first <= now_us_) {
+      const auto call = std::move(calls_.begin()->second);
+      calls_.erase(calls_.begin());
+      call();
+    }
+  }
+  // The server gets no CPU meanwhile.
+  void pause(std::chrono::microseconds time) {
+    now_us_ += time.count();
+    run();
+  }
+  // It gets as much as it needs.
+  void go_on(std::chrono::microseconds time) {
+    const std::int64_t until_us = now_us_ + time.count();
+    while (!calls_.empty() && calls_.begin()->first.first <= until_us) {
+      now_us_ = calls_.begin()->first.first;
+      run();
+    }
+    now_us_ = until_us;
+  }
+
+ private:
+  std::int64_t now_us_ = 1'000'000;
+  std::uint64_t asked_ = 0;
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> calls_;
+};
+
 class HandshakesTest : public testing::Test {
  protected:
   HandshakesTest() {
@@ -102,18 +147,12 @@ class HandshakesTest : public testing::Test {
     std::exchange(seen.read, nullptr)(Stream::kEnded, 0);
     settle();
   }
-  // What was posted has been done, and what that posted.
-  void settle() {
-    for (int i = 0; i < 8; ++i) {
-      bool is_done = false;
-      loop.post([&is_done] { is_done = true; });
-      ASSERT_TRUE(loop.run_until([&is_done] { return is_done; }, 20s));
-    }
-  }
+  void settle() { world.run(); }
 
   std::vector<std::unique_ptr<bool>> gone;  // peers end with the loop
   std::vector<std::unique_ptr<FakePeer::Seen>> peers;
-  Loop loop;
+  FakeSlices world;
+  Loop loop{world};
   std::shared_ptr<const Tls> tls;
 };
 
@@ -162,10 +201,49 @@ TEST_F(HandshakesTest, AFewAreWorkedOnAtATimeAndTheOthersWaitAsTheyCame) {
 }
 
 TEST_F(HandshakesTest, OneThatIsSlowHoldsUpNobody) {
-  Handshakes handshakes(loop, {.at_a_time = 1, .slow_after = 0us});
+  Handshakes handshakes(loop, {.at_a_time = 1, .slow_after = 250ms});
   const FakePeer::Seen& slow = comes(handshakes, "10.0.0.1:1000");
-  EXPECT_TRUE(comes(handshakes, "10.0.0.2:1000").taken_up);
+  const FakePeer::Seen& next = comes(handshakes, "10.0.0.2:1000");
+  world.go_on(200ms);
+  EXPECT_FALSE(next.taken_up);
+  world.go_on(150ms);
+  EXPECT_TRUE(next.taken_up);
   EXPECT_FALSE(slow.gone);
+  handshakes.abandon();
+}
+
+// A twentieth of a core: 10 ms of each 200. Those that were begun are to end first.
+TEST_F(HandshakesTest, AServerThatLacksCpuTakesNobodyForSlowBeforeItHasLooked) {
+  Handshakes handshakes(loop, {.at_a_time = 2, .slow_after = 250ms});
+  FakePeer::Seen& first = comes(handshakes, "127.0.0.1:1000");
+  const FakePeer::Seen& second = comes(handshakes, "127.0.0.1:1001");
+  const FakePeer::Seen& third = comes(handshakes, "127.0.0.1:1002");
+  const FakePeer::Seen& fourth = comes(handshakes, "127.0.0.1:1003");
+  world.pause(5s);
+  EXPECT_FALSE(third.taken_up) << "what the others sent meanwhile has not been read";
+  leaves(first);
+  EXPECT_TRUE(third.taken_up);
+  for (int i = 0; i < 4; ++i) world.pause(200ms);
+  EXPECT_FALSE(fourth.taken_up);
+  for (int i = 0; i < 4; ++i) world.pause(200ms);
+  EXPECT_TRUE(fourth.taken_up) << "it has looked often enough";
+  EXPECT_FALSE(second.gone);
+  handshakes.abandon();
+}
+
+// As behind one router, or in one network of IPv6.
+TEST_F(HandshakesTest, WhoeverComesLaterOfOneNetworkIsTakenUpLater) {
+  Handshakes handshakes(loop, {.at_a_time = 1, .slow_after = 1h});
+  FakePeer::Seen& first = comes(handshakes, "10.0.0.1:1000");
+  FakePeer::Seen& second = comes(handshakes, "10.0.0.1:1001");
+  FakePeer::Seen& third = comes(handshakes, "10.0.0.1:1002");
+  const FakePeer::Seen& fourth = comes(handshakes, "10.0.0.1:1003");
+  leaves(first);
+  leaves(second);
+  const FakePeer::Seen& fifth = comes(handshakes, "10.0.0.1:1004");
+  leaves(third);
+  EXPECT_TRUE(fourth.taken_up);
+  EXPECT_FALSE(fifth.taken_up);
   handshakes.abandon();
 }
 
@@ -182,6 +260,21 @@ TEST_F(HandshakesTest, ANetworkWithManyWaitsBehindThoseWithFewer) {
   EXPECT_FALSE(another.taken_up);
   leaves(only);
   EXPECT_TRUE(another.taken_up);
+  handshakes.abandon();
+}
+
+TEST_F(HandshakesTest, WhatANetworkHadWhileNobodyWaitedIsNotHeldAgainstIt) {
+  Handshakes handshakes(loop, {.at_a_time = 2, .slow_after = 1h});
+  comes(handshakes, "10.0.0.1:1000");
+  for (int i = 0; i < 5; ++i) leaves(comes(handshakes, "10.0.0.1:1001"));
+  FakePeer::Seen& first = comes(handshakes, "10.0.0.2:1000");
+  FakePeer::Seen& second = comes(handshakes, "10.0.0.2:1001");
+  const FakePeer::Seen& third = comes(handshakes, "10.0.0.2:1002");
+  const FakePeer::Seen& another = comes(handshakes, "10.0.0.1:1002");
+  leaves(first);
+  leaves(second);
+  EXPECT_TRUE(another.taken_up);
+  EXPECT_FALSE(third.taken_up);
   handshakes.abandon();
 }
 
