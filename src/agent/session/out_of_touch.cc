@@ -10,6 +10,11 @@ namespace dove::agent {
 namespace {
 
 constexpr int kFailuresToAsk = 3;
+constexpr int kSilencesToAsk = 16;
+
+bool is_late(const Error& error) {
+  return error.code == "connect_timeout" || error.code == "handshake_timeout";
+}
 
 }  // namespace
 
@@ -41,7 +46,7 @@ void Session::lost(const Error& error) {
                  {{"node", options_.node}, {"why", error.message}});
   // In HTTP/1.1 the stream of orders has a connection of its own, which may take as long as the
   // first one.
-  if (error.code == "connect_timeout") uplink_.timed_out();
+  if (is_late(error)) uplink_.timed_out();
   id_.clear();
   ++number_;
   reports_.close();
@@ -61,9 +66,11 @@ void Session::lost(const Error& error) {
 
 // Where agents call may have changed with the controller: those who do not get through ask again,
 // with their certificate. They do so only once they have tried: when a controller comes back after
-// a while, these certificates would cost it more than all else.
+// a while, these certificates would cost it more than all else. Silence rather says that there is
+// too much to do. Were it answered with such questions, there would be even more, for ever.
 void Session::not_reached(const Error& error) {
-  const bool asks = uplink_.secure() && (failures_ + 1) % kFailuresToAsk == 0;
+  const int every = error.kind == ErrorKind::kTimeout ? kSilencesToAsk : kFailuresToAsk;
+  const bool asks = uplink_.secure() && (failures_ + 1) % every == 0;
   connect_failed(error);
   if (!asks) return;
   reconnect_timer_.cancel();
@@ -77,6 +84,8 @@ void Session::not_reached(const Error& error) {
 void Session::connect_failed(const Error& error) {
   ticket_.clear();
   ++failures_;
+  is_held_up_ = error.kind == ErrorKind::kTimeout && error.code != "connect_timeout" &&
+                !uplink_.has_several();
   if (is_distrust(error) && failures_ % 64 == 1) {
     telemetry::log(telemetry::Level::kError, "controller_not_trusted",
                    {{"node", options_.node}, {"why", error.message}});
@@ -99,7 +108,7 @@ void Session::connect_failed(const Error& error) {
     lease_->unreachable();
   }
   if (error.code == "connection_refused") uplink_.forget_port();
-  if (error.code == "connect_timeout") uplink_.timed_out();
+  if (is_late(error)) uplink_.timed_out();
   uplink_.turn();
   connect_later();
 }
@@ -114,17 +123,19 @@ std::int64_t Session::outage_from_us() const {
 // It lives, so another one is not looked for.
 void Session::controller_full(std::int64_t sent_us) {
   ++failures_;
+  is_held_up_ = false;
   refused_.reset();
   lease_->controller_full(sent_us);
   connect_later();
 }
 
 // At once but for a jitter after a session that worked; within a second while there is nobody;
-// slower where the answer will hardly change. The jitter is never less than up to 100 ms: all nodes
-// of a cluster lose one controller at the same moment.
+// slower where the answer will hardly change, and where the one controller that there is has too
+// much to do. The jitter is never less than up to 100 ms: all nodes of a cluster lose one
+// controller at the same moment.
 std::int64_t Session::backoff_us() {
-  const std::int64_t most_us =
-      refused_.has_value() ? 5'000'000 : (uplink_.has_several() ? 250'000 : 700'000);
+  const bool is_slow = refused_.has_value() || is_held_up_;
+  const std::int64_t most_us = is_slow ? 5'000'000 : (uplink_.has_several() ? 250'000 : 700'000);
   const std::int64_t wait_us =
       failures_ == 0 ? 0 : std::min<std::int64_t>(50'000LL << std::min(failures_, 8), most_us);
   const std::int64_t jitter_us = std::max<std::int64_t>(wait_us / 2, 100'000);

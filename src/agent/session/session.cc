@@ -250,6 +250,7 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   uplink_.leads_here(answer.epoch);
   silent_orders_.reset();  // the controller knows of the new session, so it hears of no break
   refused_.reset();
+  is_held_up_ = false;
   version_told_ = version_synced_;
   contact_->saw(answer.epoch, answer.log_head, answer.proof);
   reports_.open();

@@ -146,6 +146,7 @@ class Session {
   std::uint64_t version_told_ = 0;    // that this session's controller has
   std::int64_t heartbeat_us_ = 2'000'000;
   int failures_ = 0;
+  bool is_held_up_ = false;  // somebody took the last attempt, and did not answer in time
   std::optional<Error> refused_;
   bool is_stopped_ = false;
   bool token_is_lost_ = false;         // with this process

@@ -39,7 +39,7 @@ Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
     Place place;
     place.people = place.agents = address;
     place.is_known = !url.secure;
-    place.patience = patience();
+    place.patience = patience().least;
     place.front = front_of(place);
     place.line = line_of(place);
     places_.push_back(std::move(place));
@@ -69,8 +69,11 @@ std::chrono::microseconds Uplink::reach() const {
   return has_several() ? kReach : std::chrono::microseconds(0);
 }
 
-std::chrono::seconds Uplink::patience() const {
-  return secure() && options_.urls.size() == 1 ? kPatienceMost : kPatience;
+Uplink::Patience Uplink::patience() const {
+  const std::chrono::seconds shortest{5};
+  const std::chrono::seconds longest{20};
+  if (has_several() || !secure()) return {shortest, longest};
+  return {longest, std::chrono::seconds(100)};
 }
 
 void Uplink::be_patient(Place& place, std::chrono::seconds patience) {
@@ -83,7 +86,7 @@ void Uplink::forget_port() {
   if (secure() && has_several()) here().is_known = false;
 }
 
-void Uplink::timed_out() { be_patient(here(), std::min(2 * here().patience, kPatienceMost)); }
+void Uplink::timed_out() { be_patient(here(), std::min(2 * here().patience, patience().most)); }
 
 void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
 
@@ -102,7 +105,7 @@ void Uplink::give_up_calls() {
 }
 
 void Uplink::came_through() {
-  for (Place& place : places_) be_patient(place, patience());
+  for (Place& place : places_) be_patient(place, patience().least);
 }
 
 // A restarted agent must not take the refusal of a former one for an outage: it rather knows of

@@ -88,9 +88,10 @@ class Uplink {
   // What is asked is not waited for any more; further calls take connections of their own. Streams
   // go on.
   void give_up_calls();
-  // No connection stood in time. The next attempt at this place may take twice as long, at most
-  // 20 s: when a whole cluster calls at once, all but a few wait there for their turn. Where there
-  // is no other controller to ask, each attempt may take that long.
+  // No connection stood in time. The next attempt at this place may take twice as long: when a
+  // whole cluster calls at once, all but a few wait there for their turn, and whoever gives up
+  // loses it. At most 20 s where there is another controller to ask; else 20 s at first and 100 s at
+  // most, after which the server gives up.
   void timed_out();
   // All connections of a session stand.
   void came_through();
@@ -151,8 +152,10 @@ class Uplink {
   std::string authority_path() const;
 
  private:
-  static constexpr std::chrono::seconds kPatience{5};
-  static constexpr std::chrono::seconds kPatienceMost{20};
+  struct Patience {
+    std::chrono::seconds least;
+    std::chrono::seconds most;
+  };
   struct Place {
     wire::Address people;
     wire::Address agents;
@@ -176,7 +179,7 @@ class Uplink {
   std::unique_ptr<wire::AsyncClient> front_of(const Place& place) const;
   std::unique_ptr<wire::AsyncClient> line_of(const Place& place) const;
   std::chrono::microseconds reach() const;
-  std::chrono::seconds patience() const;
+  Patience patience() const;
   void be_patient(Place& place, std::chrono::seconds patience);
   Place& here() { return places_[at_]; }
   const Place& here() const { return places_[at_]; }

@@ -50,7 +50,8 @@ bool may_repeat(const Request& request) {
 }
 
 bool is_silent(const Error& failure) {
-  return failure.code == "connect_timeout" || failure.code == "unreachable";
+  const std::string& code = failure.code;
+  return code == "connect_timeout" || code == "handshake_timeout" || code == "unreachable";
 }
 
 bool is_elsewhere(const Error& failure, bool repeats) {

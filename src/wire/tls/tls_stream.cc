@@ -178,7 +178,7 @@ void Session::end_within(std::chrono::microseconds time) {
     const auto self = weak.lock();
     if (!self || !self->shaken_) return;
     self->fail(Error{
-        ErrorKind::kTimeout, "connect_timeout",
+        ErrorKind::kTimeout, "handshake_timeout",
         fmt::format("{}: no TLS handshake in time; is it a dove server's port?", self->where_),
         ""});
   });

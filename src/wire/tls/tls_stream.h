@@ -21,7 +21,7 @@ using Handshake = std::shared_ptr<void>;
 // messages. With `offers_http2` the server may choose that (Stream::speaks_http2). Errors, all
 // kUnavailable with the remedy in the message: certificate_expired, certificate_not_yet_valid,
 // certificate_wrong_name, certificate_untrusted, certificate_refused (ours, by the server; or its
-// URI's, see Tls::let_in), not_tls, handshake_failed; kTimeout connect_timeout.
+// URI's, see Tls::let_in), not_tls, handshake_failed; kTimeout handshake_timeout.
 [[nodiscard]] Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain,
                                     std::shared_ptr<const Tls> tls, const std::string& host,
                                     const std::string& where, std::chrono::microseconds timeout,
@@ -33,7 +33,7 @@ struct Reception {
   // Bytes have come. Nothing is done with them until `take_up` is called, at once or within
   // `wait_most`. Unset: they are taken up at once.
   std::function<void(std::function<void()> take_up)> on_words = {};
-  std::chrono::microseconds wait_most = std::chrono::seconds(60);
+  std::chrono::microseconds wait_most = std::chrono::seconds(120);
   // They were a hello, and it was answered.
   std::function<void()> on_hello = {};
 };
