@@ -32,11 +32,17 @@ class TcpStream final : public SocketStream<tcp> {
     socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   }
 
+  // Each request over it names it, so the system is asked once.
   std::string peer_address() const override {
+    if (!peer_.empty()) return peer_;
     ErrorCode error;
     const tcp::endpoint peer = socket_.remote_endpoint(error);
-    return error ? std::string("unknown") : host_port(peer.address().to_string(), peer.port());
+    if (error) return "unknown";
+    return peer_ = host_port(peer.address().to_string(), peer.port());
   }
+
+ private:
+  mutable std::string peer_;
 };
 
 // One attempt to connect: resolve if need be, then each address in turn. Those that do not answer

@@ -426,9 +426,12 @@ void Session::compare_clocks(std::int64_t sent_us, std::int64_t controller_us) {
   if (finding) host_.found(std::move(*finding));
 }
 
+// The sync has just said what the first one would.
 void Session::heartbeat() {
-  heartbeat_timer_ = loop_.after(std::chrono::microseconds(heartbeat_us_), [this] { heartbeat(); });
-  reports_.beat();
+  heartbeat_timer_ = loop_.after(std::chrono::microseconds(heartbeat_us_), [this] {
+    heartbeat();
+    reports_.beat();
+  });
 }
 
 }  // namespace dove::agent

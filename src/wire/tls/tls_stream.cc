@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "telemetry/log.h"
-#include "wire/http.h"
 #include "wire/streams/read_room.h"
+#include "wire/tls/plain_words.h"
 #include "wire/tls/tls_state.h"
 
 namespace dove::wire {
@@ -20,22 +20,6 @@ constexpr std::size_t kReadLeast = 2 * 1024;         // most connections say lit
 constexpr std::size_t kReadBytes = 16 * 1024 + 512;  // a record
 constexpr std::size_t kGreetingBytes = 64;           // of a peer that has said nothing yet
 constexpr std::size_t kWriteBytes = 64 * 1024;       // taken at a time
-
-// What a client of plain HTTP is told that came to a port of TLS.
-std::string speak_tls() {
-  const Response answer =
-      problem(Error{ErrorKind::kInvalid, "speak_tls",
-                    "this port speaks TLS alone: write https:// in place of http://", ""});
-  std::string text = fmt::format("HTTP/1.1 {} {}\r\nConnection: close\r\nContent-Length: {}\r\n",
-                                 answer.status, reason_phrase(answer.status), answer.body.size());
-  for (const auto& [name, value] : answer.headers) text += fmt::format("{}: {}\r\n", name, value);
-  return text + "\r\n" + answer.body;
-}
-
-// A handshake's first record is 0x16; letters begin a request of HTTP.
-bool spoke_plainly(std::string_view first) {
-  return !first.empty() && first.front() >= 'A' && first.front() <= 'Z';
-}
 
 bool is_address(const std::string& host) {
   unsigned char bytes[16];
@@ -107,6 +91,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Error why_failed();
   void answer_plainly();
   void receive(std::function<void(int error)> then);
+  void say();
   void send_pending();
   void write_on();
   void try_read();
@@ -127,6 +112,7 @@ class Session : public std::enable_shared_from_this<Session> {
   ReadRoom incoming_;
   std::string sending_;
   std::size_t sent_ = 0;
+  bool waits_for_words_ = false;
   bool ending_ = false;
   bool closed_ = false;
   Shaken shaken_;
@@ -264,6 +250,14 @@ void Session::go_on() {
     send_pending();  // the alert that names the reason
     return fail(std::move(error));
   }
+  // What a client says first leaves together with the end of its handshake.
+  if (done == 1 && !tls_->state().is_server) {
+    waits_for_words_ = true;
+    succeed();
+    return loop_.post([self = shared_from_this()] {
+      if (self->waits_for_words_) self->say();
+    });
+  }
   send_pending();
   if (done == 1) return succeed();
   if (reception_.on_hello && !sending_.empty()) std::exchange(reception_.on_hello, nullptr)();
@@ -374,9 +368,14 @@ void Session::receive(std::function<void(int)> then) {
                     });
 }
 
+void Session::say() {
+  waits_for_words_ = false;
+  send_pending();
+}
+
 // One write at a time; what OpenSSL adds meanwhile follows.
 void Session::send_pending() {
-  if (!sending_.empty() || closed_) return;
+  if (!sending_.empty() || closed_ || waits_for_words_) return;
   sending_ = text_of(out_);
   BIO_reset(out_);
   sent_ = 0;
@@ -456,7 +455,7 @@ void Session::write_some(std::string_view data, Stream::Done done) {
     return;
   }
   written_ = bytes;
-  send_pending();
+  say();
 }
 
 void Session::end_writing() {
@@ -464,7 +463,7 @@ void Session::end_writing() {
   ERR_clear_error();
   SSL_shutdown(ssl_.get());
   ending_ = true;
-  send_pending();
+  say();
 }
 
 Handshake start(const std::shared_ptr<Session>& session, std::chrono::microseconds timeout,
