@@ -306,7 +306,7 @@ TEST_F(CliTest, ListsAreReadToTheirLastPage) {
                }});
   EXPECT_EQ(run({"dove", "nodes", "-o", "name"}).out, "n1\nn2\n");
   const auto requests = server_.requests();
-  EXPECT_EQ(requests.back().target, "/v1/nodes?after=1");
+  EXPECT_EQ(requests.back().target, "/v1/nodes?limit=1000&after=1");
 }
 
 TEST_F(CliTest, ANodeSaysForWhichSlicesItHasRoom) {

@@ -69,29 +69,29 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
 
 TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Limits>(), 9u);
-  EXPECT_EQ(field_count<Pool>(), 13u);
-  EXPECT_EQ(field_count<Queue>(), 11u);
+  EXPECT_EQ(field_count<Pool>(), 14u);
+  EXPECT_EQ(field_count<Queue>(), 12u);
   EXPECT_EQ(field_count<QueueWeights>(), 3u);
-  EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
-  EXPECT_EQ(field_count<UserLimit>(), 2u);
-  EXPECT_EQ(field_count<UserDeclaration>(), 12u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 29u);
+  EXPECT_EQ(field_count<NodeDeclaration>(), 9u);
+  EXPECT_EQ(field_count<UserLimit>(), 3u);
+  EXPECT_EQ(field_count<UserDeclaration>(), 13u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 30u);
   EXPECT_EQ(field_count<MultifactorWeights>(), 6u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
-  EXPECT_EQ(field_count<Project>(), 4u);
-  EXPECT_EQ(field_count<Reservation>(), 8u);
-  EXPECT_EQ(field_count<Domain>(), 3u);
-  EXPECT_EQ(field_count<Group>(), 4u);
-  EXPECT_EQ(field_count<Binding>(), 6u);
-  EXPECT_EQ(field_count<Executor>(), 10u);
-  EXPECT_EQ(field_count<IdleRule>(), 15u);
+  EXPECT_EQ(field_count<Project>(), 5u);
+  EXPECT_EQ(field_count<Reservation>(), 9u);
+  EXPECT_EQ(field_count<Domain>(), 4u);
+  EXPECT_EQ(field_count<Group>(), 5u);
+  EXPECT_EQ(field_count<Binding>(), 7u);
+  EXPECT_EQ(field_count<Executor>(), 11u);
+  EXPECT_EQ(field_count<IdleRule>(), 16u);
   EXPECT_EQ(field_count<NoticeTarget>(), 3u);
   EXPECT_EQ(field_count<JobLimits>(), 5u);
   EXPECT_EQ(field_count<Lendable>(), 4u);
-  EXPECT_EQ(field_count<App>(), 5u);
-  EXPECT_EQ(field_count<Settings>(), 5u);
-  EXPECT_EQ(field_count<Secret>(), 5u);
+  EXPECT_EQ(field_count<App>(), 6u);
+  EXPECT_EQ(field_count<Settings>(), 6u);
+  EXPECT_EQ(field_count<Secret>(), 6u);
 }
 
 TEST(FieldCount, OfEvents) {

@@ -444,6 +444,7 @@ Declared read_as(JsonFields& fields) {
     if (!fields.has("name")) fields.fail("name", "missing_field", "name the object");
     fields.text("name", object.name, kNameRule);
   }
+  fields.text_map("labels", object.labels, kLabelNameRule, kLabelValueRule, kLabelsMax);
   read(fields, object);
   return object;
 }
@@ -462,7 +463,13 @@ Json key_json(const Key& key) {
 }
 
 Json declared_json(const Declared& object) {
-  Json json = std::visit([](const auto& v) { return write(v); }, object);
+  Json json = std::visit(
+      [](const auto& v) {
+        Json fields = write(v);
+        if (!v.labels.empty()) fields["labels"] = v.labels;
+        return fields;
+      },
+      object);
   json["kind"] = kKinds[object.index()];
   return json;
 }

@@ -20,11 +20,31 @@ struct LayoutChange {
 //
 // Layouts of decisions must not change below the level: what was decided is folded whole.
 inline constexpr std::array kLayoutChanges{
-    LayoutChange{2, "ControllerStarted", 1},    LayoutChange{2, "Executor", 2},
-    LayoutChange{2, "ExecutorNodeObserved", 1}, LayoutChange{2, "ExecutorStanding", 1},
-    LayoutChange{2, "ForeignAllocation", 1},    LayoutChange{2, "Inventory", 2},
-    LayoutChange{2, "NodeExecutor", 1},         LayoutChange{2, "PlaceholderMoved", 1},
-    LayoutChange{2, "the snapshot", 12},        LayoutChange{2, "what lies beside a snapshot", 1},
+    LayoutChange{2, "App", 1},
+    LayoutChange{2, "Binding", 1},
+    LayoutChange{2, "ClusterSettings", 9},
+    LayoutChange{2, "ControllerStarted", 1},
+    LayoutChange{2, "Domain", 2},
+    LayoutChange{2, "Executor", 2},
+    LayoutChange{2, "ExecutorNodeObserved", 1},
+    LayoutChange{2, "ExecutorStanding", 1},
+    LayoutChange{2, "ForeignAllocation", 1},
+    LayoutChange{2, "Group", 1},
+    LayoutChange{2, "IdleRule", 2},
+    LayoutChange{2, "Inventory", 2},
+    LayoutChange{2, "NodeDeclaration", 2},
+    LayoutChange{2, "NodeExecutor", 1},
+    LayoutChange{2, "PlaceholderMoved", 1},
+    LayoutChange{2, "Pool", 5},
+    LayoutChange{2, "Project", 1},
+    LayoutChange{2, "Queue", 3},
+    LayoutChange{2, "Reservation", 2},
+    LayoutChange{2, "Secret", 1},
+    LayoutChange{2, "Settings", 1},
+    LayoutChange{2, "UserDeclaration", 6},
+    LayoutChange{2, "UserLimit", 1},
+    LayoutChange{2, "the snapshot", 12},
+    LayoutChange{2, "what lies beside a snapshot", 1},
 };
 
 struct NewKind {

@@ -194,7 +194,7 @@ void fields(Ar& ar, typename Ar::template Of<TopologyUnit>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
-  auto layout = ar.layout(5, "Pool");
+  auto layout = ar.layout(6, "Pool");
   ar(v.name, v.nodes, v.is_default, v.time_limit_default, v.time_limit_max, v.open);
   ar.since(2, v.users);
   ar.since(2, v.projects);
@@ -203,6 +203,7 @@ void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
   ar.since(3, v.preflight);
   ar.since(4, v.exclusive);
   ar.since(5, v.affinity);
+  ar.since(6, v.labels);
 }
 
 template <class Ar>
@@ -213,7 +214,7 @@ void fields(Ar& ar, typename Ar::template Of<QueueWeights>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Queue>& v) {
-  auto layout = ar.layout(3, "Queue");
+  auto layout = ar.layout(4, "Queue");
   ar(v.name, v.priority, v.limits, v.open);
   ar.since(2, v.parent);
   ar.since(2, v.guaranteed);
@@ -222,20 +223,23 @@ void fields(Ar& ar, typename Ar::template Of<Queue>& v) {
   ar.since(2, v.order);
   ar.since(2, v.promises);
   ar.since(3, v.weights);
+  ar.since(4, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<NodeDeclaration>& v) {
-  auto layout = ar.layout(2, "NodeDeclaration");
+  auto layout = ar.layout(3, "NodeDeclaration");
   ar(v.name, v.drained, v.drain_reason, v.features, v.countables, v.cores_reserved,
      v.memory_reserved_bytes);
   ar.since(2, v.topology);
+  ar.since(3, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<UserLimit>& v) {
-  auto layout = ar.layout(1, "UserLimit");
+  auto layout = ar.layout(2, "UserLimit");
   ar(v.name, v.limits);
+  ar.since(2, v.labels);
 }
 
 template <class Ar>
@@ -246,7 +250,7 @@ void fields(Ar& ar, typename Ar::template Of<NoticeTarget>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
-  auto layout = ar.layout(6, "UserDeclaration");
+  auto layout = ar.layout(7, "UserDeclaration");
   ar(v.name, v.linux_user, v.admin, v.token_sha256);
   ar.since(2, v.domain);
   ar.since(3, v.disabled);
@@ -256,31 +260,36 @@ void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
   ar.since(5, v.notices);
   ar.since(6, v.password_hash);
   ar.since(6, v.token_expires_at);
+  ar.since(7, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Domain>& v) {
-  auto layout = ar.layout(2, "Domain");
+  auto layout = ar.layout(3, "Domain");
   ar(v.name, v.title);
   ar.since(2, v.limits);
+  ar.since(3, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Group>& v) {
-  auto layout = ar.layout(1, "Group");
+  auto layout = ar.layout(2, "Group");
   ar(v.name, v.domain, v.users, v.groups);
+  ar.since(2, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Binding>& v) {
-  auto layout = ar.layout(1, "Binding");
+  auto layout = ar.layout(2, "Binding");
   ar(v.name, v.role, v.domain, v.project, v.users, v.groups);
+  ar.since(2, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Project>& v) {
-  auto layout = ar.layout(1, "Project");
+  auto layout = ar.layout(2, "Project");
   ar(v.name, v.domain, v.users, v.limits);
+  ar.since(2, v.labels);
 }
 
 template <class Ar>
@@ -293,9 +302,10 @@ void fields(Ar& ar, typename Ar::template Of<Key>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
-  auto layout = ar.layout(2, "Reservation");
+  auto layout = ar.layout(3, "Reservation");
   ar(v.name, v.nodes, v.starts_at, v.ends_at, v.outage, v.users, v.projects);
   ar.since(2, v.spares_for);
+  ar.since(3, v.labels);
 }
 
 template <class Ar>
@@ -306,39 +316,44 @@ void fields(Ar& ar, typename Ar::template Of<Lendable>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Executor>& v) {
-  auto layout = ar.layout(4, "Executor");
+  auto layout = ar.layout(5, "Executor");
   ar(v.name, v.service_account, v.nodes, v.placeholders, v.queues);
   ar.since(2, v.gate);
   ar.since(2, v.runs_jobs);
   ar.since(2, v.lendable);
   ar.since(3, v.preempts);
   ar.since(4, v.yields_to);
+  ar.since(5, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<IdleRule>& v) {
-  auto layout = ar.layout(2, "IdleRule");
+  auto layout = ar.layout(3, "IdleRule");
   ar(v.name, v.users, v.projects, v.exempt, v.sessions_only, v.no_input_for, v.window,
      v.gpu_percent, v.gpu_memory_percent, v.cpu_percent, v.any, v.lifetime, v.grace, v.warning);
   ar.since(2, v.apps);
+  ar.since(3, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<App>& v) {
-  auto layout = ar.layout(1, "App");
+  auto layout = ar.layout(2, "App");
   ar(v.name, v.title, v.domain, v.project, v.job);
+  ar.since(2, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Settings>& v) {
-  auto layout = ar.layout(1, "Settings");
+  auto layout = ar.layout(2, "Settings");
   ar(v.name, v.domain, v.project, v.job, v.locked);
+  ar.since(2, v.labels);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Secret>& v) {
-  auto layout = ar.layout(1, "Secret");
+  auto layout = ar.layout(2, "Secret");
   ar(v.name, v.user, v.project, v.sealed, v.set_at);
+  ar.since(2, v.labels);
 }
 
 template <class Ar>
@@ -363,7 +378,7 @@ void fields(Ar& ar, typename Ar::template Of<MultifactorWeights>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(9, "ClusterSettings");
+  auto layout = ar.layout(10, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
@@ -385,6 +400,7 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   ar.since(9, v.affinity);
   ar.since(9, v.job_link_votes);
   ar.since(9, v.multifactor);
+  ar.since(10, v.labels);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

@@ -289,6 +289,9 @@ std::vector<Declared> sample_objects() {
       Binding{"visionaries", Role::kManager, "", "vision", {"ada"}, {"staff"}},
   };
   for (Declared& each : later_objects()) objects.push_back(std::move(each));
+  for (Declared& each : objects) {
+    std::visit([](auto& object) { object.labels = {{"room", "2"}, {"team", ""}}; }, each);
+  }
   return objects;
 }
 

@@ -13,6 +13,7 @@
 #include "model/choice.h"
 #include "model/executor.h"
 #include "model/idle.h"
+#include "model/labels.h"
 #include "model/people.h"
 #include "model/resources.h"
 #include "model/secret.h"
@@ -49,6 +50,7 @@ struct Pool {
   PoolSwitch preflight = PoolSwitch::kCluster;
   bool exclusive = false;                  // its jobs get whole nodes, whatever they ask for
   Affinity affinity = Affinity::kDefault;  // of jobs that do not say; kDefault: as the cluster
+  Labels labels = {};
   bool operator==(const Pool&) const = default;
 };
 
@@ -108,6 +110,7 @@ struct Queue {
   std::string order;          // the order policy of its jobs; "": the parent's
   std::int32_t promises = 4;  // the number of its blocked jobs with a protected start
   QueueWeights weights = {};  // where a resource has another one than `weight`
+  Labels labels = {};
   bool operator==(const Queue&) const = default;
 };
 
@@ -130,12 +133,14 @@ struct NodeDeclaration {
   std::int32_t cores_reserved = 0;    // the lowest ids, kept for the system
   std::int64_t memory_reserved_bytes = 0;
   std::vector<TopologyUnit> topology;  // where it is, widest level first
+  Labels labels = {};
   bool operator==(const NodeDeclaration&) const = default;
 };
 
 struct UserLimit {
   std::string name;  // a user, or "*" for everybody without one of their own
   Limits limits;
+  Labels labels = {};
   bool operator==(const UserLimit&) const = default;
 };
 
@@ -144,6 +149,7 @@ struct Domain {
   std::string name;
   std::string title;   // for people
   Limits limits = {};  // of the jobs of its projects, and of its users outside projects
+  Labels labels = {};
   bool operator==(const Domain&) const = default;
 };
 
@@ -154,6 +160,7 @@ struct Project {
   // Former logs say it here; bindings say it now (server/former_members.h).
   std::vector<std::string> users = {};
   Limits limits;  // of its jobs, waiting ones included
+  Labels labels = {};
   bool operator==(const Project&) const = default;
 };
 
@@ -169,6 +176,7 @@ struct Reservation {
   // > 0: spare nodes. They admit only gangs that were on at least this number of nodes when a bad
   // one ended their last attempt; where users or projects are listed, only theirs.
   std::int32_t spares_for = 0;
+  Labels labels = {};
   bool operator==(const Reservation&) const = default;
 };
 
@@ -241,6 +249,7 @@ struct ClusterSettings {
   Affinity affinity = Affinity::kSingle;  // of jobs whose pool does not say either
   bool job_link_votes = true;  // failed collectives of running jobs are votes against links
   MultifactorWeights multifactor = {};
+  Labels labels = {};
   bool operator==(const ClusterSettings&) const = default;
 };
 

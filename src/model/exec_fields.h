@@ -7,6 +7,7 @@
 
 #include "model/exec.h"
 #include "model/field_rules.h"
+#include "model/labels.h"
 
 namespace dove {
 
@@ -15,14 +16,11 @@ constexpr TextRule kArgumentRule{kArgumentBytesMax, TextRule::Kind::kAny};
 constexpr TextRule kScriptRule{std::size_t{4} << 20, TextRule::Kind::kAny};
 constexpr std::size_t kArgumentsMax = 4096;
 constexpr std::size_t kEnvironmentMax = 1024;
-constexpr std::size_t kExecLabelsMax = 64;
 constexpr std::int64_t kPortMax = 65'535;
 
 template <class Ar>
 void exec_fields(Ar& ar, typename Ar::template Of<ExecSpec>& v) {
   constexpr TextRule kVariable{256, TextRule::Kind::kEnvironmentName};
-  constexpr TextRule kLabel{64, TextRule::Kind::kName};
-  constexpr TextRule kLabelText{1024, TextRule::Kind::kAny};
   ar.optional("script", v.script, field::Text{kScriptRule});
   ar.optional("script_arguments", v.script_arguments, field::Texts{kArgumentRule, kArgumentsMax});
   ar.optional("command", v.command, field::Texts{kArgumentRule, kArgumentsMax});
@@ -40,7 +38,7 @@ void exec_fields(Ar& ar, typename Ar::template Of<ExecSpec>& v) {
   ar.optional("warn_signal", v.warn_signal, field::Signal{0});
   ar.optional("warn_before_s", v.warn_before_s, field::Within{0, 1'000'000});
   ar.optional("source_name", v.source_name, field::Text{kPathRule});
-  ar.optional("labels", v.labels, field::TextMap{kLabel, kLabelText, kExecLabelsMax});
+  ar.optional("labels", v.labels, field::TextMap{kLabelNameRule, kLabelValueRule, kLabelsMax});
 }
 
 template <class Ar>

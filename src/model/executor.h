@@ -14,6 +14,7 @@
 
 #include "model/core_set.h"
 #include "model/ids.h"
+#include "model/labels.h"
 #include "model/time.h"
 
 namespace dove {
@@ -43,6 +44,7 @@ struct Executor {
   std::vector<std::string> preempts = {};
   // Partitions whose waiting jobs ours make room for, where those are of higher priority.
   std::vector<std::string> yields_to = {};
+  Labels labels = {};
   bool operator==(const Executor&) const = default;
 };
 

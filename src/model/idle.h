@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/ids.h"
+#include "model/labels.h"
 #include "model/time.h"
 
 namespace dove {
@@ -36,6 +37,7 @@ struct IdleRule {
   Span lifetime;                // 0: as long as the job's time limit
   Span grace = seconds(300);    // after the start, in which nothing is judged
   Span warning = seconds(600);  // between the warning and the end
+  Labels labels = {};
   bool operator==(const IdleRule&) const = default;
 };
 

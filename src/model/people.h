@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/labels.h"
 #include "model/time.h"
 
 namespace dove {
@@ -50,6 +51,7 @@ struct UserDeclaration {
   std::vector<NoticeTarget> notices;
   std::string password_hash = {};  // of a password that is only known here (argon2id); "": none
   Instant token_expires_at = {};   // of token_sha256; 0: never
+  Labels labels = {};
   bool operator==(const UserDeclaration&) const = default;
 };
 
@@ -68,6 +70,7 @@ struct Group {
   std::string domain;               // whose administrators change it; "": the cluster's
   std::vector<std::string> users;   // ascending
   std::vector<std::string> groups;  // ascending
+  Labels labels = {};
   bool operator==(const Group&) const = default;
 };
 
@@ -80,6 +83,7 @@ struct Binding {
   std::string project;
   std::vector<std::string> users;   // ascending
   std::vector<std::string> groups;  // ascending
+  Labels labels = {};
   bool operator==(const Binding&) const = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "model/labels.h"
 #include "model/time.h"
 
 namespace dove {
@@ -15,6 +16,7 @@ struct Secret {
   std::string project;
   std::string sealed;  // base64
   Instant set_at;
+  Labels labels = {};
   bool operator==(const Secret&) const = default;
 };
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "model/labels.h"
+
 namespace dove {
 
 // A session that people start by its name: what runs, what it needs, how it is reached.
@@ -17,6 +19,7 @@ struct App {
   std::string domain;
   std::string project;
   std::string job;  // its `app` has a port or a socket
+  Labels labels = {};
   bool operator==(const App&) const = default;
 };
 
@@ -29,6 +32,7 @@ struct Settings {
   std::string project;
   std::string job;
   std::vector<std::string> locked;  // fields of `job`, ascending: nobody below says otherwise
+  Labels labels = {};
   bool operator==(const Settings&) const = default;
 };
 

@@ -18,6 +18,7 @@
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/lists/list_text.h"
+#include "server/lists/wanted_labels.h"
 #include "server/node_maintenance.h"
 #include "server/page.h"
 #include "server/record_json.h"
@@ -75,6 +76,7 @@ struct NodeQuery {
   std::set<std::string> states;
   std::set<std::string> names;
   std::vector<std::string> features;  // it must have all of them
+  WantedLabels labels = {};           // likewise
   bool removed = false;
   bool is_brief = false;
 };
@@ -100,6 +102,7 @@ Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
   }
   for (std::string& word : split_list(call.query_text("name"))) query.names.insert(word);
   query.features = split_list(call.query_text("feature"));
+  TRY_ASSIGN(query.labels, read_wanted_labels(call));
   query.removed = call.query_flag("removed");
   query.is_brief = call.query_flag("brief");
   return query;
@@ -114,6 +117,7 @@ bool is_wanted(const core::Node& node, const NodeQuery& query) {
   if (!query.states.empty() && query.states.count(std::string(views::state_word(node))) == 0) {
     return false;
   }
+  if (!has_labels(node.declared.labels, query.labels)) return false;
   return std::all_of(query.features.begin(), query.features.end(),
                      [&](const std::string& wanted) { return core::meets(node, wanted); });
 }

@@ -11,6 +11,7 @@
 #include "server/declared/kinds.h"
 #include "server/declared/object_checks.h"
 #include "server/handlers.h"
+#include "server/lists/wanted_labels.h"
 #include "server/notices/declared_targets.h"
 #include "server/page.h"
 #include "server/sessions/declared_app.h"
@@ -49,6 +50,7 @@ struct PageWanted {
   std::string after;
   std::int64_t limit = kPageUsual;
   std::set<std::string> names;  // only these; empty: all
+  WantedLabels labels = {};
 };
 
 Result<PageWanted> read_page(const Call& call) {
@@ -56,6 +58,7 @@ Result<PageWanted> read_page(const Call& call) {
   page.after = call.query_text("after");
   TRY_ASSIGN(page.limit, call.query_number("limit", kPageUsual, 1, kPageMost));
   for (std::string& name : split_list(call.query_text("name"))) page.names.insert(std::move(name));
+  TRY_ASSIGN(page.labels, read_wanted_labels(call));
   return page;
 }
 
@@ -73,6 +76,10 @@ Json usage_json(const core::Usage& usage) {
               {"countables", usage.countables}};
 }
 
+bool is_wanted(const std::string& name, const Labels& labels, const PageWanted& wanted) {
+  return (wanted.names.empty() || wanted.names.contains(name)) && has_labels(labels, wanted.labels);
+}
+
 }  // namespace
 
 // Those open to the caller; administrators see all.
@@ -82,7 +89,7 @@ void list_pools(Context& context, CallPtr call) {
   if (!wanted.ok()) return call->fail(wanted.error());
   Page<std::string> page(wanted->after, wanted->limit);
   for (const auto& [name, pool] : state.pools) {
-    if (!wanted->names.empty() && wanted->names.count(name) == 0) continue;
+    if (!is_wanted(name, pool.labels, *wanted)) continue;
     const Declared object(pool);
     if (!may_see(state, call->caller, object)) continue;
     if (!page.offer(name, [&] { return shown(object); })) break;
@@ -96,7 +103,7 @@ void list_queues(Context& context, CallPtr call) {
   if (!wanted.ok()) return call->fail(wanted.error());
   Page<std::string> page(wanted->after, wanted->limit);
   for (const auto& [name, queue] : state.queues) {
-    if (!wanted->names.empty() && wanted->names.count(name) == 0) continue;
+    if (!is_wanted(name, queue.labels, *wanted)) continue;
     const auto make = [&, &own = name, &declared = queue] {
       Json out = shown(Declared(declared));
       const auto usage = state.usage_by_queue.find(own);
@@ -123,7 +130,9 @@ void list_objects(Context& context, CallPtr call) {
   for (const Declared& object : all_objects(state, kind)) {
     const std::string& name =
         std::visit([](const auto& each) -> const std::string& { return each.name; }, object);
-    if (!wanted->names.empty() && wanted->names.count(name) == 0) continue;
+    const Labels& labels =
+        std::visit([](const auto& each) -> const Labels& { return each.labels; }, object);
+    if (!is_wanted(name, labels, *wanted)) continue;
     if (!may_see(state, call->caller, object)) continue;
     if (!page.offer(cursor_of(object, name), [&] { return shown(object); })) break;
   }

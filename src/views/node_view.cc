@@ -156,6 +156,7 @@ Json node_json(const core::State& state, const core::Node& node) {
               {"drained", node.declared.drained},
               {"drain_reason", node.declared.drain_reason},
               {"features", core::features_of(node)},
+              {"labels", node.declared.labels},
               {"topology", codec::topology_json(node.declared.topology)}};
   put_instant(object, "contact_since", node.contact_since);
   const Instant lost = core::lost_at(state, node);

@@ -24,4 +24,12 @@ Result<json> get_all(Api& api, const std::string& target, const std::string& mem
   return all;
 }
 
+std::string labels_query(const Invocation& invocation) {
+  std::string query;
+  for (const std::string& label : invocation.all("labels")) {
+    query += "&labels=" + wire::percent_encode(label);
+  }
+  return query;
+}
+
 }  // namespace dove::cli

@@ -14,4 +14,7 @@ namespace dove::cli {
 // are.
 Result<nlohmann::json> get_all(Api& api, const std::string& target, const std::string& member);
 
+// What --labels adds to a target that has a query: "&labels=team%3Dvision".
+std::string labels_query(const Invocation& invocation);
+
 }  // namespace dove::cli

@@ -367,6 +367,12 @@ NodeView read_node(const json& node) {
     }
   }
   view.features = texts_of(node, "features");
+  if (const auto labels = node.find("labels"); labels != node.end() && labels->is_object()) {
+    for (const auto& [name, value] : labels->items()) {
+      if (!view.labels.empty()) view.labels += ", ";
+      view.labels += name + "=" + (value.is_string() ? value.get<std::string>() : "");
+    }
+  }
   view.jobs = texts_of(node, "jobs");
   view.pools = texts_of(node, "pools");
   if (const auto units = node.find("topology"); units != node.end() && units->is_array()) {

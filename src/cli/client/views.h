@@ -110,6 +110,7 @@ struct NodeView {
   std::string gpu_model;
   std::string slices_free;  // "1g.5gb 3, 2g.10gb 1"; "" while nothing is sliced
   std::vector<std::string> features, jobs, pools;
+  std::string labels;                   // "stage=train, team=vision"
   std::string topology;                 // "switch s01, rack r003"
   std::vector<std::string> countables;  // "rdma 1 of 8 in use"
 

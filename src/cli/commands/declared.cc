@@ -185,7 +185,8 @@ Result<int> run_get(const Invocation& invocation) {
   TRY_ASSIGN(Api api, Api::connect(invocation));
   json found = json::array();
   for (const std::string& kind : wanted) {
-    TRY_ASSIGN(const json answer, get_all(api, "/v1/objects?kind=" + kind, "objects"));
+    const std::string list = "/v1/objects?kind=" + kind + labels_query(invocation);
+    TRY_ASSIGN(const json answer, get_all(api, list, "objects"));
     for (const json& object : items_of(answer, "objects")) {
       if (name.empty() || text_of(object, "name") == name) found.push_back(object);
     }
@@ -254,7 +255,8 @@ std::vector<Command> declared_commands() {
       "changes nothing. Fields that a file leaves out stay as they are; null resets a field to\n"
       "its default. Members of limits and guaranteed are fields of their own; lists and other\n"
       "maps are replaced as a whole. An object with the version that `dove get` printed is\n"
-      "refused if it was changed since. Objects of Kubernetes and Kueue are read too: a\n"
+      "refused if it was changed since. Any object may have labels (labels: {team: vision}), by\n"
+      "which `dove get` and `dove nodes` find it. Objects of Kubernetes and Kueue are read too: a\n"
       "ResourceQuota as a project, a ClusterQueue or a Cohort as a queue.";
   apply.options = {file, {"dry-run", 0, "", "only check"}};
   CommandSpec diff = spec_of("diff", "Show what apply would change", "[FILE...]");
@@ -268,7 +270,7 @@ std::vector<Command> declared_commands() {
   get.description =
       "KIND is cluster, pool, queue, node, limit, user, project, reservation or all. What -o yaml\n"
       "prints can be applied again.";
-  get.options = {output_option()};
+  get.options = {labels_option(), output_option()};
   CommandSpec del = spec_of("delete", "Delete what was declared", "KIND NAME");
   del.operands_min = 1;
   del.operands_max = 2;

@@ -349,21 +349,20 @@ CommandSpec ps_spec() {
   spec.description =
       "Lists waiting and running jobs, oldest first. With --state or -a it lists ended ones,\n"
       "too. WHEN is how long ago (12h), or an instant (2026-01-02T03:04:05Z).";
-  spec.options = {
-      {"all", 'a', "", "also jobs that ended"},
-      {"state", 's', "STATES",
-       "waiting, held, preparing, running, stopping, completed, failed, ..."},
-      {"user", 'u', "USERS", "of these users"},
-      {"me", 0, "", "of mine only"},
-      {"project", 0, "PROJECTS", "of these projects"},
-      {"queue", 'q', "QUEUES", "in these queues"},
-      {"name", 'n', "NAMES", "of these names"},
-      {"labels", 0, "NAME=VALUE", "with this label; given again, with all of them", true},
-      {"ended-from", 0, "WHEN", "that ended then or later"},
-      {"ended-before", 0, "WHEN", "that ended before"},
-      {"limit", 0, "COUNT", "show at most this number"},
-      output_option(),
-      watch_option()};
+  spec.options = {{"all", 'a', "", "also jobs that ended"},
+                  {"state", 's', "STATES",
+                   "waiting, held, preparing, running, stopping, completed, failed, ..."},
+                  {"user", 'u', "USERS", "of these users"},
+                  {"me", 0, "", "of mine only"},
+                  {"project", 0, "PROJECTS", "of these projects"},
+                  {"queue", 'q', "QUEUES", "in these queues"},
+                  {"name", 'n', "NAMES", "of these names"},
+                  labels_option(),
+                  {"ended-from", 0, "WHEN", "that ended then or later"},
+                  {"ended-before", 0, "WHEN", "that ended before"},
+                  {"limit", 0, "COUNT", "show at most this number"},
+                  output_option(),
+                  watch_option()};
   return spec;
 }
 

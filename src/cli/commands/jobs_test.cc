@@ -1,4 +1,4 @@
-// dove ps: which jobs it asks for.
+// dove ps, nodes, get: what they ask for.
 #include "cli/cli_bed_for_test.h"
 #include "cli/command.h"
 #include "telemetry/clock.h"
@@ -52,6 +52,27 @@ TEST_F(PsTest, AsksForJobsThatEndedInATime) {
   const Outcome wrong = run({"dove", "ps", "--ended-from", "yesterday"});
   EXPECT_NE(wrong.code, kExitOk);
   EXPECT_NE(wrong.err.find("--ended-from=yesterday"), std::string::npos) << wrong.err;
+}
+
+TEST_F(PsTest, OtherListsAreFilteredByLabelsToo) {
+  const std::string labels = "&labels=team%3Dvision&labels=why%3Da%20%26%20b";
+  const std::vector<std::string> options = {"--labels", "team=vision", "--labels=why=a & b"};
+  const auto asked = [&](std::vector<std::string> command) {
+    command.insert(command.end(), options.begin(), options.end());
+    const Outcome outcome = run(std::move(command));
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    return server_.requests().back().target;
+  };
+  server_.set("GET /v1/objects", {200, R"({"objects":[{"kind":"Pool","name":"gpu"}]})"});
+  EXPECT_EQ(asked({"dove", "get", "pools"}), "/v1/objects?kind=Pool" + labels);
+  server_.set("GET /v1/nodes", {200, R"({"nodes":[{"name":"n2","labels":{"team":"vision"}}]})"});
+  EXPECT_EQ(asked({"dove", "nodes"}), "/v1/nodes?limit=1000" + labels);
+  EXPECT_EQ(asked({"dove", "nodes", "n[1-2]"}), "/v1/nodes?limit=1000" + labels + "&name=n1%2Cn2");
+  const Outcome shown = run({"dove", "nodes", "n2", "--labels", "team=vision"});
+  EXPECT_NE(shown.out.find("Labels    team=vision\n"), std::string::npos) << shown.out;
+  server_.set("GET /v1/nodes", {200, R"({"nodes":[]})"});
+  EXPECT_EQ(run({"dove", "nodes", "--labels", "team=speech"}).err,
+            "dove: no node has these labels\n");
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ std::string node_text(const NodeView& node) {
                    bytes_text(node.memory_bytes)));
   for (const std::string& one : node.countables) line("Counted", one);
   line("Features", fmt::format("{}", fmt::join(node.features, ", ")));
+  line("Labels", node.labels);
   line("Topology", node.topology);
   line("Drained", node.drain_reason);
   line("Warning", node.not_enforced);
@@ -153,8 +154,24 @@ std::string executors_text(const json& node) {
   return out;
 }
 
-Result<json> fetch(Api& api, const std::vector<std::string>& names) {
-  if (names.empty()) return get_all(api, "/v1/nodes", "nodes");
+// "&name=n1,n2&labels=…": those that are asked for.
+std::string filter_of(const Invocation& invocation) {
+  std::vector<std::string> all;
+  for (const std::string& name : invocation.operands) {
+    for (std::string& one : text::expand_hostlist(name)) all.push_back(std::move(one));
+  }
+  std::string query = labels_query(invocation);
+  if (!all.empty()) {
+    query += "&name=" + wire::percent_encode(fmt::format("{}", fmt::join(all, ",")));
+  }
+  return query;
+}
+
+Result<json> fetch(Api& api, const Invocation& invocation) {
+  const std::vector<std::string>& names = invocation.operands;
+  if (names.empty() || invocation.has("labels")) {
+    return get_all(api, "/v1/nodes?limit=1000" + filter_of(invocation), "nodes");
+  }
   json nodes = json::array();
   for (const std::string& name : names) {
     for (const std::string& one : text::expand_hostlist(name)) {
@@ -165,24 +182,11 @@ Result<json> fetch(Api& api, const std::vector<std::string>& names) {
   return json{{"nodes", std::move(nodes)}};
 }
 
-// The list that changes when one of them does.
-std::string list_of_nodes(const std::vector<std::string>& names) {
-  std::vector<std::string> all;
-  for (const std::string& name : names) {
-    for (std::string& one : text::expand_hostlist(name)) all.push_back(std::move(one));
-  }
-  std::string list = "/v1/nodes?limit=1";
-  if (!all.empty()) {
-    list += "&name=" + wire::percent_encode(fmt::format("{}", fmt::join(all, ",")));
-  }
-  return list;
-}
-
 Result<int> run_nodes(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  return redraw(invocation, api, list_of_nodes(invocation.operands), [&]() -> Result<int> {
-    TRY_ASSIGN(const json answer, fetch(api, invocation.operands));
+  return redraw(invocation, api, "/v1/nodes?limit=1" + filter_of(invocation), [&]() -> Result<int> {
+    TRY_ASSIGN(const json answer, fetch(api, invocation));
     const json& items = items_of(answer, "nodes");
     if (format == Format::kJson || format == Format::kYaml) {
       print_value(json{{"nodes", items}}, format);
@@ -192,6 +196,8 @@ Result<int> run_nodes(const Invocation& invocation) {
     for (const json& item : items) nodes.push_back(read_node(item));
     if (format == Format::kName) {
       for (const NodeView& node : nodes) print(node.name + "\n");
+    } else if (nodes.empty() && invocation.has("labels")) {
+      say("no node has these labels");
     } else if (nodes.empty()) {
       say("no nodes yet: `dove join-token create` lets one in");
     } else if (!invocation.operands.empty() && format == Format::kTable) {
@@ -240,7 +246,7 @@ std::vector<Command> node_commands() {
   CommandSpec nodes = spec_of("nodes", "List nodes, or show some in full");
   nodes.operands = "[NODE...]";
   nodes.description = "NODE may be a list such as gpu-[001-004,007].";
-  nodes.options = {output_option(), watch_option()};
+  nodes.options = {labels_option(), output_option(), watch_option()};
   CommandSpec drain = spec_of("drain", "Let nodes finish what they run and take nothing new");
   drain.operands_min = 1;
   drain.options = {{"reason", 'r', "TEXT", "the reason, shown with the node"}};

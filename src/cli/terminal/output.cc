@@ -37,6 +37,10 @@ OptionSpec watch_option() {
           false,   true};
 }
 
+OptionSpec labels_option() {
+  return {"labels", 0, "NAME=VALUE", "with this label; given again, with all of them", true};
+}
+
 std::vector<OptionSpec> server_options() {
   return {{"url", 0, "URL", "of the server (DOVE_URL)"},
           {"data", 0, "DIR", "data directory of a server on this machine (DOVE_DATA)"},

@@ -19,6 +19,7 @@ enum class Format { kTable, kWide, kJson, kYaml, kName };
 Result<Format> output_format(const Invocation& invocation, Format otherwise = Format::kTable);
 OptionSpec output_option();
 OptionSpec watch_option();
+OptionSpec labels_option();  // of lists: entries that have all of them
 // --url and --data, which every client command has.
 std::vector<OptionSpec> server_options();
 

@@ -135,7 +135,10 @@ class News {
       if (!fits || now.ends_at <= state_.now) continue;
       named.insert(now.name);
       const auto known = state_.reservations.find(now.name);
-      if (known != state_.reservations.end() && known->second == now) continue;
+      if (known != state_.reservations.end()) {
+        now.labels = known->second.labels;  // ours, which the executor does not know
+        if (known->second == now) continue;
+      }
       events_.push_back(ObjectApplied{std::move(now)});
     }
     if (!said_.complete) return;

@@ -87,6 +87,11 @@ class Hash {
     (add(each), ...);
   }
 
+  // Logs from before they were there keep their hashes.
+  void add_labels(const Labels& labels) {
+    if (!labels.empty()) since(12, labels);
+  }
+
   void add(const Countable& c) { all(c.name, c.amount); }
   void add(const Request& r) {
     all(r.cores, r.memory_bytes, r.gpus, r.share_milli, r.gpu_model, r.gpu_memory_bytes,
@@ -151,6 +156,7 @@ class Hash {
   void add(const NodeDeclaration& d) {
     all(d.name, d.drained, d.drain_reason, d.features, d.countables, d.cores_reserved,
         d.memory_reserved_bytes, d.topology);
+    add_labels(d.labels);
   }
   void add(const TopologyUnit& t) { all(t.level, t.name); }
   void add(const Node& n) {
@@ -177,6 +183,7 @@ class Hash {
     all(r.name, r.users, r.projects, r.exempt, r.sessions_only, r.no_input_for, r.window,
         r.gpu_percent, r.gpu_memory_percent, r.cpu_percent, r.any, r.lifetime, r.grace, r.warning);
     since(11, r.apps);
+    add_labels(r.labels);
   }
   void add(const IdleNotice& n) {
     all(n.attempt, n.check, n.rule, n.evidence, n.observed_at, n.ends_at);
@@ -186,6 +193,7 @@ class Hash {
     since(10, e.gate, e.runs_jobs, e.lendable);
     if (!e.preempts.empty()) since(12, e.preempts);
     if (!e.yields_to.empty()) since(12, e.preempts, e.yields_to);
+    add_labels(e.labels);
   }
   void add(const ForeignUse& u) {
     all(u.id, u.account, u.from, u.to, u.cores, u.gpus_milli, u.memory_bytes);
@@ -220,6 +228,7 @@ class Hash {
     // Snapshots from before it was there keep their hash.
     if (p.exclusive) add(true);
     if (p.affinity != Affinity::kDefault) add(p.affinity);
+    add_labels(p.labels);
   }
   void add(const Queue& q) {
     all(q.name, q.priority, q.limits, q.open, q.parent, q.guaranteed, q.weight, q.band, q.order,
@@ -227,17 +236,25 @@ class Hash {
     // Snapshots from before they were there keep their hash.
     const QueueWeights& w = q.weights;
     if (w != QueueWeights{}) all(w.cores, w.gpus, w.memory);
+    add_labels(q.labels);
   }
-  void add(const UserLimit& u) { all(u.name, u.limits); }
+  void add(const UserLimit& u) {
+    all(u.name, u.limits);
+    add_labels(u.labels);
+  }
   void add(const UserDeclaration& u) {
     all(u.name, u.linux_user, u.admin, u.token_sha256, u.domain);
     since(5, u.disabled, u.service_of);
     since(6, u.identity);
     since(8, u.ssh_keys, u.notices);
     since(10, u.password_hash, u.token_expires_at);
+    add_labels(u.labels);
   }
   void add(const NoticeTarget& t) { all(t.by, t.to, t.about); }
-  void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
+  void add(const Project& p) {
+    all(p.name, p.domain, p.users, p.limits);
+    add_labels(p.labels);
+  }
   void add(const Key& k) {
     all(k.id, k.user, k.name, k.scope, k.issued_at, k.expires_at);
     since(5, k.kind, k.is_administrators);
@@ -248,20 +265,37 @@ class Hash {
   void add(const Domain& d) {
     all(d.name, d.title);
     since(9, d.limits);
+    add_labels(d.labels);
   }
-  void add(const App& a) { all(a.name, a.title, a.domain, a.project, a.job); }
-  void add(const Settings& s) { all(s.name, s.domain, s.project, s.job, s.locked); }
-  void add(const Secret& s) { all(s.name, s.user, s.project, s.sealed, s.set_at); }
+  void add(const App& a) {
+    all(a.name, a.title, a.domain, a.project, a.job);
+    add_labels(a.labels);
+  }
+  void add(const Settings& s) {
+    all(s.name, s.domain, s.project, s.job, s.locked);
+    add_labels(s.labels);
+  }
+  void add(const Secret& s) {
+    all(s.name, s.user, s.project, s.sealed, s.set_at);
+    add_labels(s.labels);
+  }
   void add(const Lendable& l) { all(l.nodes, l.devices, l.cores, l.memory_bytes); }
   void add(const MonthUse& u) { all(u.month, u.gpu_ms, u.at); }
   void add(const Forgotten& f) { all(f.use, f.jobs, f.since); }
   void add(const ForgottenKey& k) { all(k.day, k.user, k.project, k.queue); }
   void add(const ForgottenUse& u) { all(u.gpu_milli_ms, u.core_ms, u.jobs); }
-  void add(const Group& g) { all(g.name, g.domain, g.users, g.groups); }
-  void add(const Binding& b) { all(b.name, b.role, b.domain, b.project, b.users, b.groups); }
+  void add(const Group& g) {
+    all(g.name, g.domain, g.users, g.groups);
+    add_labels(g.labels);
+  }
+  void add(const Binding& b) {
+    all(b.name, b.role, b.domain, b.project, b.users, b.groups);
+    add_labels(b.labels);
+  }
   void add(const Reservation& r) {
     all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
     since(2, r.spares_for);
+    add_labels(r.labels);
   }
   void add(const PastUse& p) { all(p.amount, p.at); }
   void add(const Hang& h) {
@@ -280,6 +314,7 @@ class Hash {
     if (s.affinity != Affinity::kSingle) add(s.affinity);
     if (!s.job_link_votes) add(s.job_link_votes);
     if (s.multifactor != MultifactorWeights{}) add(s.multifactor);
+    add_labels(s.labels);
   }
   void add(const MultifactorWeights& w) {
     all(w.age, w.age_span, w.fair_share, w.size, w.priority, w.queue_priority);

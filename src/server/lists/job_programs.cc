@@ -7,7 +7,6 @@
 
 #include "accounts/access.h"
 #include "codec/json.h"
-#include "model/exec_fields.h"
 #include "server/sessions/session_app.h"
 #include "views/framework.h"
 
@@ -51,23 +50,6 @@ void show_session(Context& context, const Call& call, const core::Job& job, Json
 void show_framework(Context& context, const core::Job& job, Json& body) {
   const auto blob = context.desk.blobs.find(job.spec->exec_digest);
   body["framework"] = blob.ok() ? views::framework_of_text(**blob) : "";
-}
-
-Result<WantedLabels> read_wanted_labels(const Call& call) {
-  WantedLabels wanted;
-  for (const auto& [name, text] : call.request.query) {
-    if (name != "labels") continue;
-    const std::size_t joint = text.find('=');
-    if (joint == 0 || joint == std::string::npos || wanted.size() == kExecLabelsMax) {
-      return invalid("bad_parameter",
-                     fmt::format("labels is NAME=VALUE, one of the job's `labels`; for several "
-                                 "give it again, {} times at most",
-                                 kExecLabelsMax),
-                     "labels");
-    }
-    wanted.emplace_back(text.substr(0, joint), text.substr(joint + 1));
-  }
-  return wanted;
 }
 
 bool has_labels(Context& context, const Call& call, const core::Job& job,

@@ -5,11 +5,9 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "server/context.h"
+#include "server/lists/wanted_labels.h"
 
 namespace dove::server {
 
@@ -25,12 +23,8 @@ void show_session(Context& context, const Call& call, const core::Job& job, nloh
 // As far as what it runs is in memory; else that is read for the next time.
 void show_framework(Context& context, const core::Job& job, nlohmann::json& body);
 
-// Names and values of `labels` that a job must have, each.
-using WantedLabels = std::vector<std::pair<std::string, std::string>>;
-// `labels=NAME=VALUE` of the query, as often as it is there. Error: kInvalid bad_parameter.
-Result<WantedLabels> read_wanted_labels(const Call& call);
-// Whether it has all of them, and the caller may know: labels are the job's own business, as its
-// environment is.
+// Whether it has all of the labels, and the caller may know: labels are the job's own business, as
+// its environment is.
 bool has_labels(Context& context, const Call& call, const core::Job& job,
                 const WantedLabels& wanted);
 

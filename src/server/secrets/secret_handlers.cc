@@ -117,6 +117,8 @@ Result<Secret> sealed_secret(Context& context, const Call& call) {
   const std::string path = accounts::secret_path(owner.user, owner.project, name);
   TRY(check_room(state, owner, path));
   Secret secret{path, owner.user, owner.project, "", context.desk.now()};
+  const auto known = state.secrets.find(path);
+  if (known != state.secrets.end()) secret.labels = known->second.labels;
   TRY(context.vault.check(state.secrets));
   TRY_ASSIGN(secret.sealed, context.vault.seal(path, call.request.body));
   return secret;

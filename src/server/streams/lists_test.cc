@@ -174,6 +174,62 @@ TEST_F(Lists, JobsAreFilteredByTheirLabels) {
   EXPECT_EQ(live.call("GET", "/v1/jobs?since=0&labels=x").code(), "bad_parameter");
 }
 
+TEST_F(Lists, ObjectsAreFilteredByTheirLabels) {
+  const auto declare = [&](const std::string& path, const Json& labels) {
+    const Answer answer = live.call("PUT", "/v1/objects/" + path, Json{{"labels", labels}});
+    EXPECT_EQ(answer.status, 200) << answer.response.body;
+  };
+  declare("queue/a", {{"team", "vision"}, {"tier", "1"}});
+  declare("queue/b", {{"team", "speech"}});
+  declare("queue/c", {{"team", "vision"}});
+  declare("pool/a", {{"team", "vision"}});
+  declare("domain/corp", {{"why", "a=\"b\""}});
+  declare("cluster/cluster", {{"site", "north"}});
+  EXPECT_EQ(pages("/v1/objects?kind=queue&labels=team%3Dvision", "objects"), (Pages{{"a", "c"}}));
+  EXPECT_EQ(pages("/v1/objects?kind=queue&labels=team=vision&limit=1", "objects"),
+            (Pages{{"a"}, {"c"}}));
+  EXPECT_EQ(pages("/v1/objects?labels=team=vision&labels=tier=1", "objects"), (Pages{{"a"}}));
+  EXPECT_EQ(pages("/v1/objects?labels=team=vision&name=a", "objects"), (Pages{{"a", "a"}}));
+  EXPECT_EQ(pages("/v1/objects?labels=why=a=%22b%22", "objects"), (Pages{{"corp"}}));
+  EXPECT_EQ(pages("/v1/objects?labels=site=north", "objects"), (Pages{{"dove"}}));
+  EXPECT_EQ(pages("/v1/queues?labels=team=speech", "queues"), (Pages{{"b"}}));
+  EXPECT_EQ(pages("/v1/pools?labels=team=speech", "pools"), (Pages{{}}));
+  for (const char* list : {"objects", "queues", "pools", "nodes"}) {
+    const Answer answer = live.call("GET", fmt::format("/v1/{}?labels=vision", list));
+    EXPECT_EQ(answer.status, 400) << list;
+    EXPECT_EQ(answer.body.at("field"), "labels");
+  }
+  // Applied again without labels they stay; null takes them away.
+  ASSERT_EQ(live.call("PUT", "/v1/objects/queue/a", Json{{"priority", 3}}).status, 200);
+  EXPECT_EQ(live.call("GET", "/v1/objects/queue/a").body.at("labels").at("tier"), "1");
+  ASSERT_EQ(live.call("PUT", "/v1/objects/queue/a", Json{{"labels", nullptr}}).status, 200);
+  EXPECT_FALSE(live.call("GET", "/v1/objects/queue/a").body.contains("labels"));
+  const Answer wrong = live.call("PUT", "/v1/objects/queue/a", Json{{"labels", {{"team", 7}}}});
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(wrong.body.at("field"), "labels.team");
+}
+
+TEST_F(Lists, NodesAreFilteredByTheLabelsThatWereDeclaredOfThem) {
+  std::vector<std::unique_ptr<FakeAgent>> agents;
+  for (const char* name : {"n1", "n2", "n3"}) {
+    agents.push_back(std::make_unique<FakeAgent>(live, name));
+    agents.back()->connect();
+  }
+  const auto declare = [&](const char* name, const Json& labels) {
+    const Json node{{"labels", labels}};
+    ASSERT_EQ(live.call("PUT", std::string("/v1/objects/node/") + name, node).status, 200);
+  };
+  declare("n1", {{"owner", "vision"}, {"room", "2"}});
+  declare("n3", {{"owner", "vision"}});
+  EXPECT_EQ(pages("/v1/nodes?labels=owner=vision&limit=1", "nodes"), (Pages{{"n1"}, {"n3"}}));
+  EXPECT_EQ(pages("/v1/nodes?labels=owner=vision&labels=room=2", "nodes"), (Pages{{"n1"}}));
+  EXPECT_EQ(pages("/v1/nodes?labels=owner=speech", "nodes"), (Pages{{}}));
+  EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body.at("labels").at("room"), "2");
+  // Draining a node is another change of what is declared of it.
+  ASSERT_EQ(live.call("POST", "/v1/nodes/n1/drain", Json::object()).status, 200);
+  EXPECT_EQ(pages("/v1/nodes?labels=room=2&state=drained", "nodes"), (Pages{{"n1"}}));
+}
+
 TEST_F(Lists, APageReadsOneThousandProgramsAtMost) {
   Json body = small_job_body("many");
   body["labels"] = {{"team", "vision"}};
