@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codec/words.h"
+#include "core/state/executors/foreign.h"
 
 namespace dove::server {
 namespace {
