@@ -20,14 +20,14 @@ TEST(ScriptSteps, WhatIsHonouredIsNoWarning) {
   EXPECT_EQ(
       warnings("#!/bin/bash\nsrun hostname\nsrun -n1 --exclusive ./one $i &\n"
                "srun -N2 -n 4 --gpus-per-task=1 --cpu-bind=cores -t 5 python x.py --mpi=pmix\n"
-               "echo srun --multi-prog\n# srun --multi-prog\nsrun $OPTIONS --mpi=$MPI x\n"
+               "echo srun --x11\n# srun --x11\nsrun $OPTIONS --mpi=$MPI x\n"
                "srun --mpi=none --wait=0 -K1 -l -u --gpu-bind=verbose,single:1 x\n"),
       "");
 }
 
 TEST(ScriptSteps, WhatIsNotIsOneWithItsPlace) {
   EXPECT_EQ(warnings("#!/bin/bash\nsrun --mpi=pmix a\n"), "job.sh:2:6 no_effect\n");
-  EXPECT_EQ(warnings("if srun -n1 --multi-prog x; then y; fi\n"), "job.sh:1:13 step_fails\n");
+  EXPECT_EQ(warnings("if srun -n1 --x11 x; then y; fi\n"), "job.sh:1:13 step_fails\n");
   EXPECT_EQ(warnings("A=1 srun \\\n  -n2 \\\n  --nosuch x\n"), "job.sh:3:3 step_fails\n");
   EXPECT_EQ(warnings("x=\"$(srun --mpi pmi2 hostname)\"\n"), "job.sh:1:11 no_effect\n");
   EXPECT_EQ(warnings("srun -n1 a : -n2 b\nsrun echo :\n"), "job.sh:1:12 step_fails\n");

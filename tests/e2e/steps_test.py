@@ -113,7 +113,7 @@ srun -n1 srun -n2 -N2 bash -c 'echo D $WORLD_SIZE $RANK'
                 ("-n1 --gpus=1 --gpus-per-task=2", "cannot be split"), ("-n1 --exclusive --overlap", "exclude each other"),
                 ("-n1 --mem=1G --mem-per-cpu=1G", "exclude each other"), ("-n2 -x node1,node2", "leave none"),
                 ("-n1 --relative=2", "leave none"), ("-n1 --gres=rdma:1", "the job holds 0"), ("-n5 --exact", "5 tasks"),
-                ("-n1 --gres=gpu:a100:1", "a100"), ("-n1 --nosuch", "--nosuch"), ("-n1 --multi-prog", "one step per program"),
+                ("-n1 --gres=gpu:a100:1", "a100"), ("-n1 --nosuch", "--nosuch"), ("-n1 --multi-prog", "echo"),
                 ("-n3 --gpus=4 --ntasks-per-gpu=1", "means 4 tasks"),
                 ("-n1 --container-image=x", "runs no containers")]:
             with self.subTest(options):
@@ -124,6 +124,23 @@ srun -n1 srun -n2 -N2 bash -c 'echo D $WORLD_SIZE $RANK'
         said = self.batch("srun -n1 echo RAN : -n1 echo B\n", state="failed")
         self.assertIn("heterogeneous", said)
         self.assertNotIn("RAN", said)
+
+    def test_a_file_says_which_task_runs_what(self):
+        said = self.batch("""\
+cd $(mktemp -d)
+cat >programs <<'END'
+0    echo first %t/%o
+1-2  sh -c 'echo "$0 $SLURM_PROCID"' %t/%o
+*    echo rest %t
+END
+srun -n4 --multi-prog programs more
+sed -i '$d' programs
+srun -n4 --multi-prog programs; echo code $?
+""", "-N2", "--ntasks-per-node=2")
+        lines = said.splitlines()
+        self.assertEqual(sorted(lines[:4]), ["1/0 1", "2/1 2", "first 0/0 more", "rest 3 more"])
+        self.assertIn("no line is for task 3 of 4", lines[4])
+        self.assertEqual(lines[-1], "code 1")
 
     def running_at_once(self, said):
         """The most steps that ran at once, by lines "+ N" and "- N" in order of time."""

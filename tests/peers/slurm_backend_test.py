@@ -68,6 +68,24 @@ echo in | srun cat
 srun --ntasks-per-node=1 bash -c 'echo gpus $CUDA_VISIBLE_DEVICES'
 exit 5
 """
+# What Slurm's srun itself reads or sets up, of which there is one on each node.
+PROGRAMS = r"""#!/bin/bash
+cat >programs <<'END'
+0    echo first %t/%o
+1-2  sh -c 'echo "$0 $SLURM_PROCID $SLURM_JOB_ID"' %t/%o
+END
+srun --multi-prog programs more | sort
+srun -N1 -n1 --multi-prog programs 2>&1 | grep -o 'names task 2'
+printf '#!/bin/sh\necho copied $SLURM_PROCID $1 $(basename $0)\n' >program; chmod +x program
+srun --bcast=$PWD/ ./program word | sed 's/bcast_.*_/bcast_/' | sort
+srun --output=2 bash -c 'echo only $SLURM_PROCID'
+script -qec 'srun --pty bash -c "test -t 0 && test -t 1 && echo terminal \$SLURM_PROCID; exit 3"' /dev/null </dev/null >typescript
+echo code $?
+grep -ao 'terminal .' typescript
+srun --wait=1 bash -c '[ $SLURM_PROCID = 2 ] && exit; exec sleep 100' 2>/dev/null
+echo waited $?
+for i in 1 2 3 4 5; do srun --exact --quiet bash -c 'sleep 0.2; echo whole' & done | sort | uniq -c
+"""
 
 
 class Backend(SharedNodes):
@@ -187,6 +205,15 @@ class Backend(SharedNodes):
             "alone 1 1", "code 7", "ends 137", "0", "err", "1", "err", "2", "err", "in", "in", "in"])
         self.assertEqual(len(gpus), 2)
         self.assertTrue(all(len(line.split()) == 2 for line in gpus), gpus)
+
+    def test_programs_terminals_and_turns_of_a_step_on_two_nodes(self):
+        job = self.script(PROGRAMS)
+        self.ended(job)
+        first, second = (one["node_name"] for one in self.cluster.job(job)["attempts"][-1]["placements"])
+        copies = [f"copied {rank} word slurm_bcast_{node}" for rank, node in enumerate((first, first, second))]
+        self.assertEqual(self.output(job)[1].splitlines(), [
+            f"1/0 1 {job}", f"2/1 2 {job}", "first 0/0 more", "names task 2", *copies, "only 2", "code 3", "terminal 0",
+            "waited 137", "     15 whole"])
 
     def test_functions_that_bash_exports_reach_commands_scripts_and_steps(self):
         functions = {"BASH_FUNC_greet%%": "() { echo \"hello  $1\"\n}", "BASH_FUNC_other%%": "() { greet other; }"}

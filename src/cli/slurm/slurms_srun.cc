@@ -17,8 +17,10 @@
 #include "cli/client/endpoint.h"
 #include "cli/face.h"
 #include "cli/slurm/gang/gang_step.h"
+#include "cli/slurm/gang/program_copy.h"
 #include "cli/slurm/gang/srun_bundle.h"
 #include "cli/slurm/gang/step_ledger.h"
+#include "cli/slurm/programs/program_path.h"
 #include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
 
@@ -57,11 +59,6 @@ Result<void> check_job(const Invocation& invocation, const JobInSlurm& job) {
       named, job.id));
 }
 
-bool is_program(const fs::path& file) {
-  std::error_code ignored;
-  return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
-}
-
 // Returns in case of an error alone.
 Error become(const std::string& srun, const std::vector<std::string>& words, char** environment) {
   std::vector<char*> arguments = pointers(words);
@@ -69,6 +66,28 @@ Error become(const std::string& srun, const std::vector<std::string>& words, cha
   ::execve(srun.c_str(), arguments.data(), environment);
   return Error{ErrorKind::kUnavailable, "srun_failed",
                fmt::format("cannot run {}: {}", srun, std::strerror(errno)), "PATH"};
+}
+
+// Taken, of a step that may have to wait for its nodes.
+Result<StepTurn> turn_of(const GangStep& step, const Invocation& invocation,
+                         const JobInSlurm& job) {
+  if (!step.waits) return StepTurn();
+  std::vector<std::string> allocations;
+  for (const SrunCall& call : step.calls) allocations.push_back(call.allocation);
+  StepTurn turn(step_turn_path(), allocations);
+  if (turn.try_take()) return turn;
+  if (invocation.has("immediate")) {
+    return Error{ErrorKind::kConflict, "step_refused",
+                 fmt::format("Unable to create step for job {}: Requested nodes are busy", job.id),
+                 "immediate"};
+  }
+  if (!invocation.has("quiet")) {
+    face_says("srun", fmt::format("Job {} step creation temporarily disabled, retrying "
+                                  "(Requested nodes are busy)",
+                                  job.id));
+  }
+  turn.wait();
+  return turn;
 }
 
 Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
@@ -89,8 +108,10 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
   for (const std::string& warning : step.warnings) {
     if (!invocation.has("quiet")) face_says("srun", "warning: " + warning);
   }
+  TRY(copy_program(srun, step));
   if (step.calls.size() > 1) {
-    const Result<int> code = run_srun_bundle(srun, step);
+    TRY_ASSIGN(StepTurn turn, turn_of(step, invocation, job));
+    const Result<int> code = run_srun_bundle(srun, step, std::move(turn));
     StepLedger after(step_ledger_path());
     after.drop_own();
     after.close();
@@ -100,18 +121,6 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
 }
 
 }  // namespace
-
-std::string found_program(const std::string& program, const std::string& path,
-                          const std::string& folder) {
-  if (program.empty() || program.find('/') != std::string::npos) return program;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    if (end > at && is_program(fs::path(path.substr(at, end - at)) / program)) return program;
-    at = end + 1;
-  }
-  const fs::path here = fs::path(folder) / program;
-  return is_program(here) ? here.string() : program;
-}
 
 bool is_in_slurm() { return environment_value("DOVE_BACKEND") == "slurm"; }
 
@@ -128,7 +137,9 @@ Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
   }
   // srun gives its tasks the number of the allocation, whatever its own environment says. A program
   // that it reads itself stays the first.
-  if (!invocation.has("multi-prog") && !invocation.has("bcast")) {
+  if (!invocation.has("bcast")) {
+    if (!invocation.has("job-name"))
+      words.push_back("--job-name=" + program_name(invocation.operands.front()));
     words.insert(words.end(), {"/usr/bin/env", "SLURM_JOB_ID=" + job.id, "SLURM_JOBID=" + job.id,
                                "DOVE_SLURM_JOB_ID=" + job.slurms_id});
   }
@@ -138,12 +149,10 @@ Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
 
 Result<int> run_slurms_srun(const Invocation& given) {
   Invocation invocation = given;
-  if (!invocation.has("multi-prog")) {
-    std::error_code ignored;
-    const fs::path folder = fs::current_path(ignored) / invocation.get("chdir");
-    invocation.operands[0] =
-        found_program(invocation.operands[0], environment_value("PATH"), folder.string());
-  }
+  std::error_code ignored;
+  const fs::path folder = fs::current_path(ignored) / invocation.get("chdir");
+  invocation.operands[0] = found_program(invocation.operands[0], environment_value("PATH"),
+                                         folder.string(), invocation.has("bcast"));
   const JobInSlurm job = this_job_in_slurm();
   const std::string srun = find_slurms_srun();
   if (srun.empty()) {

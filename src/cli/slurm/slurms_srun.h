@@ -16,11 +16,6 @@ namespace dove::cli {
 // Whether this process is in a job that a Slurm runs.
 bool is_in_slurm();
 
-// As Slurm's srun looks for one, which our words before it would keep from that: in `path`, then in
-// `folder`, where the step runs. Without a slash it was not found there, or need not be.
-std::string found_program(const std::string& program, const std::string& path,
-                          const std::string& folder);
-
 // The arguments for Slurm's srun. Error: another job's --jobid. REQUIRES: a program is named.
 Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
                                                    const JobInSlurm& job);

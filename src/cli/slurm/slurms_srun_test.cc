@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 namespace dove::cli {
 namespace {
@@ -25,33 +23,15 @@ bool has(const Words& words, const std::string& word) {
 }
 
 TEST(SlurmsSrun, TheAllocationIsSlurmsAndTheTasksKnowOurNumber) {
-  EXPECT_EQ(words_of({{"ntasks", {"2"}}, {"unbuffered", {""}}}),
-            (Words{"--jobid=7", "--ntasks=2", "--unbuffered", "/usr/bin/env", "SLURM_JOB_ID=12",
-                   "SLURM_JOBID=12", "DOVE_SLURM_JOB_ID=7", "prog", "-n", "%j"}));
+  EXPECT_EQ(
+      words_of({{"ntasks", {"2"}}, {"unbuffered", {""}}}),
+      (Words{"--jobid=7", "--ntasks=2", "--unbuffered", "--job-name=prog", "/usr/bin/env",
+             "SLURM_JOB_ID=12", "SLURM_JOBID=12", "DOVE_SLURM_JOB_ID=7", "prog", "-n", "%j"}));
 }
 
 TEST(SlurmsSrun, AProgramThatSrunReadsItselfComesFirst) {
-  EXPECT_EQ(words_of({{"multi-prog", {""}}}),
-            (Words{"--jobid=7", "--multi-prog", "prog", "-n", "%j"}));
   EXPECT_EQ(words_of({{"bcast", {"/tmp/p"}}}),
             (Words{"--jobid=7", "--bcast=/tmp/p", "prog", "-n", "%j"}));
-}
-
-TEST(SlurmsSrun, AProgramIsLookedForInThePathThenWhereTheStepRuns) {
-  const std::string folder = testing::TempDir() + "dove-slurms-srun";
-  std::filesystem::create_directories(folder);
-  for (const char* name : {"a.out", "sh", "data"}) {
-    const std::string file = folder + "/" + name;
-    std::ofstream(file) << "#!/bin/sh\n";
-    const bool is_program = std::string(name) != "data";
-    std::filesystem::permissions(file,
-                                 static_cast<std::filesystem::perms>(is_program ? 0755 : 0644));
-  }
-  EXPECT_EQ(found_program("a.out", "/usr/bin:/bin", folder), folder + "/a.out");
-  EXPECT_EQ(found_program("sh", "/usr/bin:/bin", folder), "sh") << "PATH comes first";
-  EXPECT_EQ(found_program("data", "/usr/bin:/bin", folder), "data") << "no program";
-  EXPECT_EQ(found_program("./a.out", "", folder), "./a.out");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(SlurmsSrun, NamesOfFilesHaveOurNumbers) {

@@ -13,6 +13,7 @@
 #include "cli/face.h"
 #include "cli/families.h"
 #include "cli/slurm/immediate.h"
+#include "cli/slurm/programs/multi_program.h"
 #include "cli/slurm/slurms_srun.h"
 #include "cli/slurm/step_container.h"
 #include "cli/slurm/step_sizes.h"
@@ -231,14 +232,15 @@ Result<void> check_one_group(const Invocation& invocation) {
       "that wants the word : gets it from sh -c");
 }
 
-Result<int> run_srun(const Invocation& invocation) {
-  if (invocation.has("version")) {
+Result<int> run_srun(const Invocation& given) {
+  if (given.has("version")) {
     print("slurm 22.05 (dove)\n");
     return 0;
   }
-  if (invocation.operands.empty())
+  if (given.operands.empty())
     return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
-  TRY(check_one_group(invocation));
+  TRY(check_one_group(given));
+  TRY_ASSIGN(const Invocation invocation, join_programs(given));
   if (is_in_slurm()) return run_slurms_srun(invocation);
   TRY(check_options(invocation, inside_job() || !named_job(invocation).empty()));
   if (invocation.has("pty")) return run_with_terminal(invocation);

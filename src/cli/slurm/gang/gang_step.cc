@@ -12,8 +12,11 @@
 #include <utility>
 
 #include "cli/slurm/gang/gang_layout.h"
+#include "cli/slurm/gang/srun_lines.h"
 #include "cli/slurm/gang/step_files.h"
+#include "cli/slurm/programs/program_path.h"
 #include "cli/terminal/output.h"
+#include "jobfiles/step_options.h"
 #include "model/rendezvous.h"
 #include "text/bash_functions.h"
 #include "text/hostlist.h"
@@ -26,11 +29,13 @@ namespace {
 
 // What each task does first. Its arguments: the names of the variables by which ranks meet and that
 // are not the user's own; whether files are appended to; for each task of the node its rank, output
-// and error output; "--"; the program.
+// and error output; "--"; the program. Before them what the node's first task says on its error
+// output, so that whoever started the step knows that it has the node.
 constexpr const char kTask[] = R"sh(
-given=$1 append=$2
-shift 2
+given=$1 append=$2 mark=$3
+shift 3
 i=$SLURM_LOCALID
+[ "$i" -gt 0 ] || printf %s "$mark" >&2
 while [ "$i" -gt 0 ]; do shift 3; i=$((i - 1)); done
 rank=$1 out=$2 err=$3
 while [ "$1" != -- ]; do shift; done
@@ -56,10 +61,19 @@ done
 constexpr std::array kKept{"SLURM_CONF", "SLURM_JOB_NAME", "SLURM_EXACT", "SLURM_OVERLAP",
                            "SLURM_OVERCOMMIT"};
 // What the layout says, in place of the user.
-constexpr std::array kLaid_out{"jobid",          "nodes",    "ntasks",  "ntasks-per-node",
-                               "tasks-per-node", "nodelist", "exclude", "relative"};
+constexpr std::array kLaid_out{"jobid",          "nodes",     "ntasks",  "ntasks-per-node",
+                               "tasks-per-node", "nodelist",  "exclude", "relative",
+                               "het-group",      "pack-group"};
 // Said anew where there are several nodes.
-constexpr std::array kSaid_anew{"output", "error", "input", "gpus", "distribution", "mpi"};
+constexpr std::array kSaid_anew{"output", "error",        "input", "open-mode", "gpus",
+                                "mpi",    "distribution", "pty",   "label"};
+// Run where srun is called, for the whole step.
+constexpr std::array kOnce{"prolog", "epilog"};
+// What sbcast is told: srun would copy what runs before the program.
+constexpr std::array kCopies{"bcast", "bcast-exclude", "compress", "send-libs"};
+// What no srun of a single node can do.
+constexpr std::array kNot_of_a_node{"het-group", "pack-group",  "nodefile",
+                                    "x11",       "no-allocate", "test-only"};
 
 template <std::size_t kCount>
 bool is_among(const std::array<const char*, kCount>& list, std::string_view name) {
@@ -69,11 +83,12 @@ bool is_among(const std::array<const char*, kCount>& list, std::string_view name
 class Builder {
  public:
   Builder(const Invocation& invocation, const GangContext& context,
-          const std::vector<NodeTasks>& layout, std::int64_t cores_per_task)
+          const std::vector<NodeTasks>& layout, const nlohmann::json& sizes)
       : invocation_(invocation),
         context_(context),
         layout_(layout),
-        cores_per_task_(cores_per_task) {
+        sizes_(sizes),
+        cores_per_task_(sizes.value("cores_per_task", std::int64_t{1})) {
     for (const NodeTasks& part : layout) {
       names_.push_back(context.nodes[part.node].name);
       counts_.push_back(part.tasks);
@@ -93,15 +108,16 @@ class Builder {
     GangStep step;
     step.tasks = layout_.back().first_rank + layout_.back().tasks;
     step.environment = srun_environment();
-    step.label = invocation_.has("label");
+    has_terminal_ = layout_.size() > 1 && invocation_.has("pty");
+    step.label = invocation_.has("label") && !has_terminal_;
+    step.waits = !sizes_.value("overlap", false);
     const std::string bad = invocation_.get("kill-on-bad-exit", "0");
     step.kill_on_bad_exit = bad.empty() || bad != "0";
     TRY(check());
     if (layout_.size() > 1) {
       add_warnings(step.warnings);
       TRY_ASSIGN(files_, step_files(invocation_, context_));
-      step.output = stream_of(files_, files_.output);
-      step.error = stream_of(files_, files_.error);
+      TRY_ASSIGN(step.wait_s, wait_s());
     }
     for (std::size_t i = 0; i < layout_.size(); ++i) {
       TRY_ASSIGN(SrunCall call, call_of(i));
@@ -117,18 +133,26 @@ class Builder {
   }
 
   Result<void> check() const {
-    // Slurm's srun would take what runs before the program for it.
-    if (invocation_.has("multi-prog")) {
-      return usage_error(
-          "--multi-prog does not work in a job on several nodes: start one step for each program");
+    // Slurm's srun would look for them in the one node's job.
+    for (const auto& [name, values] : invocation_.values) {
+      const jobfiles::StepOption* option = jobfiles::find_step_option(name);
+      if (option == nullptr || !is_among(kNot_of_a_node, name)) continue;
+      const std::string_view why = jobfiles::step_objection(*option, values.back());
+      if (!why.empty()) return usage_error(fmt::format("--{} is not supported: {}", name, why));
     }
-    if (invocation_.has("bcast")) {
+    const std::string libraries = invocation_.get("send-libs", "no");
+    if (invocation_.has("bcast") && libraries != "no") {
       return usage_error(
-          "--bcast does not work in a job on several nodes: keep the program on a path that all "
-          "nodes share, or copy it with srun --ntasks-per-node=1 cp");
+          "--send-libs does not work in a job on several nodes: keep the libraries on a path that "
+          "all nodes share, in LD_LIBRARY_PATH");
     }
     if (layout_.size() == 1) return {};
-    if (invocation_.has("pty")) return usage_error("--pty is for one node: add --nodes=1");
+    if (has_terminal_) {
+      for (const char* name : {"output", "error", "input"}) {
+        if (!invocation_.has(name)) continue;
+        return usage_error(fmt::format("--{} and --pty exclude each other", name));
+      }
+    }
     const std::string mpi = invocation_.get("mpi", "none");
     if (mpi == "none") return {};
     return usage_error(
@@ -143,8 +167,15 @@ class Builder {
       warnings.push_back(fmt::format(
           "--distribution={} has no effect: ranks fill one node after the other", order));
     }
-    if (invocation_.get("wait", "0") == "0") return;
-    warnings.emplace_back("--wait counts for each node from the end of the first task there");
+  }
+
+  Result<std::int32_t> wait_s() const {
+    const std::string given = invocation_.get("wait", "0");
+    std::int32_t seconds = 0;
+    const char* const end = given.data() + given.size();
+    const auto read = std::from_chars(given.data(), end, seconds);
+    if (read.ec == std::errc() && read.ptr == end && seconds >= 0) return seconds;
+    return usage_error(fmt::format("--wait={} is no number of seconds", given));
   }
 
   // Without what srun would take for options.
@@ -170,6 +201,7 @@ class Builder {
     const bool is_alone = layout_.size() == 1;
     for (const auto& [name, values] : invocation_.values) {
       if (is_among(kLaid_out, name) || (!is_alone && is_among(kSaid_anew, name))) continue;
+      if (is_among(kCopies, name) || (i > 0 && is_among(kOnce, name))) continue;
       for (const std::string& value : values) {
         // A second one would keep srun from saying how tasks end.
         if (name == "quiet" && &value != values.data()) continue;
@@ -178,9 +210,37 @@ class Builder {
         call.words.push_back(given.empty() ? "--" + name : fmt::format("--{}={}", name, given));
       }
     }
+    if (!invocation_.has("job-name")) {
+      call.words.push_back("--job-name=" + program_name(invocation_.operands.front()));
+    }
     if (!is_alone) TRY(add_anew(part, call));
+    if (invocation_.has("bcast")) call.copy = copy_words(part);
     add_tasks(i, call.words);
     return call;
+  }
+
+  // Where the node's copy of the program is, as Slurm's srun names it.
+  std::string copy_on(const NodeTasks& part) const {
+    const std::string folder = invocation_.get("chdir", context_.workdir);
+    std::string path = copy_path(invocation_.get("bcast"),
+                                 folder.starts_with('/') ? folder : context_.workdir + "/" + folder,
+                                 context_.job.id, context_.number);
+    if (!path.ends_with(kOfNode)) return path;
+    path.resize(path.size() - kOfNode.size());
+    return path + "_" + context_.nodes[part.node].name;
+  }
+
+  std::vector<std::string> copy_words(const NodeTasks& part) const {
+    std::vector<std::string> words{"--force", "--jobid=" + context_.nodes[part.node].slurms_id};
+    for (const auto& [option, name] :
+         {std::pair{"compress", "compress"}, std::pair{"bcast-exclude", "exclude"}}) {
+      if (!invocation_.has(option)) continue;
+      const std::string value = invocation_.get(option);
+      words.push_back(value.empty() ? fmt::format("--{}", name)
+                                    : fmt::format("--{}={}", name, value));
+    }
+    words.insert(words.end(), {invocation_.operands.front(), copy_on(part)});
+    return words;
   }
 
   // What each node is told otherwise than the step is.
@@ -192,12 +252,28 @@ class Builder {
       TRY_ASSIGN(const std::string gpus, gpus_of_each());
       call.words.push_back("--gpus=" + gpus);
     }
-    const NodeInSlurm& node = context_.nodes[part.node];
-    const auto rank = static_cast<std::int32_t>(&part - layout_.data());
-    for (std::string& word : files_of_node(files_, node.name, rank)) {
-      call.words.push_back(std::move(word));
+    if (invocation_.has("label") && !has_terminal_) call.words.emplace_back("--label");
+    if (has_terminal_) {
+      add_terminal(part, call);
+      return {};
     }
+    const std::string& node = context_.nodes[part.node].name;
+    const auto node_rank = static_cast<std::int32_t>(&part - layout_.data());
+    call.output = stream_of_node(files_, files_.output, node, node_rank);
+    call.error = stream_of_node(files_, files_.error, node, node_rank);
     return add_input(part, call);
+  }
+
+  // As Slurm's --pty: of all tasks the first one reads and writes there.
+  static void add_terminal(const NodeTasks& part, SrunCall& call) {
+    call.has_terminal = part.first_rank == 0;
+    call.takes_input = false;
+    if (call.has_terminal) {
+      call.words.emplace_back("--pty");
+      return;
+    }
+    call.words.emplace_back("--input=none");
+    call.output = call.error = {"/dev/null", false};
   }
 
   Result<std::string> gpus_of_each() const {
@@ -242,8 +318,14 @@ class Builder {
     const RankPlace place{static_cast<Rank>(layout_[i].first_rank), 0,
                           static_cast<std::int32_t>(i)};
     RankVariables all = rank_variables(rendezvous_, place);
+    const std::string exported = invocation_.get("export");
+    const std::vector<std::string> named = text::split(exported, ",");
     std::erase_if(all, [&](const auto& entry) {
-      return context_.environment.contains(entry.first) && !former.contains(entry.first);
+      const bool is_named = std::any_of(named.begin(), named.end(), [&](const std::string& word) {
+        return word.starts_with(entry.first + "=");
+      });
+      return is_named ||
+             (context_.environment.contains(entry.first) && !former.contains(entry.first));
     });
     return all;
   }
@@ -284,22 +366,29 @@ class Builder {
     // srun gives its tasks what is true of the allocation, whatever its own environment says.
     words.emplace_back("/usr/bin/env");
     for (const auto& [name, value] : all) words.push_back(name + "=" + value);
+    // A terminal would show it, and nobody takes it out where this process becomes srun.
+    const bool says_begun = layout_.size() > 1 && !(has_terminal_ && i == 0);
     const std::string shell = std::string(kTask) + text::kUnpack_functions + "exec \"$@\"";
     words.insert(words.end(),
                  {"/bin/sh", "-c", shell, "dove-step", fmt::format("{}", fmt::join(names, " ")),
-                  files_.append ? "1" : "0"});
+                  files_.append ? "1" : "0", std::string(says_begun ? kBegunMark : "")});
     for (const std::int32_t rank : ranks) {
       const auto [out, err] = files_of_task(files_, node.name, static_cast<std::int32_t>(i), rank);
       words.insert(words.end(), {std::to_string(rank), out, err});
     }
     words.emplace_back("--");
-    words.insert(words.end(), invocation_.operands.begin(), invocation_.operands.end());
+    const bool is_copied = invocation_.has("bcast");
+    if (is_copied) words.push_back(copy_on(part));
+    words.insert(words.end(), invocation_.operands.begin() + (is_copied ? 1 : 0),
+                 invocation_.operands.end());
   }
 
   const Invocation& invocation_;
   const GangContext& context_;
   const std::vector<NodeTasks>& layout_;
+  const nlohmann::json& sizes_;
   const std::int64_t cores_per_task_;
+  bool has_terminal_ = false;
   std::vector<std::string> names_;
   std::vector<std::int32_t> counts_;
   Rendezvous rendezvous_;
@@ -311,8 +400,7 @@ class Builder {
 Result<GangStep> gang_step(const Invocation& invocation, const nlohmann::json& sizes,
                            const GangContext& context) {
   TRY_ASSIGN(const std::vector<NodeTasks> layout, gang_layout(sizes, context.nodes));
-  const std::int64_t cores = sizes.value("cores_per_task", std::int64_t{1});
-  return Builder(invocation, context, layout, cores).step();
+  return Builder(invocation, context, layout, sizes).step();
 }
 
 }  // namespace dove::cli

@@ -23,6 +23,9 @@ struct SrunCall {
   std::int64_t cpus = 1;           // that it takes there
   std::int32_t first_rank = 0;
   bool takes_input = true;
+  bool has_terminal = false;  // this process's, for the first task
+  StepStream output, error;
+  std::vector<std::string> copy;  // sbcast's words, of a program that is to be copied first
 };
 
 struct GangStep {
@@ -31,7 +34,8 @@ struct GangStep {
   std::int32_t tasks = 0;
   bool label = false;
   bool kill_on_bad_exit = false;
-  StepStream output, error;
+  bool waits = true;        // until its nodes have room for it
+  std::int32_t wait_s = 0;  // from the end of its first task to that of the others; 0: any time
   std::vector<std::string> warnings;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/slurm/gang/srun_lines.h"
 #include "cli/slurm/step_sizes.h"
 
 namespace dove::cli {
@@ -54,7 +55,7 @@ bool has(const Words& words, const std::string& word) {
 
 // The arguments of the tasks: rank, output and error output of each.
 Words tasks_of(const SrunCall& call) {
-  const auto begin = std::find(call.words.begin(), call.words.end(), "dove-step") + 3;
+  const auto begin = std::find(call.words.begin(), call.words.end(), "dove-step") + 4;
   return {begin, std::find(begin, call.words.end(), "--")};
 }
 
@@ -101,17 +102,87 @@ TEST(GangStep, RanksMeetOnItsFirstNode) {
 
 TEST(GangStep, FilesAreOfTheStepOfNodesOrOfTasks) {
   GangStep step = step_of({{"output", {"%j.out"}}});
-  EXPECT_EQ(step.output.path, "/data/12.out");
-  EXPECT_EQ(step.error.path, "/data/12.out");
+  for (const SrunCall& call : step.calls) {
+    EXPECT_EQ(call.output.path, "/data/12.out");
+    EXPECT_EQ(call.error.path, "/data/12.out");
+  }
   step = step_of({{"output", {"/x/%N%%.out"}}, {"error", {"none"}}});
-  EXPECT_EQ(step.output.path, "");
-  EXPECT_EQ(step.error.path, "/dev/null");
-  EXPECT_TRUE(has(step.calls[1].words, "--output=/x/n1%%.out"));
+  EXPECT_EQ(step.calls[1].output.path, "/x/n1%.out");
+  EXPECT_EQ(step.calls[1].error.path, "/dev/null");
   step = step_of({{"output", {"%j_%2t.out"}}});
   EXPECT_EQ(tasks_of(step.calls[1]),
             (Words{"2", "/data/12_02.out", "&1", "3", "/data/12_03.out", "&1"}));
   EXPECT_NE(refused({{"output", {"%J.out"}}}).find("use %j and %t"), std::string::npos);
-  EXPECT_NE(refused({{"error", {"3"}}}).find("%t"), std::string::npos);
+}
+
+TEST(GangStep, OutputMayBeThatOfOneTask) {
+  const GangStep step = step_of({{"output", {"2"}}});
+  EXPECT_EQ(tasks_of(step.calls[0]),
+            (Words{"0", "/dev/null", "/dev/null", "1", "/dev/null", "/dev/null"}));
+  EXPECT_EQ(tasks_of(step.calls[1]), (Words{"2", "", "", "3", "/dev/null", "/dev/null"}));
+  EXPECT_EQ(tasks_of(step_of({{"error", {"3"}}}).calls[1]),
+            (Words{"2", "", "/dev/null", "3", "", ""}));
+}
+
+// Each node says when its tasks have begun, and a step that waits for none takes no turn.
+TEST(GangStep, TheFirstTaskOfANodeSaysThatItHasBegun) {
+  for (const SrunCall& call : step_of().calls) {
+    EXPECT_TRUE(has(call.words, std::string(kBegunMark)));
+  }
+  EXPECT_FALSE(
+      has(step_of({{"nodes", {"1"}}, {"ntasks", {"1"}}}).calls[0].words, std::string(kBegunMark)));
+  EXPECT_TRUE(step_of().waits);
+  EXPECT_FALSE(step_of({{"overlap", {""}}}).waits);
+}
+
+TEST(GangStep, TheFirstTaskGetsTheTerminal) {
+  const GangStep step = step_of({{"pty", {""}}, {"label", {""}}});
+  EXPECT_TRUE(has(step.calls[0].words, "--pty"));
+  EXPECT_TRUE(step.calls[0].has_terminal);
+  EXPECT_EQ(step.calls[0].output.path, "");
+  EXPECT_FALSE(has(step.calls[0].words, std::string(kBegunMark))) << "it would show there";
+  EXPECT_FALSE(has(step.calls[1].words, "--pty"));
+  EXPECT_TRUE(has(step.calls[1].words, "--input=none"));
+  EXPECT_EQ(step.calls[1].output.path, "/dev/null");
+  EXPECT_FALSE(step.label);
+  EXPECT_NE(refused({{"pty", {""}}, {"output", {"x"}}}).find("exclude"), std::string::npos);
+}
+
+TEST(GangStep, TheProgramIsCopiedToEachNode) {
+  const GangStep step = step_of({{"bcast", {"/tmp/p"}}, {"compress", {""}}});
+  EXPECT_EQ(step.calls[1].copy, (Words{"--force", "--jobid=71", "--compress", "prog", "/tmp/p"}));
+  const Words& words = step.calls[1].words;
+  EXPECT_EQ(Words(words.end() - 3, words.end()), (Words{"/tmp/p", "-n", "%j"}));
+  EXPECT_TRUE(has(words, "--job-name=prog"));
+  EXPECT_FALSE(has(words, "--compress"));
+  EXPECT_EQ(step_of({{"bcast", {"/tmp/"}}}).calls[1].copy.back(), "/tmp/slurm_bcast_12.0_n1");
+  EXPECT_EQ(step_of({{"bcast", {""}}}).calls[1].copy.back(), "/data/slurm_bcast_12.0_n1");
+  EXPECT_EQ(step_of({{"bcast", {"p"}}, {"nodes", {"1"}}, {"ntasks", {"1"}}}).calls[0].copy.back(),
+            "/data/p");
+  EXPECT_NE(refused({{"bcast", {""}}, {"send-libs", {""}}}).find("LD_LIBRARY_PATH"),
+            std::string::npos);
+  EXPECT_EQ(refused({{"bcast", {""}}, {"send-libs", {"no"}}}), "");
+}
+
+TEST(GangStep, WhatTheExportNamesIsTheUsers) {
+  const Words words = step_of({{"export", {"ALL,MASTER_ADDR=there"}}}).calls[0].words;
+  EXPECT_FALSE(has(words, "MASTER_ADDR=10.0.0.1"));
+  EXPECT_TRUE(has(words, "--export=ALL,MASTER_ADDR=there"));
+  EXPECT_TRUE(has(words, "WORLD_SIZE=4"));
+}
+
+TEST(GangStep, ProgramsAroundTheStepRunOnce) {
+  const GangStep step = step_of({{"prolog", {"/p"}}});
+  EXPECT_TRUE(has(step.calls[0].words, "--prolog=/p"));
+  EXPECT_FALSE(has(step.calls[1].words, "--prolog=/p"));
+}
+
+TEST(GangStep, WhatNoSrunOfOneNodeCanDoIsRefused) {
+  EXPECT_NE(refused({{"het-group", {"1"}}}).find("one group"), std::string::npos);
+  EXPECT_FALSE(has(step_of({{"het-group", {"0"}}}).calls[0].words, "--het-group=0"));
+  EXPECT_NE(refused({{"nodefile", {"/f"}}}).find("--nodelist"), std::string::npos);
+  EXPECT_NE(refused({{"wait", {"soon"}}}).find("seconds"), std::string::npos);
+  EXPECT_EQ(step_of({{"wait", {"5"}}}).wait_s, 5);
 }
 
 TEST(GangStep, InputOfOneTaskGoesToItsNode) {
@@ -129,8 +200,8 @@ TEST(GangStep, GpusOfTheStepAreSplit) {
 
 TEST(GangStep, WhatJoinsTasksOfOneNodeOnlyIsRefused) {
   EXPECT_NE(refused({{"mpi", {"pmix"}}}).find("mpirun"), std::string::npos);
-  EXPECT_NE(refused({{"pty", {""}}}).find("--nodes=1"), std::string::npos);
-  EXPECT_EQ(refused({{"pty", {""}}, {"ntasks", {"1"}}}), "");
+  EXPECT_NE(refused({{"mpi", {"pmi2"}}}).find("mpirun"), std::string::npos);
+  EXPECT_EQ(refused({{"mpi", {"none"}}}), "");
   EXPECT_EQ(step_of({{"distribution", {"cyclic"}}}).warnings.size(), 1u);
 }
 
@@ -141,17 +212,6 @@ TEST(GangStep, FunctionsOfBashPassAPlainShellAndAreInNoCommandLine) {
   EXPECT_TRUE(has(step->environment, "DOVE_FUNCTION_0=BASH_FUNC_module%%=() { :; }"));
   for (const std::string& word : step->calls[0].words) {
     EXPECT_EQ(word.find("() { :; }"), std::string::npos) << word;
-  }
-}
-
-TEST(GangStep, ProgramsThatSrunItselfReadsAreRefusedOnOneNodeToo) {
-  for (const Values& where : {Values{}, Values{{"nodes", {"1"}}, {"ntasks", {"2"}}}}) {
-    Values values = where;
-    values["multi-prog"] = {""};
-    EXPECT_NE(refused(values).find("each program"), std::string::npos);
-    values = where;
-    values["bcast"] = {"/tmp/prog"};
-    EXPECT_NE(refused(values).find("all nodes share"), std::string::npos);
   }
 }
 

@@ -16,7 +16,10 @@
 #include <csignal>
 #include <cstring>
 #include <list>
+#include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/exec_words.h"
@@ -29,8 +32,6 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 64 << 10;
 constexpr int kDrained_ms = 200;
-// An srun that fails later has begun its tasks, unless it says that it could not.
-constexpr std::chrono::seconds kBegins{10};
 // A second SIGINT within a second ends a step, as of a single srun.
 constexpr std::array kPassedOn{SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
                                SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
@@ -86,32 +87,41 @@ struct Child {
   const SrunCall& call;
   pid_t pid = 0;
   bool has_ended = true;  // until it is there
-  std::chrono::steady_clock::time_point begun_at;
   int code = 0;
+  int output_to = STDOUT_FILENO;
+  int error_to = STDERR_FILENO;
   files::Descriptor output_from, error_from, input_to;
   SrunLines output, error;
 };
 
 class Bundle {
  public:
-  Bundle(const std::string& srun, const GangStep& step) : srun_(srun), step_(step) {}
+  Bundle(const std::string& srun, const GangStep& step, StepTurn turn)
+      : srun_(srun), step_(step), turn_(std::move(turn)) {}
 
   Result<int> run() {
     raise_limit();
-    TRY(open_streams());
     TRY(take_signals());
     const int width = step_.label ? static_cast<int>(std::to_string(step_.tasks - 1).size()) : 0;
     const auto readers = std::count_if(step_.calls.begin(), step_.calls.end(),
                                        [](const SrunCall& call) { return call.takes_input; });
     const bool shares_input = readers > 1 && has_input();
     for (const SrunCall& call : step_.calls) {
-      const Result<void> begun = begin(children_.emplace_back(call, width), shares_input);
+      Child& child = children_.emplace_back(call, width);
+      Result<void> begun = open_streams(child);
+      if (begun.ok()) begun = begin(child, shares_input);
       if (begun.ok()) continue;
       end_others();
+      take_terminal_back();
       return begun.error();
     }
     if (shares_input) share_input();
-    while (is_running()) look();
+    while (is_running()) {
+      if (has_everything()) turn_.end();
+      look(time_left_ms());
+      if (waits_until_ && Clock::now() >= *waits_until_) end_others();
+    }
+    take_terminal_back();
     drain();
     if (not_begun_code_ != 0) return not_begun_code_;
     int code = 0;
@@ -127,16 +137,17 @@ class Bundle {
     ::setrlimit(RLIMIT_NOFILE, &raised);
   }
 
-  Result<void> open_streams() {
-    if (!step_.output.path.empty()) {
-      TRY_ASSIGN(output_file_, open_stream(step_.output));
-      output_ = error_ = output_file_.get();
-    }
-    if (step_.error.path.empty()) {
-      error_ = STDERR_FILENO;
-    } else if (step_.error.path != step_.output.path) {
-      TRY_ASSIGN(error_file_, open_stream(step_.error));
-      error_ = error_file_.get();
+  // Each file once, however many nodes or streams go there.
+  Result<void> open_streams(Child& child) {
+    for (const auto& [stream, to] : {std::pair(&child.call.output, &child.output_to),
+                                     std::pair(&child.call.error, &child.error_to)}) {
+      if (stream->path.empty()) continue;
+      auto found = files_.find(stream->path);
+      if (found == files_.end()) {
+        TRY_ASSIGN(files::Descriptor file, open_stream(*stream));
+        found = files_.emplace(stream->path, std::move(file)).first;
+      }
+      *to = found->second.get();
     }
     return {};
   }
@@ -172,11 +183,12 @@ class Bundle {
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != self) ::_exit(1);
       ::signal(SIGPIPE, SIG_DFL);
+      if (child.call.has_terminal) give_terminal(::getpid());
       drop_handlers();
       ::sigprocmask(SIG_SETMASK, &former_, nullptr);
       ::setrlimit(RLIMIT_NOFILE, &former_limit_);
       if (input.from.is_open()) ::dup2(input.from.get(), STDIN_FILENO);
-      ::dup2(step_.label ? output.to.get() : output_, STDOUT_FILENO);
+      ::dup2(step_.label ? output.to.get() : child.output_to, STDOUT_FILENO);
       ::dup2(error.to.get(), STDERR_FILENO);
       ::execve(srun_.c_str(), words.data(), environment.data());
       ::_exit(127);
@@ -186,7 +198,6 @@ class Bundle {
                    fmt::format("cannot start {}: {}", srun_, std::strerror(errno)), ""};
     }
     child.has_ended = false;
-    child.begun_at = std::chrono::steady_clock::now();
     if (step_.label) child.output_from = std::move(output.from);
     child.error_from = std::move(error.from);
     child.input_to = std::move(input.to);
@@ -235,14 +246,43 @@ class Bundle {
     };
     for (Child& child : children_) {
       if (child.output_from.is_open() && is_ready(child.output_from)) {
-        pass_on(child.output_from, child.output, output_);
+        pass_on(child.output_from, child.output, child.output_to);
       }
       if (child.error_from.is_open() && is_ready(child.error_from)) {
-        pass_on(child.error_from, child.error, error_);
+        pass_on(child.error_from, child.error, child.error_to);
       }
+      // Slurm's srun ends the others of its own node itself.
+      if (step_.wait_s > 0 && child.error.has_waited()) end_others();
     }
     if (is_ready(signals_)) read_signals();
     return true;
+  }
+
+  bool has_everything() const {
+    return std::all_of(children_.begin(), children_.end(), [](const Child& child) {
+      return child.has_ended || child.error.has_begun() || child.output.has_begun();
+    });
+  }
+
+  int time_left_ms() const {
+    if (!waits_until_ || is_ending_) return -1;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*waits_until_ - Clock::now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+  }
+
+  // Its srun sets it up and reads it, which only the terminal's own group may.
+  static void give_terminal(pid_t group) {
+    const auto former = ::signal(SIGTTOU, SIG_IGN);
+    ::tcsetpgrp(STDIN_FILENO, group);
+    ::signal(SIGTTOU, former);
+  }
+
+  void take_terminal_back() const {
+    const bool was_given = std::any_of(children_.begin(), children_.end(), [](const Child& child) {
+      return child.call.has_terminal && child.pid > 0;
+    });
+    if (was_given) give_terminal(::getpgrp());
   }
 
   static void pass_on(files::Descriptor& from, SrunLines& lines, int to) {
@@ -281,10 +321,13 @@ class Bundle {
       if (child.has_ended || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
       child.has_ended = true;
       child.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (step_.wait_s > 0 && !waits_until_) {
+        waits_until_ = Clock::now() + std::chrono::seconds(step_.wait_s);
+      }
       if (child.code == 0) continue;
       // What it wrote last says whether its tasks have run.
       while (child.error_from.is_open() && has_more(child.error_from)) {
-        pass_on(child.error_from, child.error, error_);
+        pass_on(child.error_from, child.error, child.error_to);
       }
       const bool has_begun = has_begun_tasks(child);
       if (!has_begun && not_begun_code_ == 0 && !is_ending_) not_begun_code_ = child.code;
@@ -294,8 +337,8 @@ class Bundle {
 
   static bool has_begun_tasks(const Child& child) {
     if (child.error.has_refused()) return false;
-    const bool is_late = std::chrono::steady_clock::now() - child.begun_at > kBegins;
-    return is_late || child.error.has_begun() || child.output.has_begun();
+    // What its first task says goes to the terminal.
+    return child.call.has_terminal || child.error.has_begun() || child.output.has_begun();
   }
 
   static bool has_more(const files::Descriptor& from) {
@@ -318,22 +361,25 @@ class Bundle {
     }
   }
 
+  using Clock = std::chrono::steady_clock;
+
   const std::string& srun_;
   const GangStep& step_;
+  StepTurn turn_;
   sigset_t former_{};
   rlimit former_limit_{};
-  files::Descriptor signals_, output_file_, error_file_;
-  int output_ = STDOUT_FILENO;
-  int error_ = STDERR_FILENO;
+  files::Descriptor signals_;
+  std::map<std::string, files::Descriptor> files_;  // by path
   std::list<Child> children_;
+  std::optional<Clock::time_point> waits_until_;
   bool is_ending_ = false;
   int not_begun_code_ = 0;
 };
 
 }  // namespace
 
-Result<int> run_srun_bundle(const std::string& srun, const GangStep& step) {
-  return Bundle(srun, step).run();
+Result<int> run_srun_bundle(const std::string& srun, const GangStep& step, StepTurn turn) {
+  return Bundle(srun, step, std::move(turn)).run();
 }
 
 }  // namespace dove::cli

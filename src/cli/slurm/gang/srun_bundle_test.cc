@@ -6,6 +6,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "cli/slurm/gang/srun_lines.h"
 
 namespace dove::cli {
 namespace {
@@ -68,6 +73,84 @@ TEST(SrunBundle, AnSrunIsEndedHoweverSoonAfterItsFork) {
     });
     ASSERT_EQ(code, 4);
   }
+}
+
+TEST(SrunBundle, FilesOfNodesAreEachWrittenOnce) {
+  const std::string folder = testing::TempDir() + "dove-srun-bundle";
+  std::filesystem::create_directories(folder);
+  GangStep step = step_of({"echo a; echo b >&2", "echo c; echo d >&2", "echo e"});
+  step.calls[0].output.path = step.calls[0].error.path = folder + "/n0";
+  step.calls[1].output.path = step.calls[2].output.path = folder + "/both";
+  step.calls[1].error.path = "/dev/null";
+  EXPECT_EQ(code_of(step), 0);
+  const auto lines = [&](const char* name) {
+    std::ifstream file(folder + "/" + name);
+    std::multiset<std::string> all;
+    for (std::string line; std::getline(file, line);) all.insert(line);
+    return all;
+  };
+  EXPECT_EQ(lines("n0"), (std::multiset<std::string>{"a", "b"}));
+  EXPECT_EQ(lines("both"), (std::multiset<std::string>{"c", "e"}));
+  std::filesystem::remove_all(folder);
+}
+
+// With --wait: those of other nodes, too.
+TEST(SrunBundle, OthersAreEndedSomeTimeAfterTheFirst) {
+  const std::string mark(kBegunMark);
+  GangStep step = step_of({"exit 0", "printf '" + mark + "' >&2; exec sleep 1000"});
+  step.wait_s = 1;
+  EXPECT_EQ(code_of(step), 128 + SIGTERM);
+  step = step_of({"echo 'srun: First task exited 1000s ago' >&2; exec sleep 1000",
+                  "printf '" + mark + "' >&2; exec sleep 1000"});
+  step.wait_s = 1000;
+  EXPECT_EQ(code_of(step), 128 + SIGTERM);
+}
+
+// Two steps, each of which needs the whole of two nodes, which are locks here, until its tasks have
+// met. The first one's srun takes the second node late: once the other step has it, or waits to be
+// next. Where steps took nodes at will, each would wait for the other here without end.
+TEST(SrunBundle, StepsThatNeedTheSameNodesDoNotWaitForEachOther) {
+  const std::string folder = testing::TempDir() + "dove-step-turns";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto until = [](const std::string& what) {
+    return "until " + what + "; do sleep 0.01; done; ";
+  };
+  const auto take = [&](const std::string& node, const std::string& before,
+                        const std::string& who) {
+    const std::string meet = until("[ -e " + who + "-70 ] && [ -e " + who + "-71 ]");
+    return "cd " + folder + "; " + before + "exec flock " + node + " sh -c 'touch " + who + "-" +
+           node + "; printf \"\\001dove-step-begun\\n\" >&2; " + meet + "'";
+  };
+  const GangStep first =
+      step_of({take("70", "", "first"),
+               take("71", until("[ -e second-waits ] || [ -e second-71 ]"), "first")});
+  // Were it next at once, it would keep its second node, and wait for the first one.
+  const GangStep second =
+      step_of({take("70", until("[ -e first-70 ]"), "second"), take("71", "", "second")});
+  const auto code_with = [](const GangStep& step, StepTurn turn) {
+    const Result<int> code = run_srun_bundle(kShell, step, std::move(turn));
+    return code.ok() ? *code : 255;
+  };
+  StepTurn turn(folder + "/turns", {"71", "70"});
+  ASSERT_TRUE(turn.try_take());
+  const pid_t other = ::fork();
+  if (other == 0) ::_exit(code_with(first, std::move(turn)));
+  turn.end();  // the other process has it
+  EXPECT_EQ(in_a_process([&] {
+              StepTurn own(folder + "/turns", {"70", "71"});
+              if (!own.try_take()) {
+                std::ofstream(folder + "/second-waits").close();
+                own.wait();
+              }
+              return code_with(second, std::move(own));
+            }),
+            0);
+  int status = 0;
+  ::waitpid(other, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/second-waits"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SrunBundle, WhereFilesRunOutNobodyElseIsEnded) {

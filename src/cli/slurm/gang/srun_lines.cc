@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 namespace dove::cli {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::string_view kDaemon = "slurmstepd: ";
 constexpr std::array<std::string_view, 4> kRefusals{"Unable to create step",
                                                     "Unable to confirm allocation",
                                                     "Task launch for", "Application launch failed"};
+constexpr std::string_view kWaited = "First task exited";
 constexpr std::size_t kLineBytesMax = 1 << 20;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -32,6 +34,32 @@ bool may_be_sruns(std::string_view begun) {
 
 SrunLines::Text SrunLines::take(std::string_view piece) {
   Text text;
+  if (has_mark_ || label_width_ > 0) {
+    take_lines(piece, text);
+  } else {
+    take_lines(without_mark(piece), text);
+  }
+  return text;
+}
+
+// Tasks of the node that are quicker may have begun a line before it.
+std::string SrunLines::without_mark(std::string_view piece) {
+  std::string all = std::exchange(kept_mark_, "");
+  all += piece;
+  const std::size_t mark = all.find(kBegunMark);
+  if (mark != std::string::npos) {
+    has_mark_ = true;
+    return all.erase(mark, kBegunMark.size());
+  }
+  const std::size_t begin = all.rfind(kBegunMark.front());
+  if (begin != std::string::npos && kBegunMark.starts_with(std::string_view(all).substr(begin))) {
+    kept_mark_ = all.substr(begin);
+    all.resize(begin);
+  }
+  return all;
+}
+
+void SrunLines::take_lines(std::string_view piece, Text& text) {
   while (!piece.empty()) {
     const std::size_t end = piece.find('\n');
     const bool is_whole = end != std::string_view::npos;
@@ -57,21 +85,26 @@ SrunLines::Text SrunLines::take(std::string_view piece) {
   }
   // A line without an end, such as a progress bar, is not held back.
   const bool waits = kept_.size() < kLineBytesMax && (label_width_ > 0 || may_be_sruns(kept_));
-  if (kept_.empty() || waits) return text;
+  if (kept_.empty() || waits) return;
   add_line(kept_, text);
   kept_.clear();
   is_passed_on_ = true;
-  return text;
 }
 
 SrunLines::Text SrunLines::finish() {
   Text text;
+  take_lines(std::exchange(kept_mark_, ""), text);
   if (!kept_.empty()) add_line(kept_, text);
   kept_.clear();
   return text;
 }
 
 void SrunLines::add_line(std::string_view line, Text& text) {
+  // With labels it is behind its task's number.
+  if (label_width_ > 0 && !has_mark_ && line.ends_with(kBegunMark)) {
+    has_mark_ = true;
+    return;
+  }
   if (!line.starts_with(kSays)) {
     // With labels srun ends each line itself.
     const std::size_t sruns = label_width_ > 0 ? line.npos : line.find(kError);
@@ -84,6 +117,7 @@ void SrunLines::add_line(std::string_view line, Text& text) {
   const std::string_view said = line.starts_with(kError) ? line.substr(kError.size()) : "";
   has_refused_ = has_refused_ || std::any_of(kRefusals.begin(), kRefusals.end(),
                                              [&](auto begin) { return said.starts_with(begin); });
+  has_waited_ = has_waited_ || line.find(kWaited) != std::string_view::npos;
   text.sruns += renumbered(line);
 }
 

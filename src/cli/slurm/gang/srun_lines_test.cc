@@ -34,6 +34,33 @@ TEST(SrunLines, WhatTasksHaveWrittenSaysThatTheyHaveBegun) {
   EXPECT_FALSE(lines.has_refused());
 }
 
+TEST(SrunLines, TheMarkOfTheFirstTaskIsNotShown) {
+  const std::string mark(kBegunMark);
+  for (std::size_t cut = 0; cut <= mark.size(); ++cut) {
+    SrunLines lines(4, 0);
+    std::string tasks = lines.take("50%" + mark.substr(0, cut)).tasks;
+    tasks += lines.take(mark.substr(cut) + "done\n" + mark).tasks;
+    EXPECT_EQ(tasks, "50%done\n" + mark) << "the second one is a task's own";
+    EXPECT_TRUE(lines.has_begun());
+  }
+  SrunLines alone(4, 0);
+  EXPECT_EQ(alone.take("slurmstepd: x\n" + mark).tasks, "slurmstepd: x\n");
+  EXPECT_TRUE(alone.has_begun()) << "the task has written nothing";
+  SrunLines labelled(4, 2);
+  EXPECT_EQ(labelled.take("0: " + mark + "0: text\n").tasks, " 4: text\n");
+  EXPECT_TRUE(labelled.has_begun());
+  SrunLines other(4, 0);
+  EXPECT_EQ(other.take("\001dove").tasks, "");
+  EXPECT_EQ(other.finish().tasks, "\001dove");
+}
+
+TEST(SrunLines, SrunSaysThatItHasWaitedLongEnough) {
+  SrunLines lines(4, 0);
+  EXPECT_FALSE(lines.has_waited());
+  lines.take("srun: First task exited 5s ago\n");
+  EXPECT_TRUE(lines.has_waited());
+}
+
 TEST(SrunLines, AnEndIsReadBehindALineThatATaskHasBegun) {
   for (const bool is_one_piece : {false, true}) {
     SrunLines lines(4, 0);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -31,7 +32,7 @@ std::string filled(const std::string& pattern, const std::map<char, std::string>
   });
 }
 
-// As a pattern that stands for the text itself.
+// As a pattern that stands for the text itself: folders have such names, too.
 std::string as_pattern(const std::string& text) {
   std::string pattern;
   for (const char c : text) pattern += c == '%' ? std::string("%%") : std::string(1, c);
@@ -47,10 +48,10 @@ Result<StepFile> read_file(const std::string& option, const std::string& given,
     return file;
   }
   if (given.find_first_not_of("0123456789") == std::string::npos) {
-    return usage_error(fmt::format(
-        "--{}={} takes what one task writes, which works on one node only here: name a file with "
-        "%t, one for each task",
-        option, given));
+    file.of = StepFile::Of::kTask;
+    const auto read = std::from_chars(given.data(), given.data() + given.size(), file.only_rank);
+    if (read.ec == std::errc()) return file;
+    return usage_error(fmt::format("--{}={}: a step has no such task", option, given));
   }
   std::set<char> letters;
   text::fill_pattern(given, [&](char letter) {
@@ -97,28 +98,17 @@ Result<StepFiles> step_files(const Invocation& invocation, const GangContext& co
   return files;
 }
 
-StepStream stream_of(const StepFiles& files, const StepFile& file) {
-  if (file.of != StepFile::Of::kStep) return {};
-  return {filled(file.pattern, files.numbers), files.append};
-}
-
-std::vector<std::string> files_of_node(const StepFiles& files, const std::string& node,
-                                       std::int32_t node_rank) {
-  std::vector<std::string> words;
-  const auto add = [&](const char* option, const StepFile& file) {
-    if (file.of != StepFile::Of::kNode || file.joins_output) return;
-    // Slurm's srun reads it as a pattern of its own.
-    words.push_back(option + as_pattern(name_of(files, file, node, node_rank, 0)));
-  };
-  add("--output=", files.output);
-  add("--error=", files.error);
-  return words;
+StepStream stream_of_node(const StepFiles& files, const StepFile& file, const std::string& node,
+                          std::int32_t node_rank) {
+  if (file.of == StepFile::Of::kTask) return {};
+  return {name_of(files, file, node, node_rank, 0), files.append};
 }
 
 std::pair<std::string, std::string> files_of_task(const StepFiles& files, const std::string& node,
                                                   std::int32_t node_rank, std::int32_t rank) {
   const auto name = [&](const StepFile& file) -> std::string {
     if (file.of != StepFile::Of::kTask) return "";
+    if (file.only_rank >= 0) return rank == file.only_rank ? "" : "/dev/null";
     return file.joins_output ? "&1" : name_of(files, file, node, node_rank, rank);
   };
   return {name(files.output), name(files.error)};

@@ -1,5 +1,5 @@
-// Where the tasks of a step on several nodes write: to one file that this process writes, to one
-// of each node, which Slurm's srun writes there, or to one of each task, which opens it. Pure.
+// Where the tasks of a step on several nodes write: to one file of the step or of each node, which
+// this process writes, or to one of each task, which opens it. Pure.
 //
 // Include only from .cc files of this part.
 #pragma once
@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "cli/command.h"
@@ -17,7 +16,7 @@
 
 namespace dove::cli {
 
-// Where a stream of the step goes.
+// Where a stream of a node goes.
 struct StepStream {
   std::string path;  // "": on, to this process's own
   bool append = false;
@@ -28,6 +27,7 @@ struct StepFile {
   Of of = Of::kStep;
   std::string pattern;  // "": this process's own stream
   bool joins_output = false;
+  std::int32_t only_rank = -1;  // what that task writes alone, to this process's own stream
 };
 
 struct StepFiles {
@@ -42,11 +42,9 @@ bool names_a_file(std::string_view option);
 // Errors: numbers of a single step of Slurm's, of which there are several.
 Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context);
 
-// What this process writes; nothing of files that others open.
-StepStream stream_of(const StepFiles& files, const StepFile& file);
-// What Slurm's srun is told on that node.
-std::vector<std::string> files_of_node(const StepFiles& files, const std::string& node,
-                                       std::int32_t node_rank);
+// What this process writes for that node; nothing of files that tasks open.
+StepStream stream_of_node(const StepFiles& files, const StepFile& file, const std::string& node,
+                          std::int32_t node_rank);
 // Standard output and error; "": as it is; "&1": as the output.
 std::pair<std::string, std::string> files_of_task(const StepFiles& files, const std::string& node,
                                                   std::int32_t node_rank, std::int32_t rank);
