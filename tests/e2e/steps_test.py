@@ -142,6 +142,25 @@ srun -n4 --multi-prog programs; echo code $?
         self.assertIn("no line is for task 3 of 4", lines[4])
         self.assertEqual(lines[-1], "code 1")
 
+    def test_a_program_is_copied_to_the_nodes_first(self):
+        said = self.batch("""\
+cd $(mktemp -d)
+printf '#!/bin/sh\\necho $SLURM_PROCID $1 $(basename $0)\\n' >program; chmod +x program
+echo in | srun -N2 -n2 --bcast ./program word | sed 's/bcast_.*_/bcast_/' | sort
+ls | grep -c bcast
+srun -N2 -n2 --bcast=copy sh -c 'echo $0' | uniq
+ls
+srun --bcast ./nothing; echo code $?
+srun -n2 -N2 --output=1 sh -c 'echo only $SLURM_PROCID'
+""", "-N2")
+        node = lambda rank: [line for line in said.splitlines() if line.startswith(f"{rank} word slurm_bcast_node")]
+        self.assertEqual((len(node(0)), len(node(1))), (1, 1), said)
+        rest = said.splitlines()[2:]
+        self.assertEqual(rest[0], "2", "a copy of each node")
+        self.assertIn("copy", rest)
+        self.assertIn("--bcast: cannot read", said)
+        self.assertEqual(rest[-1], "only 1")
+
     def running_at_once(self, said):
         """The most steps that ran at once, by lines "+ N" and "- N" in order of time."""
         most = now = 0

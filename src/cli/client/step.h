@@ -28,6 +28,8 @@ struct StepWanted {
   bool label = false;
   bool quiet = false;  // does not tell that it waits
   bool kill_on_bad_exit = false;
+  std::int64_t stdout_rank = -1;  // what is printed here is this task's alone; -1: all tasks'
+  std::int64_t stderr_rank = -1;
 };
 
 // Whether this process runs inside a job, and of which.

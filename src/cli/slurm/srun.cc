@@ -13,6 +13,7 @@
 #include "cli/face.h"
 #include "cli/families.h"
 #include "cli/slurm/immediate.h"
+#include "cli/slurm/programs/broadcast.h"
 #include "cli/slurm/programs/multi_program.h"
 #include "cli/slurm/slurms_srun.h"
 #include "cli/slurm/step_container.h"
@@ -72,14 +73,24 @@ Result<void> check_options(const Invocation& invocation, bool in_job) {
   return {};
 }
 
-std::string output_path_of(const Invocation& invocation, const char* name) {
-  const std::string path = invocation.get(name);
-  return path == "none" ? "/dev/null" : path == "all" ? "" : path;
+bool is_rank_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// As Slurm's --output and --error: all, none, the number of one task, or a file.
+void set_output(const Invocation& invocation, const char* name, std::string& path,
+                std::int64_t& rank) {
+  const std::string given = invocation.get(name);
+  if (is_rank_number(given)) {
+    rank = std::strtoll(given.c_str(), nullptr, 10);
+  } else if (given != "all") {
+    path = given == "none" ? "/dev/null" : given;
+  }
 }
 
 // As Slurm's --input: all, none, the number of one task, or a file on the nodes.
 void set_input(const std::string& given, StepWanted& step) {
-  const bool is_rank = !given.empty() && given.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_rank = is_rank_number(given);
   if (given != "all" && given != "none" && !is_rank) {
     step.stdin_text = given;
     return;
@@ -95,7 +106,8 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   TRY_ASSIGN(const json sizes, step_sizes(invocation));
   TRY_ASSIGN(json container, step_container(invocation));
   json asked = sizes;
-  if (!container.is_null()) asked["container"] = std::move(container);
+  const bool has_container = !container.is_null();
+  if (has_container) asked["container"] = std::move(container);
   step.sizes = codec::dump_json(asked);
   if (invocation.has("time")) {
     const Result<Span> limit = jobfiles::parse_time_limit(invocation.get("time"));
@@ -110,9 +122,13 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   if (invocation.has("container-image") || invocation.has("container-env")) {
     step.environment[jobfiles::kContainerEnv] = invocation.get("container-env");
   }
+  if (invocation.has("bcast") && has_container) {
+    return usage_error("--bcast and the options of containers exclude each other");
+  }
   step.quiet = invocation.has("quiet");
-  step.stdout_path = output_path_of(invocation, "output");
-  step.stderr_path = output_path_of(invocation, "error");
+  set_output(invocation, "output", step.stdout_path, step.stdout_rank);
+  set_output(invocation, "error", step.stderr_path, step.stderr_rank);
+  if (!invocation.has("error")) step.stderr_rank = step.stdout_rank;
   set_input(invocation.get("input", "all"), step);
   step.label = invocation.has("label");
   step.kill_on_bad_exit =
@@ -147,6 +163,9 @@ void tell_failures(Api& api, const std::string& id) {
 
 // Outside of an allocation: a job whose tasks are the program.
 Result<int> run_as_job(const Invocation& invocation) {
+  if (invocation.has("bcast")) {
+    return usage_error("--bcast works inside a job, or with --jobid of a running one");
+  }
   codec::Submission wanted = jobfiles::command_job(invocation.operands);
   wanted.exec.environment = own_environment(invocation.get("export"));
   TRY_ASSIGN(const std::optional<int> limit_s, immediate_s(invocation));
@@ -246,7 +265,8 @@ Result<int> run_srun(const Invocation& given) {
   if (invocation.has("pty")) return run_with_terminal(invocation);
   if (!inside_job() && named_job(invocation).empty()) return run_as_job(invocation);
   TRY_ASSIGN(StepPlace place, place_of(invocation));
-  TRY_ASSIGN(const StepWanted step, wanted_of(invocation));
+  TRY_ASSIGN(StepWanted step, wanted_of(invocation));
+  if (invocation.has("bcast")) TRY(broadcast(invocation, place, step));
   // From outside nobody is faster than the news that the job runs.
   return run_step("srun", step, std::move(place), inside_job() ? kPatience_s : 0);
 }
