@@ -14,6 +14,7 @@ SOURCE = ROOT / "src"
 LEFT_OUT = {
     "Job": {"spec": "by its digest", "account": "a number of State::accounts, derived"},
     "Learned": {"kept": "nothing of it is hashed while it is false"},
+    "NodeExecutor": {"knows_to_come": "follows from State::level"},
     "State": {"accounts": "derived", "changes": "of the fold, for indexes", "settled": "of the batch at hand"},
 }
 
