@@ -66,7 +66,7 @@ class PromisesBehind {
 std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClass& it,
                                              const std::set<JobId>& ignored,
                                              const std::vector<NodeId>& kept,
-                                             std::span<const NodeId> avoided) {
+                                             std::span<const NodeId> avoided, bool may_score) {
   const State& state = cycle.state;
   Plan& plan = cycle.indexes.plan;
   PlannedBooks planned(state, plan,
@@ -83,7 +83,7 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClas
   if (!kept.empty()) candidates.free = &not_kept;
   candidates.spares_last = planned.takes_spares();
   // Spare nodes are taken last, which scores do not know.
-  const bool scored = avoided.empty() && !candidates.spares_last;
+  const bool scored = may_score && avoided.empty() && !candidates.spares_last;
   const bool by_unit = goes_by_unit(*it.spec, *candidates.domains);
   if (scored && !by_unit) {
     if (auto found = places_by_score(cycle, it, candidates)) return found;
@@ -92,6 +92,11 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClas
   if (!found || !scored || !by_unit) return found;
   auto better = better_in_unit(cycle, it, candidates, *found);
   return better ? std::move(better) : std::move(found);
+}
+
+bool is_within_limits(const State& state, const JobSpec& spec,
+                      const std::vector<Placement>& places) {
+  return broken_limits(state, spec, amount_of(state, places), false).empty();
 }
 
 // A refusal costs as much as a look at this many classes: all are looked at when that is paid for.
@@ -114,15 +119,21 @@ Verdict try_place(Cycle& cycle, std::uint64_t id, PromisesBehind& behind) {
   const std::set<JobId>& ignored = behind.of(cycle, job);
   const std::vector<NodeId> kept = nodes_kept_from(state, cycle.indexes.kept_nodes, job);
   bool found = false;
-  const auto find = [&](std::span<const NodeId> avoided) {
-    auto some = search(cycle, it, ignored, kept, avoided);
+  // Where the places decide how much counts, those without scores decide whether the job starts, as
+  // explanations ask; those with scores, where.
+  const bool by_limits = amount_hangs_on_places(state, spec);
+  const auto find = [&](std::span<const NodeId> avoided, bool may_score) {
+    auto some = search(cycle, it, ignored, kept, avoided, may_score);
     found = found || some.has_value();
     return some;
   };
   LimitedSearch limited{state, spec, it.avoided};
-  limited.find = std::ref(find);
-  auto places =
-      amount_hangs_on_places(state, spec) ? places_within_limits(limited) : first_places(limited);
+  limited.find = [&](std::span<const NodeId> avoided) { return find(avoided, !by_limits); };
+  auto places = by_limits ? places_within_limits(limited) : first_places(limited);
+  if (places && by_limits) {
+    auto scored = find(it.avoided, true);
+    if (scored && is_within_limits(state, spec, *scored)) places = std::move(scored);
+  }
   // Which promises and kept nodes bind it depends on guarantees, and so on what is launched.
   const bool is_bound = !state.promises.empty() || !cycle.indexes.kept_nodes.empty();
   // Launches only take room away. A monotone class without a place has none until room comes back,
