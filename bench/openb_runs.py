@@ -25,14 +25,15 @@ def folder():
     return traces.folder_or_end(os.path.basename(sys.argv[0]), "openb", *NEEDED)
 
 
-def replay(trace, seed, policy, at=None):
-    """What `dove sim replay openb -o json` prints; loads are numbers. `at`: where the list lies, if it is derived."""
+def replay(trace, seed, policy, at=None, jobs="tasks"):
+    """What `dove sim replay openb -o json` prints; loads are numbers. `at`: where the list lies, if it is derived. `jobs`: what
+    its tasks are to the live scheduler."""
     nodes = folder()
     at = at or nodes
     done = subprocess.run(
         [DOVE, "sim", "replay", "openb", "--nodes", f"{nodes}/openb_node_list_gpu_node.csv",
          "--tasks", f"{at}/openb_pod_list_{trace}.csv", "--arrivals", f"{at}/arrivals/{trace}_seed{seed}.txt",
-         "--policy", policy, "-o", "json"], check=True, capture_output=True, text=True)
+         "--policy", policy, "--jobs", jobs, "-o", "json"], check=True, capture_output=True, text=True)
     found = json.loads(done.stdout)
     found["unallocated_pct"] = {int(load): value for load, value in found["unallocated_pct"].items()}
     return found

@@ -15,7 +15,7 @@ namespace {
 
 using Places = std::optional<std::vector<Placement>>;
 
-// Takes a share of the device that was chosen with the node.
+// Takes shares of the device that was chosen with the node.
 class OnDevice final : public PlacementPolicy {
  public:
   OnDevice(const PlacementPolicy& policy, std::int32_t device) : policy_(policy), device_(device) {}
@@ -62,7 +62,8 @@ Places places_on(const Cycle& cycle, const EquivalenceClass& it, const Candidate
                  std::span<const ScoreBoard::Choice> nodes) {
   RankedNodes ranked;
   for (const auto& each : nodes) ranked.insert({cycle.indexes.nodes[each.node].rank, each.node});
-  // A gang's shares each go to the device that the placement policy chooses.
+  // A gang's shares each go to the device that the placement policy chooses. Several on one node go
+  // to the one that is best for the first, as long as it has room.
   const std::int32_t device = nodes.size() == 1 ? nodes.front().device : kAnyDevice;
   return find_places_among(ranked, candidates, OnDevice(*cycle.policies.placement, device),
                            *it.spec, {});
@@ -84,7 +85,7 @@ Places scored_places(Cycle& cycle, const EquivalenceClass& it, const Candidates&
   std::erase_if(best, [&](const ScoreBoard::Choice& each) {
     const RankedNodes one = {{cycle.indexes.nodes[each.node].rank, each.node}};
     return room_among(one, candidates, *cycle.policies.placement, *it.spec, group, {}) <
-           node_shape(group).tasks;
+           scored_shape(*it.spec)->tasks;
   });
   if (best.size() < count) return std::nullopt;
   best.resize(count);
@@ -100,7 +101,10 @@ Places places_by_score(Cycle& cycle, const EquivalenceClass& it, const Candidate
 bool goes_by_unit(const JobSpec& spec, const Domains& domains) {
   if (spec.domain.empty()) return false;
   // A node by itself is what scores choose; a gang over several is never on one.
-  if (spec.domain == kNodeLevel) return node_shape(spec.groups.front()).nodes > 1;
+  if (spec.domain == kNodeLevel) {
+    const auto asked = scored_shape(spec);
+    return !asked || asked->nodes > 1;
+  }
   return spec.domain_required || domains.has_level(spec.domain);
 }
 

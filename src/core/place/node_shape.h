@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "model/job.h"
 
@@ -18,23 +19,23 @@ struct NodeShape {
   std::int64_t memory_bytes = 0;
   std::int64_t gpus = 0;         // whole ones
   std::int32_t share_milli = 0;  // of one device
+  std::int64_t shares = 0;       // of that size, each on whichever device; 0 without share_milli
   std::int64_t slices = 0;       // of one profile
   // The group's request that names model, memory and profile of the devices; null without any.
   const Request* devices = nullptr;
-  // Whether every node of the group is taken so. Not if it is up to the search how many tasks a
-  // node gets, if tasks are left over for another node, or if a node gives several shares or
-  // devices of two kinds. Then the shape says what to expect of such jobs, and no more.
-  bool is_exact = true;
 
   // Whole ones or a share: what the mix is about.
   bool has_devices() const { return gpus > 0 || share_milli > 0; }
 };
 
-// Refers to `group`.
+// What to expect of such groups; refers to `group`. Where it is up to the search how many tasks a
+// node gets, each may be alone.
 NodeShape node_shape(const TaskGroup& group);
 
-// Whether a score can say where the job goes: it is one group with an exact shape, and any node of
-// its pool will do that has the cores, memory and devices.
-bool has_one_shape(const JobSpec& spec);
+// What each of its nodes is to give, where a score can say which: the job is one group whose nodes
+// are taken alike, and any node of its pool will do that has the cores, memory and devices. Where
+// it is up to the search how many tasks a node gets, that is what the search would try first: all
+// tasks on as few nodes as the job may have. Refers to `spec`.
+std::optional<NodeShape> scored_shape(const JobSpec& spec);
 
 }  // namespace dove::core

@@ -54,9 +54,10 @@ bool fits(const FreeState& node, const TaskShape& task) {
   if (task.cpu_milli > node.cpu_milli || task.memory_bytes > node.memory_bytes) return false;
   if (!node.takes_more || (task.models >> node.node_class.model & 1) == 0) return false;
   if (task.slices > 0) return cuts_anew(node, task).has_value();
+  if (task.devices == 0) return true;
   std::int32_t found = 0;
-  // Each device of the task has to have the room by itself: rests of two devices make no whole one.
-  for (std::int32_t milli : node.devices_milli) found += milli >= task.device_milli ? 1 : 0;
+  // Each share has to have the room on one device: rests of two devices make no whole one.
+  for (std::int32_t milli : node.devices_milli) found += std::max(milli, 0) / task.device_milli;
   return found >= task.devices;
 }
 
@@ -111,6 +112,29 @@ Score score_of_slices(const Scorer& scorer, const FreeState& node, const TaskSha
                 2 * kMost * std::max<std::int64_t>(kSteps - cost.devices, 0);
   found.device = kAnyDevice;
   return found;
+}
+
+Score score_of_shares(const Scorer& scorer, FreeState node, const TaskShape& task) {
+  TaskShape one = task;
+  one.devices = 1;
+  one.cpu_milli = task.cpu_milli / task.devices;
+  one.memory_bytes = task.memory_bytes / task.devices;
+  // What does not divide goes with the first.
+  TaskShape first = one;
+  first.cpu_milli += task.cpu_milli % task.devices;
+  first.memory_bytes += task.memory_bytes % task.devices;
+  __int128 sum = 0;
+  std::int32_t first_device = kAnyDevice;
+  for (std::int32_t i = 0; i < task.devices; ++i) {
+    const TaskShape& share = i == 0 ? first : one;
+    Score score = scorer.score(node, share);
+    if (score.device == kAnyDevice) score.device = tightest_device(node, share);
+    allocate(node, share, score.device);
+    sum += score.value;
+    if (i == 0) first_device = score.device;
+  }
+  constexpr __int128 kMost = __int128{1} << 62;
+  return {static_cast<std::int64_t>(std::clamp(sum, -kMost, kMost)), first_device};
 }
 
 }  // namespace dove::core

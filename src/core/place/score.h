@@ -36,14 +36,15 @@ struct NodeClass {
 struct TaskShape {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
-  std::int32_t devices = 0;       // 0, 1, or more whole ones
-  std::int32_t device_milli = 0;  // of each: 1..999 only when devices == 1
+  std::int32_t devices = 0;       // or shares, of which a device may give several
+  std::int32_t device_milli = 0;  // of each; below 1000: shares
   std::uint64_t models = kAnyModel;
   std::int32_t slices = 0;      // with any, devices == 0
   std::string_view slice = "";  // their profile, as a table names it
   auto operator<=>(const TaskShape&) const = default;
 
   bool is_share() const { return devices > 0 && device_milli < kWholeDevice_milli; }
+  bool is_several_shares() const { return devices > 1 && is_share(); }
   std::int64_t gpus_milli() const { return std::int64_t{devices} * device_milli; }
 };
 
@@ -78,7 +79,7 @@ std::optional<std::int32_t> cuts_anew(const FreeState& node, const TaskShape& ta
 std::int32_t tightest_device(const FreeState& node, const TaskShape& task);
 
 // What is left. `device` is a share's; whole devices are the first ones that are wholly free.
-// REQUIRES: fits(node, task), with the share on `device`; no slices.
+// REQUIRES: fits(node, task), with the share on `device`; one share at most, and no slices.
 void allocate(FreeState& node, const TaskShape& task, std::int32_t device);
 
 constexpr std::int32_t kAnyDevice = -1;
@@ -91,7 +92,8 @@ struct Score {
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // REQUIRES: fits(node, task); the node's class was known to prepare; no slices.
+  // REQUIRES: fits(node, task); the node's class was known to prepare; one share at most, and no
+  // slices.
   virtual Score score(const FreeState& node, const TaskShape& task) const = 0;
 };
 
@@ -99,6 +101,10 @@ class Scorer {
 // scores higher, whatever the scorer says: slices on a device that is cut cost no device.
 // REQUIRES: fits(node, task); the node's class was known to prepare; task.slices > 0.
 Score score_of_slices(const Scorer& scorer, const FreeState& node, const TaskShape& task);
+
+// Several shares score as one after the other, each on the device that is best for it then. The
+// device is the first one's. REQUIRES: as above; task.is_several_shares().
+Score score_of_shares(const Scorer& scorer, FreeState node, const TaskShape& task);
 
 // A shape, and the number of tasks that have it.
 struct MixEntry {

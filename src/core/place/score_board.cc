@@ -209,7 +209,8 @@ TaskShape ScoreBoard::shape_of(const NodeShape& asked) const {
     shape.slice = profile_called(asked.devices->slice);
   }
   const bool is_share = asked.share_milli > 0;
-  shape.devices = is_share ? 1 : static_cast<std::int32_t>(std::min(asked.gpus, kDevicesMax));
+  shape.devices =
+      static_cast<std::int32_t>(std::min(is_share ? asked.shares : asked.gpus, kDevicesMax));
   if (shape.devices > 0) shape.device_milli = is_share ? asked.share_milli : kWholeDevice_milli;
   // Which kinds of devices will do, as a mask: the name is compared here once, not on each node.
   shape.models = 0;
@@ -231,6 +232,7 @@ void ScoreBoard::prepare() {
     it.cores = asked.cores;
     it.gpus = asked.gpus;
     it.share_milli = asked.share_milli;
+    it.shares = asked.share_milli > 0 ? 1 : 0;
     it.devices = &devices;
     TaskShape shape = shape_of(it);
     if (policy_->learns() == Learns::kSizes) shape.models = kAnyModel;
@@ -272,14 +274,12 @@ ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::strin
   return index;
 }
 
-bool ScoreBoard::is_scored(const JobSpec& spec) const {
+bool ScoreBoard::is_scored(const JobSpec& spec, const NodeShape& asked) const {
   // The cursor is moved by folding: scored, but moving none, jobs of other shapes would all go to
   // the same node.
   if (policy_->ties() == Ties::kNext) return moves_cursor(spec);
-  if (!has_one_shape(spec)) return false;
   // Cores that devices will need are worth something only where it is known what is to come.
-  return policy_->learns() != Learns::kNothing ||
-         node_shape(spec.groups.front()).devices != nullptr;
+  return policy_->learns() != Learns::kNothing || asked.devices != nullptr;
 }
 
 std::vector<ScoreIndex::Choice> ScoreBoard::best_of(PoolIndex& index, const NodeShape& asked,
@@ -318,7 +318,8 @@ std::vector<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const std
   if (scorer_ == nullptr && live_slices_ == 0) indexes_.clear();
   if (scorer_ == nullptr && !wants_slices(spec)) return {};
   // Asked late, as most clusters ask for whole devices with cores enough, and end above.
-  if (!is_scored(spec)) return {};
+  const std::optional<NodeShape> asked = scored_shape(spec);
+  if (!asked || !is_scored(spec, *asked)) return {};
   // Built or not, it is a function of the state: replay asks other questions first, and gets the
   // same node.
   PoolIndex& index = index_of(state, pool);
@@ -337,7 +338,7 @@ std::vector<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const std
         last == state.round_robin.end() ? std::nullopt : std::optional(index.places[last->second]));
   }
   std::vector<Choice> choices;
-  for (const auto& best : best_of(index, node_shape(spec.groups.front()), wanted)) {
+  for (const auto& best : best_of(index, *asked, wanted)) {
     choices.push_back({index.order[static_cast<std::size_t>(best.node)], best.device});
   }
   return choices;

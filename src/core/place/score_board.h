@@ -113,7 +113,7 @@ class ScoreBoard {
   PoolIndex& index_of(const State& state, const std::string& pool);
   FreeState state_of(const Node& node) const;
   TaskShape shape_of(const NodeShape& asked) const;
-  bool is_scored(const JobSpec& spec) const;
+  bool is_scored(const JobSpec& spec, const NodeShape& asked) const;
   std::vector<ScoreIndex::Choice> best_of(PoolIndex& index, const NodeShape& asked,
                                           const Wanted& wanted) const;
   void prepare();

@@ -414,6 +414,27 @@ TEST(ScoreBoard, AGangGetsAsManyNodesAsItTakesBestFirst) {
   EXPECT_EQ(nodes({}), Nodes{}) << "three have two";
 }
 
+TEST(ScoreBoard, TasksThatMayBeSplitAndSharesAreScoredForOneNode) {
+  const MostFree policy;
+  const State state = four_nodes();
+  ScoreBoard board;
+  board.use(&policy);
+  for (const Node& node : state.nodes) board.touch(node.id);
+  JobSpec spec;
+  spec.groups.resize(1);
+  TaskGroup& group = spec.groups[0];
+  group.per_task.gpus = 1;
+  group.tasks = 2;
+  EXPECT_EQ(choose(board, state, "all", spec)->node, NodeId(1));
+  group.tasks = 3;
+  EXPECT_FALSE(choose(board, state, "all", spec)) << "none has three: the search splits them";
+  group.per_task.gpus = 0;
+  group.per_task.share_milli = 500;
+  EXPECT_NE(choose(board, state, "all", spec)->device, kAnyDevice);
+  group.per_task.share_milli = 600;
+  EXPECT_FALSE(choose(board, state, "all", spec)) << "rests of two GPUs are no share";
+}
+
 TEST(ScoreBoard, RoundRobinIsKnownByItsNameOnly) {
   for (const char* name : {"round_robin", "round-robin", "round-robin/1"}) {
     ClusterSettings settings;
@@ -455,7 +476,8 @@ TEST(ScoreBoard, LeavesOtherKindsOfJobsToTheSearch) {
   EXPECT_FALSE(choose(board, state, "all", sbatch)) << "more than there is";
   JobSpec gang = spec;
   gang.groups[0].tasks = 2;
-  EXPECT_FALSE(choose(board, state, "all", gang));
+  gang.groups[0].per_node.share_milli = 500;
+  EXPECT_FALSE(choose(board, state, "all", gang)) << "whole devices, and a share besides";
   JobSpec featured = spec;
   featured.features = {"ib"};
   EXPECT_FALSE(choose(board, state, "all", featured));

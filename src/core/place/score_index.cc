@@ -106,7 +106,9 @@ void ScoreIndex::score_group(Scored& scored, std::size_t group) const {
     return;
   }
   const Score score = scored.shape.slices > 0 ? score_of_slices(*scorer_, state, scored.shape)
-                                              : scorer_->score(state, scored.shape);
+                      : scored.shape.is_several_shares()
+                          ? score_of_shares(*scorer_, state, scored.shape)
+                          : scorer_->score(state, scored.shape);
   scored.values[group] = score.value;
   scored.devices[group] = score.device;
 }

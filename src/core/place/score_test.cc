@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace dove::core {
 namespace {
 
@@ -24,6 +26,20 @@ TEST(Score, AShareGoesToTheDeviceThatItLeavesLeastOf) {
   allocate(node, share(500), 1);
   EXPECT_EQ(tightest_device(node, share(300)), 1);
   EXPECT_EQ(tightest_device(node, share(600)), 0);
+}
+
+TEST(Score, SeveralSharesFitOnOneDeviceOrOnSeveral) {
+  FreeState node = all_free(four_gpus());
+  TaskShape shares = share(400);
+  shares.devices = 8;
+  EXPECT_TRUE(fits(node, shares));
+  shares.devices = 9;
+  EXPECT_FALSE(fits(node, shares));
+  node.devices_milli = {399, 500, -500, 0};
+  shares.devices = 1;
+  EXPECT_TRUE(fits(node, shares));
+  shares.devices = 2;
+  EXPECT_FALSE(fits(node, shares)) << "rests of two devices are no share";
 }
 
 TEST(Score, TheModelsOfATaskAreAMask) {
@@ -74,6 +90,44 @@ class MostFree final : public Scorer {
     return {node.gpus_milli() - task.gpus_milli()};
   }
 };
+
+// Takes shares from the device that has most, and counts the whole ones that are left.
+class WholeAfter final : public Scorer {
+ public:
+  Score score(const FreeState& node, const TaskShape& task) const override {
+    const auto most = std::max_element(node.devices_milli.begin(), node.devices_milli.end());
+    FreeState after = node;
+    const auto device = static_cast<std::int32_t>(most - node.devices_milli.begin());
+    allocate(after, task, device);
+    return {after.whole_devices() + after.cpu_milli, device};
+  }
+};
+
+TEST(Score, SeveralSharesScoreOneAfterTheOther) {
+  const WholeAfter scorer;
+  FreeState node = all_free(four_gpus());
+  node.devices_milli = {300, 1000, 900, 1000};
+  TaskShape shares = share(500);
+  shares.devices = 3;
+  shares.cpu_milli = 1001;  // 335, 333, 333
+  const Score score = score_of_shares(scorer, node, shares);
+  EXPECT_EQ(score.device, 1) << "the first one's";
+  EXPECT_EQ(score.value, (1 + 7665) + (0 + 7332) + (0 + 6999));
+  const MostFree indifferent;
+  EXPECT_EQ(score_of_shares(indifferent, node, shares).device, 2) << "the tightest";
+}
+
+TEST(Score, SeveralSharesOfGreatScoresDoNotWrapAround) {
+  class Great final : public Scorer {
+   public:
+    Score score(const FreeState&, const TaskShape&) const override {
+      return {std::int64_t{1} << 61};
+    }
+  };
+  TaskShape shares = share(100);
+  shares.devices = 16;
+  EXPECT_EQ(score_of_shares(Great(), all_free(four_gpus()), shares).value, std::int64_t{1} << 62);
+}
 
 TEST(Score, SlicesCostTheDevicesThatTheyCutAnew) {
   const MostFree scorer;

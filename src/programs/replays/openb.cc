@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ctime>
+#include <string_view>
 
 #include "programs/commands.h"
 #include "programs/replays/replay_options.h"
@@ -39,13 +42,19 @@ cli::CommandSpec spec() {
       "{}.\n"
       "fgd is told the commonest tasks of the list, as published.",
       fmt::join(policy_names(), ", "));
-  spec.options = {{"nodes", 0, "FILE", "the nodes: sn,cpu_milli,memory_mib,gpu,model", false},
-                  {"tasks", 0, "FILE",
-                   "the tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]", false},
-                  {"arrivals", 0, "FILE", "a line of node ranks and one of arriving tasks", false},
-                  {"policy", 0, "NAME",
-                   "the policy that places them: default, plain, or a published one", false},
-                  {"output", 'o', "FORMAT", "text or json", false}};
+  spec.options = {
+      {"nodes", 0, "FILE", "the nodes: sn,cpu_milli,memory_mib,gpu,model", false},
+      {"tasks", 0, "FILE", "the tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]",
+       false},
+      {"arrivals", 0, "FILE", "a line of node ranks and one of arriving tasks", false},
+      {"policy", 0, "NAME", "the policy that places them: default, plain, or a published one",
+       false},
+      {"jobs", 0, "KIND",
+       "tasks: each is a job of one task; split: one with several GPUs is as many tasks "
+       "with one each, on any number of nodes; halves: a share of a GPU is two tasks on "
+       "one node with half of it each",
+       false},
+      {"output", 'o', "FORMAT", "text or json", false}};
   return spec;
 }
 
@@ -84,10 +93,16 @@ void print_text(const std::string& policy, const sim::OpenbResult& result, const
   }
 }
 
+constexpr std::array<std::string_view, 3> kJobs{"tasks", "split", "halves"};  // as in OpenbJobs
+
 // `policy` is null for the live scheduler.
 Result<sim::OpenbResult> replay(const sim::OpenbTrace& trace, const cli::Invocation& invocation,
                                 const core::ScorePolicy* policy) {
-  if (policy == nullptr) return sim::replay_live_openb(trace, live_scheduler(invocation));
+  if (policy == nullptr) {
+    const auto jobs = std::ranges::find(kJobs, invocation.get("jobs", "tasks")) - kJobs.begin();
+    return sim::replay_live_openb(trace, live_scheduler(invocation),
+                                  static_cast<sim::OpenbJobs>(jobs));
+  }
   sim::OpenbOptions options;
   options.rounds_as_published = invocation.get("policy") == "fgd";
   return sim::replay_openb(trace, *policy, options);
@@ -102,6 +117,13 @@ int run(const cli::Invocation& invocation) {
   if (policy == nullptr && !is_live(invocation)) {
     return refuse(fmt::format("--policy: there is no '{}'; known are {}, {}", name, kLivePolicies,
                               fmt::join(policy_names(), ", ")));
+  }
+  const std::string jobs = invocation.get("jobs", "tasks");
+  if (std::ranges::find(kJobs, jobs) == kJobs.end()) {
+    return refuse(fmt::format("--jobs: '{}' is none of {}", jobs, fmt::join(kJobs, ", ")));
+  }
+  if (policy != nullptr && jobs != "tasks") {
+    return refuse("--jobs: published policies place tasks, each on one node");
   }
   const std::string output = invocation.get("output", "text");
   if (output != "text" && output != "json") {

@@ -28,7 +28,7 @@ std::shared_ptr<const Inventory> inventory_of(const core::NodeClass& node) {
   return inventory;
 }
 
-std::shared_ptr<const JobSpec> spec_of(const core::TaskShape& task) {
+std::shared_ptr<JobSpec> job_of(const core::TaskShape& task) {
   auto spec = std::make_shared<JobSpec>();
   spec->user = "user";
   spec->groups.resize(1);
@@ -50,9 +50,33 @@ std::shared_ptr<const JobSpec> spec_of(const core::TaskShape& task) {
   return spec;
 }
 
+// `count` tasks, each with an equal part of what the one has asked for.
+void divide(TaskGroup& group, std::int32_t count) {
+  Request& each = group.per_task;
+  group.tasks = count;
+  each.cores = (each.cores + count - 1) / count;
+  each.memory_bytes /= count;
+  each.gpus /= count;
+  each.share_milli /= count;
+}
+
+std::shared_ptr<const JobSpec> spec_of(const core::TaskShape& task, OpenbJobs jobs) {
+  std::shared_ptr<JobSpec> spec = job_of(task);
+  TaskGroup& group = spec->groups[0];
+  if (jobs == OpenbJobs::kSplit && !task.is_share() && task.devices > 1) {
+    divide(group, task.devices);
+  }
+  if (jobs == OpenbJobs::kHalves && task.is_share() && task.device_milli > 1) {
+    divide(group, 2);
+    group.nodes_max = 1;
+  }
+  return spec;
+}
+
 }  // namespace
 
-Result<OpenbResult> replay_live_openb(const OpenbTrace& trace, const LiveScheduler& scheduler) {
+Result<OpenbResult> replay_live_openb(const OpenbTrace& trace, const LiveScheduler& scheduler,
+                                      OpenbJobs jobs) {
   LiveCluster cluster(scheduler.policies, scheduler.settings);
   std::map<core::NodeClass, std::shared_ptr<const Inventory>> inventories;
   for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
@@ -61,7 +85,7 @@ Result<OpenbResult> replay_live_openb(const OpenbTrace& trace, const LiveSchedul
     cluster.add_node(fmt::format("n{}", i), inventory);
   }
   std::vector<std::shared_ptr<const JobSpec>> specs;
-  for (const core::TaskShape& shape : trace.shapes) specs.push_back(spec_of(shape));
+  for (const core::TaskShape& shape : trace.shapes) specs.push_back(spec_of(shape, jobs));
   OpenbTally tally(trace.gpus_milli());
   for (const std::int32_t shape : trace.arrivals) {
     const auto index = static_cast<std::size_t>(shape);

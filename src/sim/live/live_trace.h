@@ -40,8 +40,16 @@ struct LiveGangs {
 Result<LiveGangs> replay_live_gangs(const std::vector<GangJob>& jobs, std::int64_t nodes,
                                     std::int64_t gpus_per_node, const LiveScheduler& scheduler);
 
+// What a task of the list is to the scheduler.
+enum class OpenbJobs {
+  kTasks,  // a job of one task
+  kSplit,  // with several GPUs: as many tasks with one each, which may be on one node or on several
+  kHalves,  // with a share of a GPU: two tasks on one node with half of it each
+};
+
 // As sim/published/openb_replay.h: a task that has no place when it arrives is cancelled. CPU is
 // counted in cores of 4 milli, rounded up.
-Result<OpenbResult> replay_live_openb(const OpenbTrace& trace, const LiveScheduler& scheduler);
+Result<OpenbResult> replay_live_openb(const OpenbTrace& trace, const LiveScheduler& scheduler,
+                                      OpenbJobs jobs = OpenbJobs::kTasks);
 
 }  // namespace dove::sim

@@ -88,5 +88,21 @@ TEST(LiveOpenb, WhatHasNoPlaceIsDroppedAndModelsBind) {
   EXPECT_EQ(result->dropped, 2);
 }
 
+TEST(LiveOpenb, TasksMayBeSplitOrHalved) {
+  OpenbTrace trace;
+  trace.nodes = {{0, 8000, 1 << 20, 2}, {0, 8000, 1 << 20, 1}};
+  trace.shapes = {{2000, 10, 3, 1000, core::kAnyModel}, {2000, 10, 1, 800, core::kAnyModel}};
+  const auto placed = [&](std::vector<std::int32_t> arrivals, OpenbJobs jobs) {
+    trace.arrivals = std::move(arrivals);
+    const auto result = replay_live_openb(trace, scheduler(), jobs);
+    EXPECT_TRUE(result.ok());
+    return result.ok() ? result->placed : -1;
+  };
+  EXPECT_EQ(placed({0}, OpenbJobs::kTasks), 0) << "no node has three GPUs";
+  EXPECT_EQ(placed({0}, OpenbJobs::kSplit), 1);
+  EXPECT_EQ(placed({1, 1, 1, 1}, OpenbJobs::kTasks), 3);
+  EXPECT_EQ(placed({1, 1, 1, 1}, OpenbJobs::kHalves), 3) << "a fifth of each GPU is left";
+}
+
 }  // namespace
 }  // namespace dove::sim
