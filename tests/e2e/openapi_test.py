@@ -230,11 +230,18 @@ class Tour(unittest.TestCase):
             {"kind": "Binding", "name": "b", "role": "viewer", "project": "r", "groups": ["g"]},
             {"kind": "Reservation", "name": "later", "nodes": ["node2"], "starts_at": "2090-01-01T00:00:00Z",
              "ends_at": "2090-01-02T00:00:00Z", "outage": True}]
+        objects = [{**one, "labels": {"team": "vision", "of": one["kind"]}} for one in objects]
         self.api.call("POST", "/v1/objects?dry_run=1", {"objects": objects})
         self.api.call("POST", "/v1/objects", {"objects": objects})
         for one in self.api.call("GET", "/v1/objects")["objects"]:
             again = self.api.call("PUT", f"/v1/objects/{one['kind'].lower()}/{one['name'].replace('*', '%2A')}", one)
             self.assertEqual(again["change"], "none")
+        for target, member, count in (("/v1/objects?labels=team=vision", "objects", len(objects)),
+                                      ("/v1/objects?labels=team=vision&labels=of=Pool", "objects", 1),
+                                      ("/v1/pools?labels=of=Pool", "pools", 1), ("/v1/queues?labels=of=Pool", "queues", 0),
+                                      ("/v1/nodes?labels=of=Node", "nodes", 1)):
+            self.assertEqual(len(self.api.call("GET", target)[member]), count, target)
+        self.assertEqual(self.api.raw("GET", "/v1/nodes?labels=team")[0], 400)
         for target in ("/v1/pools?limit=1", "/v1/queues?name=q", "/v1/objects?kind=Queue&limit=1", "/v1/objects/reservation/later"):
             self.api.call("GET", target)
         self.api.call("PUT", "/v1/objects/queue/q", {"limits": None, "weight": None})
