@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <ctime>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "slurm/accounting/sacct.h"
@@ -22,6 +24,11 @@ constexpr std::size_t kScriptMax = 8 << 20;  // Slurm's own max_script_size is h
 // Each question takes as long while slurmdbd is away.
 constexpr std::chrono::seconds kAccountingLimit{3};
 constexpr std::chrono::seconds kAccountingAgain{60};
+// What --priority=TOP is; administrators alone may say it.
+constexpr std::uint32_t kTop = 0xfffffffd;
+// slurmctld looks for work once a second.
+constexpr std::chrono::seconds kStartLimit{4};
+constexpr std::chrono::milliseconds kStartLook{100};
 // What salloc says once it has an allocation, or (without --immediate) that it waits for one: the
 // job is in Slurm's queue then, and stays there without its salloc.
 constexpr const char kGranted[] = "Granted job allocation ";
@@ -53,37 +60,78 @@ std::int64_t id_after(std::string_view words, std::string_view said) {
   return id;
 }
 
+// What Slurm says of the job that a user's salloc named, which could name anybody's.
+struct Submitted {
+  std::int64_t uid = -1;
+  std::string state;
+  std::string name;
+};
+
+Submitted read_submitted(std::string_view line) {
+  Submitted job;
+  line = line.substr(0, line.find('\n'));
+  const std::size_t uid_end = line.find('|');
+  const std::size_t state_end = line.find('|', uid_end + 1);
+  if (uid_end == std::string_view::npos || state_end == std::string_view::npos) return job;
+  const auto uid = std::from_chars(line.data(), line.data() + uid_end, job.uid);
+  if (uid.ec != std::errc() || uid.ptr != line.data() + uid_end) job.uid = -1;
+  job.state = line.substr(uid_end + 1, state_end - uid_end - 1);
+  job.name = line.substr(state_end + 1);
+  return job;
+}
+
+Result<Submitted> submitted(const CommandCluster::Run& run, std::int64_t job) {
+  TRY_ASSIGN(const CommandEnd end,
+             run({.words = {"squeue", "--noheader", "--states=all", fmt::format("--jobs={}", job),
+                            "--format=%U|%T|%j"},
+                  .output_max = kTextMax}));
+  if (end.code != 0) return refused(end, "squeue");
+  return read_submitted(end.output);
+}
+
+// Becomes the user, with nothing of ours: what a user's process has in its environment, they read.
+std::vector<std::string> become(const passwd& user) {
+  std::vector<std::string> words{"env", "-i"};
+  for (const char* const name : {"PATH", "SLURM_CONF"}) {
+    if (const char* value = std::getenv(name)) words.push_back(fmt::format("{}={}", name, value));
+  }
+  words.insert(words.end(), {"setpriv", fmt::format("--reuid={}", user.pw_uid),
+                             fmt::format("--regid={}", user.pw_gid), "--init-groups", "--"});
+  return words;
+}
+
 bool is_linux_user(const std::string& name) {
   return !name.empty() && name.front() != '-' && ::getpwnam(name.c_str()) != nullptr;
 }
 
 }  // namespace
 
-std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
-  std::vector<std::string> words = {
-      "salloc",
-      "--no-shell",
-      "--priority=TOP",
-      "--job-name=" + ask.name,
-      fmt::format("--comment={}", kMark),
-      "--nodelist=" + ask.node,
-      "--nodes=1",
-      "--ntasks=1",
-      fmt::format("--cpus-per-task={}", std::max(ask.cpus, 1)),
-      fmt::format("--mem={}M",
-                  std::max<std::int64_t>((ask.memory_bytes + kMebibyte - 1) / kMebibyte, 1)),
-      fmt::format("--time={}", ask.limit_minutes),
-      "--chdir=/"};
-  if (!ask.waits) words.insert(words.begin() + 2, "--immediate=1");
+std::vector<std::string> placeholder_command(const Ask& ask, Submitter submitter) {
+  const passwd* const user = submitter == Submitter::kUs ? nullptr : ::getpwnam(ask.user.c_str());
+  std::vector<std::string> words;
+  if (submitter == Submitter::kUser && user != nullptr) words = become(*user);
+  words.insert(words.end(), {"salloc", "--no-shell"});
+  if (submitter == Submitter::kUser) {
+    words.emplace_back("--hold");
+  } else {
+    if (!ask.waits) words.emplace_back("--immediate=1");
+    words.emplace_back("--priority=TOP");
+  }
+  words.insert(
+      words.end(),
+      {"--job-name=" + ask.name, fmt::format("--comment={}", kMark), "--nodelist=" + ask.node,
+       "--nodes=1", "--ntasks=1", fmt::format("--cpus-per-task={}", std::max(ask.cpus, 1)),
+       fmt::format("--mem={}M",
+                   std::max<std::int64_t>((ask.memory_bytes + kMebibyte - 1) / kMebibyte, 1)),
+       fmt::format("--time={}", ask.limit_minutes), "--chdir=/"});
   if (!ask.gres.empty()) words.push_back("--gres=" + ask.gres);
   if (!ask.reservation.empty()) words.push_back("--reservation=" + ask.reservation);
   if (!ask.partitions.empty()) {
     words.push_back(fmt::format("--partition={}", fmt::join(ask.partitions, ",")));
   }
-  if (for_user) {
+  if (submitter == Submitter::kUsForUser) {
     words.push_back("--uid=" + ask.user);
-    const passwd* entry = ::getpwnam(ask.user.c_str());
-    if (entry != nullptr) words.push_back(fmt::format("--gid={}", entry->pw_gid));
+    if (user != nullptr) words.push_back(fmt::format("--gid={}", user->pw_gid));
   }
   return words;
 }
@@ -96,12 +144,27 @@ Result<CommandEnd> CommandCluster::run(const std::vector<std::string>& command) 
   return run_({.words = command, .output_max = kTextMax});
 }
 
+Result<SlurmVersion> CommandCluster::version() {
+  if (version_) return *version_;
+  TRY_ASSIGN(const CommandEnd end, run({"sinfo", "--version"}));
+  if (end.code != 0) return refused(end, "sinfo");
+  TRY_ASSIGN(version_, read_version(end.output));
+  return *version_;
+}
+
+Result<std::vector<NodeSeen>> CommandCluster::observe_nodes() {
+  TRY_ASSIGN(const SlurmVersion commands, version());
+  const std::vector<std::string> words = commands.nodes_command();
+  TRY_ASSIGN(const CommandEnd end, run_({.words = words, .output_max = kJsonBytesMax}));
+  if (end.code != 0) return refused(end, words.front());
+  return read_nodes(end.output);
+}
+
 Result<Observed> CommandCluster::observe() {
   Observed seen;
-  TRY_ASSIGN(const CommandEnd nodes,
-             run_({.words = {"sinfo", "--json"}, .output_max = kJsonBytesMax}));
-  if (nodes.code != 0) return refused(nodes, "sinfo");
-  TRY_ASSIGN(seen.nodes, read_nodes(nodes.output));
+  Result<std::vector<NodeSeen>> nodes = observe_nodes();
+  if (!nodes.ok()) version_.reset();  // Slurm may have been upgraded
+  TRY_ASSIGN(seen.nodes, std::move(nodes));
   if (reservations_.is_due(seen.nodes)) {
     TRY_ASSIGN(std::vector<ReservationSeen> all, read_reservations());
     reservations_.keep(std::move(all), seen.nodes, std::time(nullptr));
@@ -120,14 +183,15 @@ Result<std::vector<ReservationSeen>> CommandCluster::read_reservations() const {
 }
 
 Result<std::vector<JobSeen>> CommandCluster::observe_jobs(const std::vector<NodeSeen>& nodes) {
+  // Since 23.02 it leaves out those that have ended, unless they are asked for.
   TRY_ASSIGN(const CommandEnd jobs,
-             run_({.words = {"squeue", "--json"}, .output_max = kJsonBytesMax}));
+             run_({.words = {"squeue", "--states=all", "--json"}, .output_max = kJsonBytesMax}));
   if (jobs.code != 0) return refused(jobs, "squeue");
   return read_jobs(jobs.output, nodes);
 }
 
-Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) const {
-  TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, for_user),
+Result<std::int64_t> CommandCluster::allocate(const Ask& ask, Submitter submitter) const {
+  TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, submitter),
                                          .output_max = kTextMax,
                                          .enough = ask.waits ? kEither : kGranted}));
   std::int64_t id = id_after(kGranted, end.said);
@@ -153,13 +217,61 @@ const std::vector<PartitionSeen>& CommandCluster::partitions() {
   return partitions_;
 }
 
-Result<std::int64_t> CommandCluster::allocate(const Ask& ask) const {
-  const bool for_user = is_linux_user(ask.user);
-  Result<std::int64_t> id = allocate(ask, for_user);
+Result<std::int64_t> CommandCluster::allocate(const Ask& ask) {
+  if (!is_linux_user(ask.user)) return allocate(ask, Submitter::kUs);
+  TRY_ASSIGN(const SlurmVersion commands, version());
+  if (!commands.allocates_for_users()) {
+    return ask.is_users ? allocate_as_user(ask) : allocate(ask, Submitter::kUs);
+  }
+  Result<std::int64_t> id = allocate(ask, Submitter::kUsForUser);
   // The user may have no account in Slurm; the devices are to be held all the same.
-  const bool may_be_ours = for_user && !ask.is_users;
-  if (!id.ok() && may_be_ours && id.error().code == "slurm_command") id = allocate(ask, false);
+  if (!id.ok() && !ask.is_users && id.error().code == "slurm_command") {
+    id = allocate(ask, Submitter::kUs);
+  }
   return id;
+}
+
+// Slurm 23.02 and later make an allocation for nobody but who asks for it. The user has no say in
+// where it stands in the queue, so it is submitted held, and we start it.
+Result<std::int64_t> CommandCluster::allocate_as_user(const Ask& ask) const {
+  TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, Submitter::kUser),
+                                         .output_max = kTextMax,
+                                         .enough = kPending}));
+  const std::int64_t id = id_after(kPending, end.said);
+  if (id == 0) return refused(end, "salloc");
+  // The user's own process said it.
+  const passwd* const user = ::getpwnam(ask.user.c_str());
+  TRY_ASSIGN(const Submitted job, submitted(run_, id));
+  if (user == nullptr || job.uid != user->pw_uid || job.name != ask.name) {
+    return Error{ErrorKind::kUnavailable, "slurm_command",
+                 fmt::format("salloc of {} names job {}, which is another one", ask.user, id), ""};
+  }
+  const Result<void> started = start(id, ask);
+  if (started.ok()) return id;
+  TRY(run({"scancel", std::to_string(id)}));
+  return started.error();
+}
+
+Result<void> CommandCluster::start(std::int64_t job, const Ask& ask) const {
+  // A gate has taken the type out of its request, as out of any user's.
+  std::vector<std::string> words{"scontrol", "update", fmt::format("JobId={}", job),
+                                 "AdminComment=" + placeholder_mark(ask.name)};
+  if (!ask.gres.empty()) words.push_back("Gres=" + ask.gres);
+  TRY_ASSIGN(const CommandEnd marked, run(words));
+  if (marked.code != 0) return refused(marked, "scontrol");
+  const std::string commands =
+      fmt::format("release {0}\nupdate JobId={0} Priority={1}\n", job, kTop);
+  TRY_ASSIGN(const CommandEnd released,
+             run_({.words = {"scontrol"}, .output_max = kTextMax, .input = commands}));
+  if (released.code != 0) return refused(released, "scontrol");
+  const auto until = std::chrono::steady_clock::now() + kStartLimit;
+  do {
+    TRY_ASSIGN(const Submitted seen, submitted(run_, job));
+    if (seen.state == "RUNNING") return {};
+    if (seen.state != "PENDING") break;
+    std::this_thread::sleep_for(kStartLook);
+  } while (std::chrono::steady_clock::now() < until);
+  return Error{ErrorKind::kConflict, "no_room", "Slurm has not started it: it has no room", ""};
 }
 
 Result<std::int64_t> CommandCluster::ask(const Ask& ask) {

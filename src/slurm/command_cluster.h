@@ -1,4 +1,5 @@
 // CommandCluster: a real Slurm, driven by its commands (squeue, sinfo, salloc, scancel, scontrol).
+// Which version they are of is asked once, and again after a look that failed.
 //
 // A placeholder is an allocation without a shell (`salloc --no-shell --immediate`): it starts in
 // the call or not at all, and nothing runs on its node. It bears our mark in the administrator's
@@ -16,8 +17,18 @@
 #include "slurm/fences/user_signal.h"
 #include "slurm/partitions.h"
 #include "slurm/reservations.h"
+#include "slurm/slurm_version.h"
 
 namespace dove::slurm {
+
+enum class Submitter {
+  kUs,         // accounted to ourselves
+  kUsForUser,  // accounted to ask.user (SlurmVersion::allocates_for_users)
+  kUser        // the user: held, for it gets its place in the queue from us
+};
+
+// The salloc of a placeholder. REQUIRES: ask.user is a Linux user, but for kUs.
+std::vector<std::string> placeholder_command(const Ask& ask, Submitter submitter);
 
 class CommandCluster : public SlurmCluster {
  public:
@@ -37,22 +48,24 @@ class CommandCluster : public SlurmCluster {
   Result<void> set_drain(const std::string& node, const std::string& reason) override;
 
  private:
+  Result<SlurmVersion> version();
+  Result<std::vector<NodeSeen>> observe_nodes();
   Result<std::vector<ReservationSeen>> read_reservations() const;
   Result<CommandEnd> run(const std::vector<std::string>& command) const;
   const std::vector<PartitionSeen>& partitions();
   Result<std::optional<UserSignal>> user_signal(const std::string& handle);
   std::optional<UserSignal> accounted_signal(const std::string& handle);
-  Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
-  Result<std::int64_t> allocate(const Ask& ask) const;
+  Result<std::int64_t> allocate(const Ask& ask, Submitter submitter) const;
+  Result<std::int64_t> allocate(const Ask& ask);
+  Result<std::int64_t> allocate_as_user(const Ask& ask) const;
+  Result<void> start(std::int64_t job, const Ask& ask) const;
 
   Run run_;
+  std::optional<SlurmVersion> version_;
   Reservations reservations_;
   std::vector<PartitionSeen> partitions_;
   std::optional<std::chrono::steady_clock::time_point> partitions_read_at_;
   std::optional<std::chrono::steady_clock::time_point> accounting_failed_at_;
 };
-
-// The arguments of the salloc of a placeholder. `for_user`: accounted to ask.user.
-std::vector<std::string> placeholder_command(const Ask& ask, bool for_user);
 
 }  // namespace dove::slurm

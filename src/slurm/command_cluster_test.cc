@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "slurm/recorded_for_test.h"
+#include "slurm/recorded_newer_for_test.h"
 
 namespace dove::slurm {
 namespace {
@@ -15,9 +16,12 @@ using Words = std::vector<std::string>;
 struct FakeCommands {
   CommandEnd salloc{0, "", "salloc: Granted job allocation 316"};
   CommandEnd for_users{0, "", "salloc: Granted job allocation 316"};
+  CommandEnd as_user{0, "", "salloc: Pending job allocation 318"};
   int update = 0;
   std::string partitions;
   std::string script;
+  std::string version = "slurm-wlm 22.05.8\n";
+  std::vector<std::string> submitted;  // what squeue says of it, look by look
   CommandEnd sacct{1, "", "Slurm accounting storage is disabled"};
   std::vector<Words> ran;
 
@@ -25,18 +29,35 @@ struct FakeCommands {
     return [this](const CommandWanted& wanted) -> Result<CommandEnd> {
       const Words& command = wanted.words;
       ran.push_back(command);
-      if (command[0] == "sinfo") return CommandEnd{0, kRecordedNodes, ""};
-      if (command[0] == "squeue") return CommandEnd{0, kRecordedJobs, ""};
+      if (command[0] == "sinfo" && command[1] == "--version") return CommandEnd{0, version, ""};
+      if (command[0] == "sinfo")
+        return CommandEnd{0, is_newer() ? kNewerGroups : kRecordedNodes, ""};
+      if (command[0] == "squeue" && command[1] == "--noheader") return next_submitted();
+      if (command[0] == "squeue") return CommandEnd{0, is_newer() ? kNewerJobs : kRecordedJobs, ""};
       if (command[0] == "sacct") return sacct;
+      if (command[0] == "scontrol" && command.size() == 1) return CommandEnd{};
       if (command[0] == "scontrol" && command[1] == "write") return CommandEnd{0, script, ""};
+      if (command.back() == "--json") {  // scontrol show nodes
+        return is_newer() ? CommandEnd{0, kNewerNodes, ""}
+                          : CommandEnd{1, "", "unrecognized option"};
+      }
       if (command[0] == "scontrol" && command[1] == "show") return CommandEnd{0, partitions, ""};
       if (command[0] == "scontrol") return CommandEnd{update, "", "Access/permission denied"};
+      if (command[0] == "env" && command[1] == "-i") return as_user;
       if (command[0] != "salloc") return CommandEnd{};
       const bool for_user = std::any_of(command.begin(), command.end(), [](const auto& word) {
         return word.starts_with("--uid=");
       });
       return for_user ? for_users : salloc;
     };
+  }
+  bool is_newer() const { return version.find(" 22.") == std::string::npos; }
+  CommandEnd next_submitted() {
+    if (submitted.empty())
+      return CommandEnd{1, "", "slurm_load_jobs error: Invalid job id specified"};
+    const CommandEnd said{0, submitted.front() + "\n", ""};
+    if (submitted.size() > 1) submitted.erase(submitted.begin());
+    return said;
   }
   int count(const char* program) const {
     return static_cast<int>(std::count_if(
@@ -58,7 +79,7 @@ Ask ask_for(const char* user) {
 }
 
 TEST(CommandCluster, TheCommandOfAPlaceholder) {
-  const Words command = placeholder_command(ask_for("root"), true);
+  const Words command = placeholder_command(ask_for("root"), Submitter::kUsForUser);
   EXPECT_EQ(command,
             (Words{"salloc", "--no-shell", "--immediate=1", "--priority=TOP",
                    "--job-name=dove-17.2@dove", "--comment=dovetail", "--nodelist=n1", "--nodes=1",
@@ -69,7 +90,7 @@ TEST(CommandCluster, TheCommandOfAPlaceholder) {
 TEST(CommandCluster, NeverAllMemoryOfTheNode) {
   Ask ask = ask_for("");
   ask.memory_bytes = 0;
-  const Words command = placeholder_command(ask, false);
+  const Words command = placeholder_command(ask, Submitter::kUs);
   EXPECT_NE(std::find(command.begin(), command.end(), "--mem=1M"), command.end());
 }
 
@@ -79,6 +100,22 @@ TEST(CommandCluster, ObservesNodesAndJobs) {
   ASSERT_TRUE(seen.ok()) << seen.error().message;
   EXPECT_EQ(seen->nodes.size(), 2u);
   EXPECT_EQ(seen->jobs.size(), 6u);
+}
+
+TEST(CommandCluster, ObservesANewerSlurmAndOneThatIsUpgraded) {
+  FakeCommands commands;
+  CommandCluster slurm(commands.run());
+  ASSERT_TRUE(slurm.observe().ok());
+  commands.version = "slurm-wlm 24.11.5\n";
+  EXPECT_FALSE(slurm.observe().ok()) << "sinfo prints groups of nodes now";
+  for (int i = 0; i < 2; ++i) {
+    const auto seen = slurm.observe();
+    ASSERT_TRUE(seen.ok()) << seen.error().message;
+    EXPECT_EQ(seen->nodes.size(), 2u);
+    EXPECT_EQ(seen->jobs.size(), 7u);
+  }
+  const Words asks{"sinfo", "--version"};
+  EXPECT_EQ(std::count(commands.ran.begin(), commands.ran.end(), asks), 2);
 }
 
 TEST(CommandCluster, WhatIsGrantedIsMarked) {
@@ -160,11 +197,11 @@ TEST(CommandCluster, APartitionsLimitIsExceededAfterwards) {
       "PartitionName=all MaxTime=00:20:00 PriorityTier=1 State=UP\n";
   CommandCluster slurm(commands.run());
   EXPECT_EQ(*slurm.ask(ask_for("root")), 316);
-  ASSERT_EQ(commands.ran.size(), 4u);
-  const Words& asked = commands.ran[1];
+  ASSERT_EQ(commands.ran.size(), 5u);
+  const Words& asked = commands.ran[2];
   EXPECT_NE(std::find(asked.begin(), asked.end(), "--time=30"), asked.end());
   EXPECT_NE(std::find(asked.begin(), asked.end(), "--partition=gpu"), asked.end());
-  EXPECT_EQ(commands.ran[2], (Words{"scontrol", "update", "JobId=316", "TimeLimit=62"}));
+  EXPECT_EQ(commands.ran[3], (Words{"scontrol", "update", "JobId=316", "TimeLimit=62"}));
   commands.update = 1;
   EXPECT_FALSE(slurm.ask(ask_for("root")).ok());
   EXPECT_EQ(commands.ran.back(), (Words{"scancel", "316"}));
@@ -190,7 +227,7 @@ TEST(CommandCluster, JobsAloneAreOneCommand) {
   const auto jobs = CommandCluster(commands.run()).observe_jobs(nodes->nodes);
   ASSERT_TRUE(jobs.ok()) << jobs.error().message;
   EXPECT_EQ(jobs->size(), 6u);
-  EXPECT_EQ(commands.ran, (std::vector<Words>{{"squeue", "--json"}}));
+  EXPECT_EQ(commands.ran, (std::vector<Words>{{"squeue", "--states=all", "--json"}}));
 }
 
 TEST(CommandCluster, WhatCannotBeMarkedIsReleased) {
@@ -215,6 +252,57 @@ TEST(CommandCluster, AUserWithoutAccountInSlurmIsHeldForAllTheSame) {
   EXPECT_EQ(commands.count("salloc"), 2);
   EXPECT_EQ(*CommandCluster(commands.run()).ask(ask_for("no such user")), 316);
   EXPECT_EQ(commands.count("salloc"), 3);
+}
+
+// salloc of 23.02 and later knows no --uid.
+TEST(CommandCluster, ANewerSlurmHoldsWhatIsNobodysForTheAdapter) {
+  FakeCommands commands;
+  commands.version = "slurm 24.11.5\n";
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask_for("root")), 316);
+  EXPECT_EQ(commands.ran[2], placeholder_command(ask_for("root"), Submitter::kUs));
+}
+
+TEST(CommandCluster, ANewerSlurmGivesAUserWhatTheyAskForAndWeStart) {
+  FakeCommands commands;
+  commands.version = "slurm 24.11.5\n";
+  commands.submitted = {"0|PENDING|dove-17.2@dove", "0|PENDING|dove-17.2@dove",
+                        "0|RUNNING|dove-17.2@dove"};
+  Ask ask = ask_for("root");
+  ask.is_users = true;
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 318);
+  const Words& asked = commands.ran[2];
+  const auto has = [&](const char* word) {
+    return std::find(asked.begin(), asked.end(), word) != asked.end();
+  };
+  EXPECT_TRUE(has("--reuid=0") && has("--init-groups") && has("--hold"));
+  EXPECT_FALSE(has("--priority=TOP") || has("--immediate=1")) << "an administrator's alone";
+  EXPECT_EQ(commands.ran[4], (Words{"scontrol", "update", "JobId=318",
+                                    "AdminComment=dovetail dove-17.2@dove", "Gres=gpu:h200_2:1"}));
+  EXPECT_EQ(commands.ran[5], (Words{"scontrol"})) << "it is let go only then";
+}
+
+// The user's own salloc says which job it is.
+TEST(CommandCluster, AJobThatIsNotTheUsersIsLeftAlone) {
+  for (const char* other : {"0|RUNNING|train", "1000|PENDING|dove-17.2@dove", "nonsense"}) {
+    FakeCommands commands;
+    commands.version = "slurm 24.11.5\n";
+    commands.submitted = {other};
+    Ask ask = ask_for("root");
+    ask.is_users = true;
+    EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().code, "slurm_command") << other;
+    EXPECT_EQ(commands.count("scancel"), 0) << other;
+    EXPECT_EQ(commands.ran.back()[0], "squeue") << other;
+  }
+}
+
+TEST(CommandCluster, WhatEndsBeforeItStartsHasNoRoom) {
+  FakeCommands commands;
+  commands.version = "slurm 24.11.5\n";
+  commands.submitted = {"0|PENDING|dove-17.2@dove", "0|CANCELLED|dove-17.2@dove"};
+  Ask ask = ask_for("root");
+  ask.is_users = true;
+  EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().kind, ErrorKind::kConflict);
+  EXPECT_EQ(commands.ran.back(), (Words{"scancel", "318"}));
 }
 
 TEST(CommandCluster, DrainsWithTheReasonAndOpensAgain) {

@@ -33,7 +33,7 @@ constexpr std::int64_t kMemoryMax_mib = std::int64_t{1} << 40;
 Error not_understood(std::string what) {
   return Error{ErrorKind::kInvalid, "slurm_output",
                fmt::format("Slurm's answer is not understood: {}; this version of Slurm may be one "
-                           "that dove does not know (tested: 22.05)",
+                           "that dove does not know (tested: 22.05, 24.11)",
                            what),
                ""};
 }

@@ -16,11 +16,11 @@ namespace dove::slurm {
 
 inline constexpr std::size_t kJsonBytesMax = 128 << 20;
 
-// `sinfo --json`.
+// `sinfo --json` of 22.05, `scontrol show nodes --json` since.
 Result<std::vector<NodeSeen>> read_nodes(std::string_view json);
 // As slurmrestd answers.
 Result<std::vector<ReservationSeen>> read_reservations(std::string_view json);
-// `squeue --json`. `nodes`: those of the same look, by which cores are numbered.
+// `squeue --states=all --json`. `nodes`: those of the same look, by which cores are numbered.
 Result<std::vector<JobSeen>> read_jobs(std::string_view json, const std::vector<NodeSeen>& nodes);
 
 }  // namespace dove::slurm
