@@ -1,7 +1,12 @@
-"""Real Slurm from Debian 12 on this machine: one slurmctld and several slurmd on loopback, high-throughput
-settings, no cgroups; with accounting also a slurmdbd over a MariaDB that listens on a Unix socket alone. Needs root
-and `tools/setup peers`; ended by the recorded pids."""
+"""Real Slurm on this machine: one slurmctld and several slurmd on loopback, high-throughput settings, no cgroups; with
+accounting also a slurmdbd over a MariaDB that listens on a Unix socket alone. Needs root and `tools/setup peers`; ended
+by the recorded pids.
+
+It is the machine's own Slurm, or the one of SLURM_ROOT: the folder build/peer-slurm, where `tools/peer_tools slurm` puts the
+Slurm of a newer Debian. Its programs run with their own loader and libraries, among the files of this machine: jobs and
+prologs find what they find beside the machine's Slurm."""
 import os
+import platform
 import re
 import shutil
 import signal
@@ -12,18 +17,28 @@ import time
 
 
 HARMLESS = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "console"]  # devices that pass for GPUs
+NEWER = os.environ.get("SLURM_ROOT", "")
+PLUGINS = f"{NEWER}/lib/slurm-wlm" if NEWER else f"/usr/lib/{platform.machine()}-linux-gnu/slurm-wlm"
 
 
 def program(name):
-    return next((p for p in (f"/usr/sbin/{name}-wlm", f"/usr/sbin/{name}") if os.path.exists(p)), None)
+    """A daemon's path, by the name without Debian's suffix."""
+    places = [f"{NEWER}/bin/{name}"] if NEWER else [f"/usr/sbin/{name}-wlm", f"/usr/sbin/{name}"]
+    return next((p for p in places if os.path.exists(p)), None)
+
+
+def plugin(name):
+    """The path of one of Slurm's plug-ins; None: it is not installed."""
+    path = f"{PLUGINS}/{name}.so"
+    return path if os.path.exists(path) else None
 
 
 def available():
-    return os.geteuid() == 0 and program("slurmctld") and program("slurmd") and shutil.which("sbatch")
+    return os.geteuid() == 0 and program("slurmctld") and program("slurmd") and (NEWER or shutil.which("sbatch"))
 
 
 def accounting_available():
-    return available() and shutil.which("slurmdbd") and shutil.which("mariadbd")
+    return available() and program("slurmdbd") and shutil.which("mariadbd")
 
 
 def free_ports(count):
@@ -76,16 +91,22 @@ class SlurmLab:
         for name in list(self.environment):
             if name.startswith("SLURM_") and name != "SLURM_CONF":
                 del self.environment[name]
+        self.commands = "/usr/bin"  # where Slurm's commands are
+        if NEWER:
+            self.commands = f"{self.folder}/newer/bin"
+            self.environment["PATH"] = f"{self.commands}:{self.environment['PATH']}"
 
     def __enter__(self):
         try:
+            if NEWER:  # where every user can reach it
+                shutil.copytree(NEWER, f"{self.folder}/newer", symlinks=True)
             self.start_munge()
             self.write_config()
             if self.accounting:
                 self.start_accounting()
             # The daemons look at the name they are called by: plain ones, without Debian's suffix.
             for name in ("slurmctld", "slurmd", "slurmstepd"):
-                os.symlink(program(name), f"{self.folder}/{name}")
+                os.symlink(self.program(name), f"{self.folder}/{name}")
             self.start_controller("-c")
             for i in range(self.nodes):
                 os.makedirs(f"{self.folder}/spool/n{i}")
@@ -95,6 +116,9 @@ class SlurmLab:
             self.__exit__()
             raise
         return self
+
+    def program(self, name):
+        return f"{self.commands}/{name}" if NEWER else program(name)
 
     def start_controller(self, *options):
         self.controller = self.spawn("slurmctld", "-D", *options)
@@ -196,6 +220,8 @@ class SlurmLab:
             f"{self.node_options} State=UNKNOWN",
             *self.partitions,
         ]
+        if NEWER:
+            lines.append(f"PluginDir={self.folder}/newer/lib/slurm-wlm")
         if self.accounting:
             self.write_accounting(host, port + 2)
             lines += ["AccountingStorageType=accounting_storage/slurmdbd", "AccountingStorageHost=127.0.0.1",
@@ -242,7 +268,7 @@ class SlurmLab:
                  "--innodb-flush-method=nosync", "--debug-no-sync"],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out))
         self.until(f"mariadb --no-defaults -S {sock} -e 'select 7'", lambda out: "7" in out)
-        os.symlink(shutil.which("slurmdbd"), f"{self.folder}/slurmdbd")
+        os.symlink(self.program("slurmdbd"), f"{self.folder}/slurmdbd")
         # libmariadb finds the socket of "localhost" by this variable.
         self.environment["MYSQL_UNIX_PORT"] = sock
         self.spawn("slurmdbd", "-D")

@@ -7,10 +7,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "bench")]
-from slurm_lab import SlurmLab, available  # noqa: E402,F401
+from slurm_lab import SlurmLab, available, plugin  # noqa: E402,F401
 
-LUA = next((path for path in ("/usr/lib/x86_64-linux-gnu/slurm-wlm/job_submit_lua.so",
-                              "/usr/lib/aarch64-linux-gnu/slurm-wlm/job_submit_lua.so") if os.path.exists(path)), None)
+LUA = plugin("job_submit_lua")
 
 
 def numbers(text):
@@ -31,7 +30,8 @@ class GateLab(SlurmLab):
         os.mkdir(self.gate, 0o700)
         self.set_gate(self.shipped_gate())
         conf = self.folder + "/slurm.conf"
-        self.install("prolog.sh", self.shipped("prolog.sh").replace("\nPATH=", f"\nexport SLURM_CONF={conf}\nPATH=", 1))
+        self.install("prolog.sh", self.shipped("prolog.sh").replace(
+            "\nPATH=", f"\nexport SLURM_CONF={conf}\nPATH={self.commands}:", 1))
         with open(conf, "a") as file:
             file.write(f"JobSubmitPlugins=lua\nPrologSlurmctld={self.folder}/prolog.sh\nEpilog=/bin/true\n"
                        "PartitionName=open Nodes=ALL Default=NO MaxTime=INFINITE State=UP OverSubscribe=NO\n")

@@ -18,9 +18,10 @@ import slurm_gate_test
 from cluster import SKIP, until
 from gate_lab import LUA, GateLab
 from ports import free_port
-from slurm_lab import SlurmLab, available
+from slurm_lab import NEWER, SlurmLab, available, plugin, program
 
-JWT = "/usr/lib/x86_64-linux-gnu/slurm-wlm/auth_jwt.so"
+JWT = plugin("auth_jwt")
+LOADS = ["-d", "v0.0.42"] if NEWER else ["-s", "openapi/v0.0.38"]
 
 
 class RestLab(SlurmLab):
@@ -28,7 +29,7 @@ class RestLab(SlurmLab):
 
     def write_config(self):
         super().write_config()
-        if os.path.exists(JWT):
+        if JWT:
             key = self.folder + "/state/jwt_hs256.key"
             with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
                 file.write(os.urandom(32))
@@ -43,7 +44,7 @@ class RestLab(SlurmLab):
             self.socket = self.folder + "/rest/socket"
             self.port = free_port()
             self.start_rest(f"unix:{self.socket}")
-            if os.path.exists(JWT):
+            if JWT:
                 self.start_rest(f"127.0.0.1:{self.port}", SLURM_JWT="daemon")
             until(lambda: os.path.exists(self.socket), 20, "slurmrestd")
         except BaseException:
@@ -54,7 +55,7 @@ class RestLab(SlurmLab):
     def start_rest(self, place, **more):
         with open(f"{self.folder}/log/slurmrestd", "ab") as out:
             self.processes.append(subprocess.Popen(
-                [shutil.which("slurmrestd"), "-s", "openapi/v0.0.38", place], env={**self.environment, **more},
+                [self.program("slurmrestd"), *LOADS, place], env={**self.environment, **more},
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, user="nobody", group="nogroup", extra_groups=[],
                 cwd="/"))
         return self.processes[-1]
@@ -81,7 +82,7 @@ class BySocket(slurm_adapter_test.Adapter):
         until(lambda: not self.allocation(job), 15, "its end")
 
 
-@unittest.skipUnless(os.path.exists(JWT), "Slurm has no tokens here (slurm-wlm-jwt-plugin)")
+@unittest.skipUnless(JWT, "Slurm has no tokens here (slurm-wlm-jwt-plugin)")
 class ByToken(slurm_adapter_test.Bed):
     make_lab = staticmethod(lambda: RestLab(nodes=1, cpus=4, gpus=2))
 
@@ -111,7 +112,7 @@ class ByToken(slurm_adapter_test.Bed):
         until(lambda: self.controller.report()["complete"], 15, "the next token to be read")
 
 
-@unittest.skipUnless(os.path.exists(JWT), "Slurm has no tokens here (slurm-wlm-jwt-plugin)")
+@unittest.skipUnless(JWT, "Slurm has no tokens here (slurm-wlm-jwt-plugin)")
 class Changes(ByToken):
     """With root's token slurmrestd also makes the changes that it can: no scancel is started."""
 
@@ -127,7 +128,7 @@ class Changes(ByToken):
         os.makedirs(tools, exist_ok=True)
         for name in ("scancel", "scontrol"):
             with open(os.open(f"{tools}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o755), "w") as file:
-                file.write(f'#!/bin/sh\necho {name} "$@" >> {self.ran}\nexec {shutil.which(name)} "$@"\n')
+                file.write(f'#!/bin/sh\necho {name} "$@" >> {self.ran}\nexec {self.lab.commands}/{name} "$@"\n')
         with open(self.ran, "w"):
             pass
         path = self.lab.environment["PATH"]
@@ -176,7 +177,7 @@ class Changes(ByToken):
         self.assertIn((placeholder, "dove-17.1@dove"), self.jobs("running"))
 
 
-@unittest.skipUnless(os.path.exists(JWT) and LUA, "Slurm has no tokens, or no Lua, here")
+@unittest.skipUnless(JWT and LUA, "Slurm has no tokens, or no Lua, here")
 class GateByRest(slurm_gate_test.Gate):
     """The gate where jobs are let go, commented and cancelled through slurmrestd."""
 
@@ -198,7 +199,7 @@ for inherited in [name for name in dir(slurm_gate_test.Gate) if name.startswith(
 del inherited
 
 if __name__ == "__main__":
-    if not available() or not shutil.which("slurmrestd"):
+    if not available() or not program("slurmrestd"):
         print("no Slurm with slurmrestd here: tools/setup peers installs it (as root)")
         sys.exit(SKIP)
     sys.exit(unittest.main())
