@@ -41,6 +41,19 @@ def accounting_available():
     return available() and program("slurmdbd") and shutil.which("mariadbd")
 
 
+def job_fields(text):
+    """What `scontrol show job -d` says of one job, as 22.05 names and writes it."""
+    fields = dict(re.findall(r"(\S+?)=(\S*)", text))
+    if "AllocTRES" in fields:
+        fields["TRES"] = fields["AllocTRES"]
+    return {name: value.replace("gres/", "gres:") if name.startswith("TresPer") else value for name, value in fields.items()}
+
+
+def placeholder_user(user):
+    """Whom Slurm accounts a placeholder of that user's job to, which our agents run: to root where its salloc has no --uid."""
+    return "root(0)" if NEWER else user
+
+
 def free_ports(count):
     """(a base port with `count` free ones after it, what keeps them from other labs while it is open)"""
     for base in range(16800, 30000, 200):
@@ -119,6 +132,10 @@ class SlurmLab:
 
     def program(self, name):
         return f"{self.commands}/{name}" if NEWER else program(name)
+
+    def plugins(self):
+        """Where they are, for a file of settings."""
+        return [f"PluginDir={self.folder}/newer/lib/slurm-wlm"] if NEWER else []
 
     def start_controller(self, *options):
         self.controller = self.spawn("slurmctld", "-D", *options)
@@ -220,8 +237,7 @@ class SlurmLab:
             f"{self.node_options} State=UNKNOWN",
             *self.partitions,
         ]
-        if NEWER:
-            lines.append(f"PluginDir={self.folder}/newer/lib/slurm-wlm")
+        lines += self.plugins()
         if self.accounting:
             self.write_accounting(host, port + 2)
             lines += ["AccountingStorageType=accounting_storage/slurmdbd", "AccountingStorageHost=127.0.0.1",
@@ -252,7 +268,7 @@ class SlurmLab:
         lines = ["AuthType=auth/munge", f"AuthInfo=socket={self.folder}/munge/socket", f"DbdHost={host}", "DbdAddr=127.0.0.1", f"DbdPort={port}", "SlurmUser=root",
                  f"LogFile={self.folder}/log/slurmdbd", "DebugLevel=error", f"PidFile={self.folder}/slurmdbd.pid",
                  "StorageType=accounting_storage/mysql", "StorageHost=localhost", "StorageUser=root",
-                 "StorageLoc=slurm_acct_db", "CommunicationParameters=NoInAddrAny"]
+                 "StorageLoc=slurm_acct_db", "CommunicationParameters=NoInAddrAny", *self.plugins()]
         with open(os.open(self.folder + "/slurmdbd.conf", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write("\n".join(lines) + "\n")
 

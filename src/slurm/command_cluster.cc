@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <ctime>
 #include <string_view>
 #include <thread>
@@ -24,10 +23,8 @@ constexpr std::size_t kScriptMax = 8 << 20;  // Slurm's own max_script_size is h
 // Each question takes as long while slurmdbd is away.
 constexpr std::chrono::seconds kAccountingLimit{3};
 constexpr std::chrono::seconds kAccountingAgain{60};
-// What --priority=TOP is; administrators alone may say it.
-constexpr std::uint32_t kTop = 0xfffffffd;
 // slurmctld looks for work once a second.
-constexpr std::chrono::seconds kStartLimit{4};
+constexpr std::chrono::seconds kStartLimit{5};
 constexpr std::chrono::milliseconds kStartLook{100};
 // What salloc says once it has an allocation, or (without --immediate) that it waits for one: the
 // job is in Slurm's queue then, and stays there without its salloc.
@@ -60,44 +57,26 @@ std::int64_t id_after(std::string_view words, std::string_view said) {
   return id;
 }
 
-// What Slurm says of the job that a user's salloc named, which could name anybody's.
-struct Submitted {
-  std::int64_t uid = -1;
-  std::string state;
-  std::string name;
-};
-
-Submitted read_submitted(std::string_view line) {
-  Submitted job;
-  line = line.substr(0, line.find('\n'));
-  const std::size_t uid_end = line.find('|');
-  const std::size_t state_end = line.find('|', uid_end + 1);
-  if (uid_end == std::string_view::npos || state_end == std::string_view::npos) return job;
-  const auto uid = std::from_chars(line.data(), line.data() + uid_end, job.uid);
-  if (uid.ec != std::errc() || uid.ptr != line.data() + uid_end) job.uid = -1;
-  job.state = line.substr(uid_end + 1, state_end - uid_end - 1);
-  job.name = line.substr(state_end + 1);
-  return job;
-}
-
-Result<Submitted> submitted(const CommandCluster::Run& run, std::int64_t job) {
-  TRY_ASSIGN(const CommandEnd end,
-             run({.words = {"squeue", "--noheader", "--states=all", fmt::format("--jobs={}", job),
-                            "--format=%U|%T|%j"},
-                  .output_max = kTextMax}));
-  if (end.code != 0) return refused(end, "squeue");
-  return read_submitted(end.output);
-}
-
-// Becomes the user, with nothing of ours: what a user's process has in its environment, they read.
-std::vector<std::string> become(const passwd& user) {
-  std::vector<std::string> words{"env", "-i"};
-  for (const char* const name : {"PATH", "SLURM_CONF"}) {
-    if (const char* value = std::getenv(name)) words.push_back(fmt::format("{}={}", name, value));
+// What both say of a placeholder.
+void add_request(const Ask& ask, std::vector<std::string>& words) {
+  words.insert(words.end(),
+               {"--priority=TOP", "--job-name=" + ask.name, fmt::format("--comment={}", kMark),
+                "--nodelist=" + ask.node, "--nodes=1", "--ntasks=1",
+                fmt::format("--cpus-per-task={}", std::max(ask.cpus, 1)),
+                fmt::format("--mem={}M", std::max<std::int64_t>(
+                                             (ask.memory_bytes + kMebibyte - 1) / kMebibyte, 1)),
+                fmt::format("--time={}", ask.limit_minutes), "--chdir=/"});
+  if (!ask.gres.empty()) words.push_back("--gres=" + ask.gres);
+  if (!ask.reservation.empty()) words.push_back("--reservation=" + ask.reservation);
+  if (!ask.partitions.empty()) {
+    words.push_back(fmt::format("--partition={}", fmt::join(ask.partitions, ",")));
   }
-  words.insert(words.end(), {"setpriv", fmt::format("--reuid={}", user.pw_uid),
-                             fmt::format("--regid={}", user.pw_gid), "--init-groups", "--"});
-  return words;
+}
+
+void add_user(const Ask& ask, std::vector<std::string>& words) {
+  words.push_back("--uid=" + ask.user);
+  const passwd* const entry = ::getpwnam(ask.user.c_str());
+  if (entry != nullptr) words.push_back(fmt::format("--gid={}", entry->pw_gid));
 }
 
 bool is_linux_user(const std::string& name) {
@@ -106,33 +85,20 @@ bool is_linux_user(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> placeholder_command(const Ask& ask, Submitter submitter) {
-  const passwd* const user = submitter == Submitter::kUs ? nullptr : ::getpwnam(ask.user.c_str());
-  std::vector<std::string> words;
-  if (submitter == Submitter::kUser && user != nullptr) words = become(*user);
-  words.insert(words.end(), {"salloc", "--no-shell"});
-  if (submitter == Submitter::kUser) {
-    words.emplace_back("--hold");
-  } else {
-    if (!ask.waits) words.emplace_back("--immediate=1");
-    words.emplace_back("--priority=TOP");
-  }
-  words.insert(
-      words.end(),
-      {"--job-name=" + ask.name, fmt::format("--comment={}", kMark), "--nodelist=" + ask.node,
-       "--nodes=1", "--ntasks=1", fmt::format("--cpus-per-task={}", std::max(ask.cpus, 1)),
-       fmt::format("--mem={}M",
-                   std::max<std::int64_t>((ask.memory_bytes + kMebibyte - 1) / kMebibyte, 1)),
-       fmt::format("--time={}", ask.limit_minutes), "--chdir=/"});
-  if (!ask.gres.empty()) words.push_back("--gres=" + ask.gres);
-  if (!ask.reservation.empty()) words.push_back("--reservation=" + ask.reservation);
-  if (!ask.partitions.empty()) {
-    words.push_back(fmt::format("--partition={}", fmt::join(ask.partitions, ",")));
-  }
-  if (submitter == Submitter::kUsForUser) {
-    words.push_back("--uid=" + ask.user);
-    if (user != nullptr) words.push_back(fmt::format("--gid={}", user->pw_gid));
-  }
+std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
+  std::vector<std::string> words{"salloc", "--no-shell"};
+  if (!ask.waits) words.emplace_back("--immediate=1");
+  add_request(ask, words);
+  if (for_user) add_user(ask, words);
+  return words;
+}
+
+std::vector<std::string> sleeper_command(const Ask& ask) {
+  std::vector<std::string> words{"sbatch", "--parsable", "--no-requeue", "--export=NIL",
+                                 "--output=/dev/null"};
+  add_request(ask, words);
+  add_user(ask, words);
+  words.emplace_back("--wrap=exec sleep infinity");
   return words;
 }
 
@@ -190,8 +156,8 @@ Result<std::vector<JobSeen>> CommandCluster::observe_jobs(const std::vector<Node
   return read_jobs(jobs.output, nodes);
 }
 
-Result<std::int64_t> CommandCluster::allocate(const Ask& ask, Submitter submitter) const {
-  TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, submitter),
+Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) const {
+  TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, for_user),
                                          .output_max = kTextMax,
                                          .enough = ask.waits ? kEither : kGranted}));
   std::int64_t id = id_after(kGranted, end.said);
@@ -218,60 +184,42 @@ const std::vector<PartitionSeen>& CommandCluster::partitions() {
 }
 
 Result<std::int64_t> CommandCluster::allocate(const Ask& ask) {
-  if (!is_linux_user(ask.user)) return allocate(ask, Submitter::kUs);
+  if (!is_linux_user(ask.user)) return allocate(ask, false);
   TRY_ASSIGN(const SlurmVersion commands, version());
-  if (!commands.allocates_for_users()) {
-    return ask.is_users ? allocate_as_user(ask) : allocate(ask, Submitter::kUs);
-  }
-  Result<std::int64_t> id = allocate(ask, Submitter::kUsForUser);
+  if (!commands.allocates_for_users())
+    return ask.is_users ? start_sleeper(ask) : allocate(ask, false);
+  Result<std::int64_t> id = allocate(ask, true);
   // The user may have no account in Slurm; the devices are to be held all the same.
-  if (!id.ok() && !ask.is_users && id.error().code == "slurm_command") {
-    id = allocate(ask, Submitter::kUs);
-  }
+  const bool may_be_ours = !ask.is_users;
+  if (!id.ok() && may_be_ours && id.error().code == "slurm_command") id = allocate(ask, false);
   return id;
 }
 
-// Slurm 23.02 and later make an allocation for nobody but who asks for it. The user has no say in
-// where it stands in the queue, so it is submitted held, and we start it.
-Result<std::int64_t> CommandCluster::allocate_as_user(const Ask& ask) const {
-  TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, Submitter::kUser),
-                                         .output_max = kTextMax,
-                                         .enough = kPending}));
-  const std::int64_t id = id_after(kPending, end.said);
-  if (id == 0) return refused(end, "salloc");
-  // The user's own process said it.
-  const passwd* const user = ::getpwnam(ask.user.c_str());
-  TRY_ASSIGN(const Submitted job, submitted(run_, id));
-  if (user == nullptr || job.uid != user->pw_uid || job.name != ask.name) {
-    return Error{ErrorKind::kUnavailable, "slurm_command",
-                 fmt::format("salloc of {} names job {}, which is another one", ask.user, id), ""};
-  }
-  const Result<void> started = start(id, ask);
+// An allocation that waits for its start ends when its salloc is gone, and a user's salloc may not
+// say where in the queue it stands: it is a batch job.
+Result<std::int64_t> CommandCluster::start_sleeper(const Ask& ask) const {
+  TRY_ASSIGN(const CommandEnd end, run(sleeper_command(ask)));
+  const std::int64_t id = id_after("", end.output);
+  if (end.code != 0 || id == 0) return refused(end, "sbatch");
+  const Result<void> started = await_start(id);
   if (started.ok()) return id;
   TRY(run({"scancel", std::to_string(id)}));
   return started.error();
 }
 
-Result<void> CommandCluster::start(std::int64_t job, const Ask& ask) const {
-  // A gate has taken the type out of its request, as out of any user's.
-  std::vector<std::string> words{"scontrol", "update", fmt::format("JobId={}", job),
-                                 "AdminComment=" + placeholder_mark(ask.name)};
-  if (!ask.gres.empty()) words.push_back("Gres=" + ask.gres);
-  TRY_ASSIGN(const CommandEnd marked, run(words));
-  if (marked.code != 0) return refused(marked, "scontrol");
-  const std::string commands =
-      fmt::format("release {0}\nupdate JobId={0} Priority={1}\n", job, kTop);
-  TRY_ASSIGN(const CommandEnd released,
-             run_({.words = {"scontrol"}, .output_max = kTextMax, .input = commands}));
-  if (released.code != 0) return refused(released, "scontrol");
+Result<void> CommandCluster::await_start(std::int64_t job) const {
   const auto until = std::chrono::steady_clock::now() + kStartLimit;
   do {
-    TRY_ASSIGN(const Submitted seen, submitted(run_, job));
-    if (seen.state == "RUNNING") return {};
-    if (seen.state != "PENDING") break;
+    TRY_ASSIGN(const CommandEnd end, run({"squeue", "--noheader", "--states=all",
+                                          fmt::format("--jobs={}", job), "--format=%T"}));
+    if (end.code != 0) return refused(end, "squeue");
+    const std::string_view state = std::string_view(end.output).substr(0, end.output.find('\n'));
+    if (state == "RUNNING") return {};
+    if (state != "PENDING" && state != "CONFIGURING") break;
     std::this_thread::sleep_for(kStartLook);
   } while (std::chrono::steady_clock::now() < until);
-  return Error{ErrorKind::kConflict, "no_room", "Slurm has not started it: it has no room", ""};
+  return Error{ErrorKind::kConflict, "no_room", "Slurm has no room: it has not started the job",
+               ""};
 }
 
 Result<std::int64_t> CommandCluster::ask(const Ask& ask) {

@@ -21,14 +21,10 @@
 
 namespace dove::slurm {
 
-enum class Submitter {
-  kUs,         // accounted to ourselves
-  kUsForUser,  // accounted to ask.user (SlurmVersion::allocates_for_users)
-  kUser        // the user: held, for it gets its place in the queue from us
-};
-
-// The salloc of a placeholder. REQUIRES: ask.user is a Linux user, but for kUs.
-std::vector<std::string> placeholder_command(const Ask& ask, Submitter submitter);
+// A placeholder's salloc. `for_user`: accounted to ask.user (SlurmVersion::allocates_for_users).
+std::vector<std::string> placeholder_command(const Ask& ask, bool for_user);
+// The same as a batch job of ask.user, which sleeps. REQUIRES: ask.user is a Linux user.
+std::vector<std::string> sleeper_command(const Ask& ask);
 
 class CommandCluster : public SlurmCluster {
  public:
@@ -55,10 +51,10 @@ class CommandCluster : public SlurmCluster {
   const std::vector<PartitionSeen>& partitions();
   Result<std::optional<UserSignal>> user_signal(const std::string& handle);
   std::optional<UserSignal> accounted_signal(const std::string& handle);
-  Result<std::int64_t> allocate(const Ask& ask, Submitter submitter) const;
+  Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
   Result<std::int64_t> allocate(const Ask& ask);
-  Result<std::int64_t> allocate_as_user(const Ask& ask) const;
-  Result<void> start(std::int64_t job, const Ask& ask) const;
+  Result<std::int64_t> start_sleeper(const Ask& ask) const;
+  Result<void> await_start(std::int64_t job) const;
 
   Run run_;
   std::optional<SlurmVersion> version_;

@@ -16,12 +16,12 @@ using Words = std::vector<std::string>;
 struct FakeCommands {
   CommandEnd salloc{0, "", "salloc: Granted job allocation 316"};
   CommandEnd for_users{0, "", "salloc: Granted job allocation 316"};
-  CommandEnd as_user{0, "", "salloc: Pending job allocation 318"};
+  CommandEnd sbatch{0, "318;lab\n", ""};
   int update = 0;
   std::string partitions;
   std::string script;
   std::string version = "slurm-wlm 22.05.8\n";
-  std::vector<std::string> submitted;  // what squeue says of it, look by look
+  std::vector<std::string> states;  // of what sbatch submits, look by look
   CommandEnd sacct{1, "", "Slurm accounting storage is disabled"};
   std::vector<Words> ran;
 
@@ -32,10 +32,9 @@ struct FakeCommands {
       if (command[0] == "sinfo" && command[1] == "--version") return CommandEnd{0, version, ""};
       if (command[0] == "sinfo")
         return CommandEnd{0, is_newer() ? kNewerGroups : kRecordedNodes, ""};
-      if (command[0] == "squeue" && command[1] == "--noheader") return next_submitted();
+      if (command[0] == "squeue" && command[1] == "--noheader") return next_state();
       if (command[0] == "squeue") return CommandEnd{0, is_newer() ? kNewerJobs : kRecordedJobs, ""};
       if (command[0] == "sacct") return sacct;
-      if (command[0] == "scontrol" && command.size() == 1) return CommandEnd{};
       if (command[0] == "scontrol" && command[1] == "write") return CommandEnd{0, script, ""};
       if (command.back() == "--json") {  // scontrol show nodes
         return is_newer() ? CommandEnd{0, kNewerNodes, ""}
@@ -43,7 +42,7 @@ struct FakeCommands {
       }
       if (command[0] == "scontrol" && command[1] == "show") return CommandEnd{0, partitions, ""};
       if (command[0] == "scontrol") return CommandEnd{update, "", "Access/permission denied"};
-      if (command[0] == "env" && command[1] == "-i") return as_user;
+      if (command[0] == "sbatch") return sbatch;
       if (command[0] != "salloc") return CommandEnd{};
       const bool for_user = std::any_of(command.begin(), command.end(), [](const auto& word) {
         return word.starts_with("--uid=");
@@ -52,11 +51,9 @@ struct FakeCommands {
     };
   }
   bool is_newer() const { return version.find(" 22.") == std::string::npos; }
-  CommandEnd next_submitted() {
-    if (submitted.empty())
-      return CommandEnd{1, "", "slurm_load_jobs error: Invalid job id specified"};
-    const CommandEnd said{0, submitted.front() + "\n", ""};
-    if (submitted.size() > 1) submitted.erase(submitted.begin());
+  CommandEnd next_state() {
+    const CommandEnd said{0, states.empty() ? "" : states.front() + "\n", ""};
+    if (states.size() > 1) states.erase(states.begin());
     return said;
   }
   int count(const char* program) const {
@@ -79,7 +76,7 @@ Ask ask_for(const char* user) {
 }
 
 TEST(CommandCluster, TheCommandOfAPlaceholder) {
-  const Words command = placeholder_command(ask_for("root"), Submitter::kUsForUser);
+  const Words command = placeholder_command(ask_for("root"), true);
   EXPECT_EQ(command,
             (Words{"salloc", "--no-shell", "--immediate=1", "--priority=TOP",
                    "--job-name=dove-17.2@dove", "--comment=dovetail", "--nodelist=n1", "--nodes=1",
@@ -90,7 +87,7 @@ TEST(CommandCluster, TheCommandOfAPlaceholder) {
 TEST(CommandCluster, NeverAllMemoryOfTheNode) {
   Ask ask = ask_for("");
   ask.memory_bytes = 0;
-  const Words command = placeholder_command(ask, Submitter::kUs);
+  const Words command = placeholder_command(ask, false);
   EXPECT_NE(std::find(command.begin(), command.end(), "--mem=1M"), command.end());
 }
 
@@ -259,50 +256,52 @@ TEST(CommandCluster, ANewerSlurmHoldsWhatIsNobodysForTheAdapter) {
   FakeCommands commands;
   commands.version = "slurm 24.11.5\n";
   EXPECT_EQ(*CommandCluster(commands.run()).ask(ask_for("root")), 316);
-  EXPECT_EQ(commands.ran[2], placeholder_command(ask_for("root"), Submitter::kUs));
+  EXPECT_EQ(commands.ran[2], placeholder_command(ask_for("root"), false));
 }
 
-TEST(CommandCluster, ANewerSlurmGivesAUserWhatTheyAskForAndWeStart) {
+TEST(CommandCluster, ANewerSlurmStartsABatchJobForAUser) {
   FakeCommands commands;
   commands.version = "slurm 24.11.5\n";
-  commands.submitted = {"0|PENDING|dove-17.2@dove", "0|PENDING|dove-17.2@dove",
-                        "0|RUNNING|dove-17.2@dove"};
+  commands.states = {"PENDING", "RUNNING"};
   Ask ask = ask_for("root");
   ask.is_users = true;
   EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 318);
-  const Words& asked = commands.ran[2];
-  const auto has = [&](const char* word) {
-    return std::find(asked.begin(), asked.end(), word) != asked.end();
-  };
-  EXPECT_TRUE(has("--reuid=0") && has("--init-groups") && has("--hold"));
-  EXPECT_FALSE(has("--priority=TOP") || has("--immediate=1")) << "an administrator's alone";
-  EXPECT_EQ(commands.ran[4], (Words{"scontrol", "update", "JobId=318",
-                                    "AdminComment=dovetail dove-17.2@dove", "Gres=gpu:h200_2:1"}));
-  EXPECT_EQ(commands.ran[5], (Words{"scontrol"})) << "it is let go only then";
+  EXPECT_EQ(commands.ran[2], (Words{"sbatch",
+                                    "--parsable",
+                                    "--no-requeue",
+                                    "--export=NIL",
+                                    "--output=/dev/null",
+                                    "--priority=TOP",
+                                    "--job-name=dove-17.2@dove",
+                                    "--comment=dovetail",
+                                    "--nodelist=n1",
+                                    "--nodes=1",
+                                    "--ntasks=1",
+                                    "--cpus-per-task=2",
+                                    "--mem=4097M",
+                                    "--time=62",
+                                    "--chdir=/",
+                                    "--gres=gpu:h200_2:1",
+                                    "--partition=gpu,all",
+                                    "--uid=root",
+                                    "--gid=0",
+                                    "--wrap=exec sleep infinity"}));
+  EXPECT_EQ(commands.count("squeue"), 2);
+  EXPECT_EQ(commands.ran.back(),
+            (Words{"scontrol", "update", "JobId=318", "AdminComment=dovetail dove-17.2@dove"}));
 }
 
-// The user's own salloc says which job it is.
-TEST(CommandCluster, AJobThatIsNotTheUsersIsLeftAlone) {
-  for (const char* other : {"0|RUNNING|train", "1000|PENDING|dove-17.2@dove", "nonsense"}) {
-    FakeCommands commands;
-    commands.version = "slurm 24.11.5\n";
-    commands.submitted = {other};
-    Ask ask = ask_for("root");
-    ask.is_users = true;
-    EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().code, "slurm_command") << other;
-    EXPECT_EQ(commands.count("scancel"), 0) << other;
-    EXPECT_EQ(commands.ran.back()[0], "squeue") << other;
-  }
-}
-
-TEST(CommandCluster, WhatEndsBeforeItStartsHasNoRoom) {
+TEST(CommandCluster, ABatchJobThatDoesNotStartHasNoRoomAndGoes) {
   FakeCommands commands;
   commands.version = "slurm 24.11.5\n";
-  commands.submitted = {"0|PENDING|dove-17.2@dove", "0|CANCELLED|dove-17.2@dove"};
+  commands.states = {"PENDING", "FAILED"};
   Ask ask = ask_for("root");
   ask.is_users = true;
   EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().kind, ErrorKind::kConflict);
   EXPECT_EQ(commands.ran.back(), (Words{"scancel", "318"}));
+  commands.sbatch = {1, "", "sbatch: error: Batch job submission failed: Invalid account"};
+  EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().code, "slurm_command");
+  EXPECT_EQ(commands.count("salloc"), 0) << "it is to be its user's";
 }
 
 TEST(CommandCluster, DrainsWithTheReasonAndOpensAgain) {

@@ -1,9 +1,9 @@
 // The JSON that Slurm's commands print, read as Observed.
 //
 // Pure. With json_values.h this is the one file that knows how answers of versions differ; tested
-// with 22.05 (openapi v0.0.38). v0.0.39 to v0.0.43 are as Slurm's source writes them. What it does
-// not understand is an error, never an empty list, for a job that is passed over would be taken to
-// have ended.
+// with 22.05 (v0.0.38) and 24.11 (v0.0.42). The versions between and v0.0.43 are as Slurm's source
+// writes them. What it does not understand is an error, never an empty list, for a job that is
+// passed over would be taken to have ended.
 #pragma once
 
 #include <string_view>

@@ -307,6 +307,18 @@ TEST(SlurmJson, CpusAndMemoryByGpu) {
   EXPECT_EQ(nodes.cpus, 8);
 }
 
+// As 24.11 says it of sbatch --gres=gpu:2 --cpus-per-gpu=3 --mem-per-gpu=100, which it gives 200
+// MiB.
+TEST(SlurmJson, MemoryByGpuThatStandsAtTheNodeToo) {
+  const GateSeen both = at_the_gate(R"(, "tres_per_node": "gres/gpu:2", "cpus": 6,
+      "cpus_per_tres": "gres/gpu:3", "memory_per_tres": "gres/gpu:100",
+      "memory_per_node": {"set": true, "infinite": false, "number": 100},
+      "memory_per_cpu": {"set": false, "infinite": false, "number": 0})");
+  EXPECT_EQ(both.cannot, "");
+  EXPECT_EQ(both.cpus, 6);
+  EXPECT_EQ(both.memory_per_node, std::int64_t{200} << 20);
+}
+
 TEST(SlurmJson, AJobAtTheGateAsNewerVersionsWriteIt) {
   const GateSeen job = at_the_gate(R"(, "shared": ["none"], "tres_per_task": "cpu=2,gres/gpu:1",
       "tasks": {"set": true, "infinite": false, "number": 2},

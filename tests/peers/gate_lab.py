@@ -7,7 +7,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "bench")]
-from slurm_lab import SlurmLab, available, plugin  # noqa: E402,F401
+from slurm_lab import SlurmLab, available, job_fields, plugin  # noqa: E402,F401
 
 LUA = plugin("job_submit_lua")
 
@@ -72,7 +72,7 @@ class GateLab(SlurmLab):
         return int(out)
 
     def fields(self, job):
-        return dict(re.findall(r"(\S+?)=(\S*)", self.run(f"scontrol show job -d {job}")))
+        return job_fields(self.run(f"scontrol show job -d {job}"))
 
     def mark(self, job):
         said = self.run(f"squeue -h -t all -j {job} -O admin_comment:200").strip()

@@ -22,7 +22,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
 from cluster import DOVE, SKIP, until  # noqa: E402
-from slurm_lab import SlurmLab, available  # noqa: E402
+from slurm_lab import SlurmLab, available, job_fields, placeholder_user  # noqa: E402
 
 GIB = 1 << 30
 KEY = "the-key-of-the-service-account"
@@ -163,8 +163,7 @@ class Bed(unittest.TestCase):
         return self.fields(job)
 
     def fields(self, job):
-        text = self.lab.run(f"scontrol show job -d {job}")
-        return dict(re.findall(r"(\S+?)=(\S*)", text))
+        return job_fields(self.lab.run(f"scontrol show job -d {job}"))
 
     def indices(self, job):
         """Of all its devices, as scontrol -d says them."""
@@ -228,7 +227,7 @@ class Adapter(Bed):
         self.assertEqual(self.indices(placed["id"]), [2])
         self.assertEqual(self.jobs(), [(placed["id"], "dove-17.1@dove")])
         self.assertIsNone(self.allocation(placed["id"]), "ours is not foreign")
-        self.assertEqual(self.fields(placed["id"])["UserId"], "nobody(65534)")
+        self.assertEqual(self.fields(placed["id"])["UserId"], placeholder_user("nobody(65534)"))
         # Foreign jobs get the lowest free devices, and never the one that is held.
         theirs = self.sbatch("--gres=gpu:3", "-w", "n3")
         self.running(theirs)
@@ -265,7 +264,7 @@ class Adapter(Bed):
             expected = {"JobName": "dove-16.2@dove", "JobState": "RUNNING", "NodeList": node, "NumNodes": "1",
                         "NumCPUs": "2", "CPUs/Task": "2", "TRES": "cpu=2,mem=4G,node=1,billing=2", "Mem": "4096",
                         "MinMemoryNode": "4G", "CPU_IDs": "0-1", "GRES": f"gpu:h200_{i % 4}:1(IDX:{i % 4})",
-                        "TresPerNode": f"gres:gpu:h200_{i % 4}:1", "ReqNodeList": node, "UserId": "nobody(65534)",
+                        "TresPerNode": f"gres:gpu:h200_{i % 4}:1", "ReqNodeList": node, "UserId": placeholder_user("nobody(65534)"),
                         "TimeLimit": "UNLIMITED", "BatchFlag": "0", "AdminComment": "dovetail",
                         "Comment": "dovetail"}
             self.assertEqual({name: fields.get(name) for name in expected}, expected)

@@ -185,10 +185,14 @@ class Backend(SharedNodes):
         self.assertEqual(self.ended(job, "failed")["exit_code"], 4)
         self.assertEqual(self.output(job, PEOPLE[1], "batch.out")[1], "1\n")
 
+    def faces(self):
+        """A PATH in which our srun stands before Slurm's."""
+        return f"{self.cluster.folder}/faces:{self.lab.commands}:/usr/bin:/bin"
+
     def script(self, text, **more):
         body = {"name": "gang", "executor": "slurm", "script": text, "tasks": 3, "nodes": 2, "cores": 1, "memory": "100Mi",
                 "workdir": self.homes[PEOPLE[0]], "stdout_path": "%j.out", "time_limit": "10m",
-                "environment": {"PATH": os.path.join(self.cluster.folder, "faces") + ":/usr/bin:/bin"}, **more}
+                "environment": {"PATH": self.faces()}, **more}
         return self.cluster.submit(body, **{"X-Dove-User": PEOPLE[0]})
 
     def test_a_script_starts_steps_on_all_its_nodes(self):
@@ -220,9 +224,8 @@ class Backend(SharedNodes):
         job = self.run_there("/bin/bash", "-c", "greet 'a  b'; other", environment=functions)
         self.ended(job)
         self.assertEqual(self.output(job)[1], "hello  a  b\nhello  other\n")
-        faces = os.path.join(self.cluster.folder, "faces") + ":/usr/bin:/bin"
         job = self.script("#!/bin/bash\ngreet script\nsrun bash -c 'greet $SLURM_PROCID; env | grep -c ^DOVE_FUNCTION; true' | sort\n",
-                          environment={"PATH": faces, **functions})
+                          environment={"PATH": self.faces(), **functions})
         self.ended(job)
         self.assertEqual(self.output(job)[1].split(), "hello script 0 0 0 hello 0 hello 1 hello 2".split())
 
@@ -344,7 +347,7 @@ class Backend(SharedNodes):
         self.lab.forget_soon()
         self.addCleanup(self.lab.forget_soon, 300)
         self.lab.run(f"scancel -n dove-{ours}.1@dove; scancel -n dove-{theirs}.1@dove")
-        self.lab.until("squeue --json", lambda out: "@dove" not in out)
+        self.lab.until("squeue --states=all --json", lambda out: "@dove" not in out)
         self.start_adapter()
         until(lambda: self.placeholder(ours) == devices, 10, "another placeholder for what runs")
         self.assertEqual((self.cluster.job(ours)["state"], len(self.cluster.job(ours)["attempts"])), ("running", 1))

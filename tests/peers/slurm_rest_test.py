@@ -21,7 +21,7 @@ from ports import free_port
 from slurm_lab import NEWER, SlurmLab, available, plugin, program
 
 JWT = plugin("auth_jwt")
-LOADS = ["-d", "v0.0.42"] if NEWER else ["-s", "openapi/v0.0.38"]
+LOADS = ["-s", "openapi/slurmctld", "-d", "v0.0.42"] if NEWER else ["-s", "openapi/v0.0.38"]
 
 
 class RestLab(SlurmLab):

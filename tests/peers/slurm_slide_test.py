@@ -11,6 +11,7 @@ import datetime
 import re
 
 from shared_nodes import GPUS, OBJECTS, SharedNodes, main, numbers_of, until
+from slurm_lab import job_fields, placeholder_user
 
 GIB = 1 << 30
 BUSY, SLIDES = ("n0", "n2"), ("n1", "n3", "n4", "n5")
@@ -43,7 +44,7 @@ class Slide(SharedNodes):
         """{node: fields of `scontrol show job -d`} of those of our job."""
         found = {}
         for line in self.lab.run("scontrol show job -d -o").splitlines():
-            fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+            fields = job_fields(line)
             if fields["JobName"].startswith(f"dove-{job}.") and fields["JobState"] == "RUNNING":
                 self.assertNotIn(fields["NodeList"], found, "one for each node")
                 found[fields["NodeList"]] = fields
@@ -66,7 +67,7 @@ class Slide(SharedNodes):
             expected = {"JobName": name, "JobState": "RUNNING", "NodeList": node, "ReqNodeList": node, "NumNodes": "1",
                         "NumCPUs": "2", "CPUs/Task": "2", "TRES": "cpu=2,mem=4G,node=1,billing=2", "Mem": "4096",
                         "MinMemoryNode": "4G", "GRES": f"gpu:h200_{index}:1(IDX:{index})",
-                        "TresPerNode": f"gres:gpu:h200_{index}:1", "UserId": "nobody(65534)", "BatchFlag": "0",
+                        "TresPerNode": f"gres:gpu:h200_{index}:1", "UserId": placeholder_user("nobody(65534)"), "BatchFlag": "0",
                         "Comment": "dovetail", "Requeue": "1", "Dependency": "(null)"}
             self.assertEqual({key: fields.get(key) for key in expected}, expected)
             self.assertEqual(self.by_slurms_number(place["cores"]), numbers_of(fields["CPU_IDs"]))

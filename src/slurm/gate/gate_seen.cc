@@ -131,10 +131,11 @@ void read_licences(std::string_view text, GateSeen& gate,
 
 // In MiB. Memory given by GPU counts before memory given by CPU, which may be Slurm's default.
 std::int64_t memory_of(const json& object, const GateSeen& gate) {
+  // By GPU. 24.11 says the same number at the node, too.
+  if (gate.memory_per_node > 0) return gate.memory_per_node;
   if (const auto memory = number_of(object, "memory_per_node").value_or(0); memory > 0) {
     return memory;
   }
-  if (gate.memory_per_node > 0) return gate.memory_per_node;
   const std::int64_t per_cpu = number_of(object, "memory_per_cpu").value_or(0);
   return std::min(per_cpu, kMemoryMax_mib) * (gate.cpus / gate.nodes);
 }

@@ -1,7 +1,7 @@
 // RestVersion: the versions of slurmrestd's API that we speak, and how they differ.
 //
 // Pure. Here is how changes are written; how answers differ is in json_values.h and slurm_json.cc.
-// Tested with v0.0.38; the others are as Slurm's source has them (docs/decisions/0026).
+// Tested with v0.0.38 and v0.0.42; the others are as Slurm's source has them (docs/decisions/0026).
 #pragma once
 
 #include <cstdint>
