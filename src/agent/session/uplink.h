@@ -90,8 +90,8 @@ class Uplink {
   void give_up_calls();
   // No connection stood in time. The next attempt at this place may take twice as long: when a
   // whole cluster calls at once, all but a few wait there for their turn, and whoever gives up
-  // loses it. At most 20 s where there is another controller to ask; else 20 s at first and 100 s at
-  // most, after which the server gives up.
+  // loses it. At most 20 s where there is another controller to ask; else 20 s at first and 100 s
+  // at most, after which the server gives up.
   void timed_out();
   // All connections of a session stand.
   void came_through();
