@@ -342,7 +342,7 @@ class Adapter(Bed):
         self.lab.forget_soon()
         self.addCleanup(self.lab.forget_soon, 300)
         self.lab.run(["scancel", held])
-        self.lab.until(f"squeue --json -j {held}", lambda out: not json.loads(out)["jobs"], 100)
+        self.lab.until(f"squeue --states=all --noheader -j {held}", lambda out: not out.strip(), 100)
         self.controller.want({**wanted(37, "n2", [1]), "id": held})
         self.start_adapter()
         back = time.time()

@@ -39,7 +39,8 @@ SideBySide = some_of(
     slurm_side_by_side_test.SideBySide, "test_our_job_is_held_in_slurm_by_its_own_devices",
     "test_t19_what_slurm_holds_is_not_given_and_order_plays_no_part", "test_drains_cross_over_both_ways_and_each_side_opens_only_its_own")
 Backend = some_of(
-    slurm_backend_test.Backend, "test_a_lone_sigterm_leaves_the_other_nodes_of_a_script_held", "test_two_tasks_on_two_nodes_on_the_devices_that_were_chosen",
+    slurm_backend_test.Backend, "test_a_lone_sigterm_leaves_the_other_nodes_of_a_script_held",
+    "test_two_tasks_on_two_nodes_on_the_devices_that_were_chosen",
     "test_a_script_starts_steps_on_all_its_nodes",
     "test_exit_codes_and_output_that_is_its_users", "test_three_users_are_accounted_as_themselves")
 GateLua = some_of(
@@ -47,9 +48,8 @@ GateLua = some_of(
     "test_what_slips_past_is_put_back_by_the_prolog")
 Gate = some_of(
     slurm_gate_test.Gate, "test_a_job_starts_in_the_place_that_the_ledger_gave_and_ends", "test_t19_out_of_order",
-    "test_cpus_and_memory_by_gpu_are_those_that_slurm_gives", "test_a_users_hold_and_release")
-Rest = some_of(slurm_rest_test.ByToken, "test_a_look_with_a_token_and_one_without")
-RestChanges = some_of(slurm_rest_test.Changes, "test_a_placeholder_is_extended_and_given_back_without_a_command")
+    "test_cpus_and_memory_by_gpu_are_those_that_slurm_gives")
+Rest = some_of(slurm_rest_test.Changes, "test_a_placeholder_is_extended_and_given_back_without_a_command")
 
 
 class Release(unittest.TestCase):
