@@ -11,8 +11,8 @@
 
 namespace dove::core {
 
-// The job that the ledger has pinned to one of the cores, so that the placement of `key` cannot take
-// them over yet; nullptr: none, or the placement has started. REQUIRES: the node is there.
+// The job that the ledger has pinned to one of the cores, so that the placement of `key` cannot
+// take them over yet; nullptr: none, or the placement has started. REQUIRES: the node is there.
 const Job* pinned_job(const State& state, const PlaceholderKey& key, const CoreSet& cores);
 
 // `given`: what the executor holds by its placeholder `key`. Nothing happens where the placement
