@@ -37,8 +37,9 @@ TEST(Why, HoldsUnderEveryOrderAndQuota) {
 
 // 315: only nodes that a limit forbids were not promised to others. 604: a promise bound who comes
 // before it, because that one was promised something too. 50022: a job was tried by the first of
-// its class, whom a promise bound that did not bind it. 215 and those below: places that were chosen
-// by score broke limits by model that others would have kept, or kept those that others break.
+// its class, whom a promise bound that did not bind it. 215 and those below: places that were
+// chosen by score broke limits by model that others would have kept, or kept those that others
+// break.
 TEST(Why, HistoriesThatOnceHadNoReason) {
   WhyFindings findings;
   for (std::uint64_t seed : {215, 315, 604, 30256}) {
