@@ -15,19 +15,6 @@ namespace {
 // How long a placement waits for another one's end. Reports of it are seconds behind.
 constexpr Span kPinned_for = seconds(30);
 
-// That of the current attempt; nullptr: the key names another one.
-const PlacementRecord* record_of(const State& state, const PlaceholderKey& key) {
-  const Job* job = state.find_job(key.job);
-  // A placeholder may outlive its attempt: it is released, not yet gone.
-  if (job == nullptr || job->attempts.empty()) return nullptr;
-  const Attempt& attempt = job->attempts.back();
-  if (attempt.number != key.attempt) return nullptr;
-  for (const PlacementRecord& record : attempt.placements) {
-    if (record.placement->node == key.node) return &record;
-  }
-  return nullptr;
-}
-
 class PlaceholderNews {
  public:
   PlaceholderNews(const State& state, const std::string& executor, std::vector<Event>& events)
@@ -58,7 +45,7 @@ class PlaceholderNews {
     if (said.stage != PlaceholderStage::kConfirmed) {
       return move(key, known, said.stage, said.id, said.why);
     }
-    const PlacementRecord* record = record_of(state_, key);
+    const PlacementRecord* record = placement_of(state_, key);
     if (record != nullptr) {
       const std::vector<std::int32_t> wanted = devices_of(record->placement);
       // The ledger gives devices by id. If another scheduler gave other ones, two jobs would share
@@ -91,10 +78,15 @@ class PlaceholderNews {
   // Its end is on the way. If it has the cores for long, it is better to try again elsewhere.
   void wait_for(const PlaceholderKey& key, const Placeholder& known, const std::string& id,
                 const Job& pinned) {
-    if (known.stage != PlaceholderStage::kWanted && known.stage != PlaceholderStage::kAsked) return;
-    const bool is_late = state_.now - known.since > kPinned_for;
-    move(key, known, is_late ? PlaceholderStage::kRefused : PlaceholderStage::kAsked, id,
-         fmt::format("it was given cores of job {}, whose end is not known yet", pinned.id.value));
+    using Stage = PlaceholderStage;
+    if (known.stage != Stage::kWanted && known.stage != Stage::kAsked) return;
+    const std::string why =
+        fmt::format("it was given cores of job {}, whose end is not known yet", pinned.id.value);
+    // Counted from the report that it has the cores: it may have waited for room before.
+    const bool waits = known.stage == Stage::kAsked && known.id == id && known.why == why;
+    if (waits && state_.now - known.since <= kPinned_for) return;
+    const Stage to = waits ? Stage::kRefused : Stage::kAsked;
+    events_.push_back(PlaceholderMoved{name_, key.job, key.attempt, key.node, to, id, why, {}});
   }
 
   void move(const PlaceholderKey& key, const Placeholder& known, PlaceholderStage to,
@@ -119,11 +111,6 @@ class PlaceholderNews {
 void add_placeholders(const State& state, const std::string& executor, const Observation& said,
                       std::vector<Event>& events) {
   PlaceholderNews(state, executor, events).add_all(said);
-}
-
-const Placement* placement_of(const State& state, const PlaceholderKey& key) {
-  const PlacementRecord* record = record_of(state, key);
-  return record == nullptr ? nullptr : &*record->placement;
 }
 
 }  // namespace dove::core

@@ -9,12 +9,9 @@
 
 namespace dove::core {
 
-// What is new of them, and that placements are prepared by them. What an agent of ours pins waits
-// until the ledger has nobody else on the cores that its placeholder was given.
+// What is new of them, and that placements are prepared by them. One is confirmed once the ledger
+// has nobody else on the cores that it was given.
 void add_placeholders(const State& state, const std::string& executor, const Observation& said,
                       std::vector<Event>& events);
-
-// The placement that the placeholder is held for; nullptr: its attempt is not the current one.
-const Placement* placement_of(const State& state, const PlaceholderKey& key);
 
 }  // namespace dove::core

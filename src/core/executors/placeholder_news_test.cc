@@ -28,6 +28,15 @@ class PlaceholderNewsTest : public testing::Test {
         {job, 1, "n1", std::to_string(job.value), PlaceholderStage::kConfirmed, "", {}});
     said.placeholders.back().cores = cores;
   }
+  // A job whose placeholder is confirmed and that has started.
+  JobId start(Observation& said) {
+    const JobId job = launch();
+    add_held(said, job, cores(job));
+    tell(said);
+    cluster.tell(PlacementPrepared{job, 1, NodeId(1)});
+    cluster.decided(Start{job, 1});
+    return job;
+  }
   JobId launch() {
     const JobId job = cluster.submit({.cores = 2});
     cluster.launch(job);
@@ -47,12 +56,8 @@ class PlaceholderNewsTest : public testing::Test {
 // Slurm knows that the first has ended, and the ledger does not yet. The second would be pinned to
 // cores that Slurm may give to anybody.
 TEST_F(PlaceholderNewsTest, OneThatWasGivenAnothersCoresWaitsForItsEnd) {
-  const JobId first = launch();
   Observation said;
-  add_held(said, first, cores(first));
-  tell(said);
-  cluster.tell(PlacementPrepared{first, 1, NodeId(1)});
-  cluster.decided(Start{first, 1});
+  const JobId first = start(said);
   const JobId second = launch();
   const CoreSet granted = cores(second);
   add_held(said, second, cores(first));
@@ -70,12 +75,8 @@ TEST_F(PlaceholderNewsTest, OneThatWasGivenAnothersCoresWaitsForItsEnd) {
 }
 
 TEST_F(PlaceholderNewsTest, OneThatWaitsForLongIsTriedAgain) {
-  const JobId first = launch();
   Observation said;
-  add_held(said, first, cores(first));
-  tell(said);
-  cluster.tell(PlacementPrepared{first, 1, NodeId(1)});
-  cluster.decided(Start{first, 1});
+  const JobId first = start(said);
   const JobId second = launch();
   add_held(said, second, cores(first));
   tell(said);
@@ -83,6 +84,25 @@ TEST_F(PlaceholderNewsTest, OneThatWaitsForLongIsTriedAgain) {
   tell(said);
   EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kRefused);
   EXPECT_EQ(tell(said), 0u);
+}
+
+// It had to wait for room in Slurm before.
+TEST_F(PlaceholderNewsTest, TheWaitBeginsWhenItHasTheCores) {
+  Observation said;
+  const JobId first = start(said);
+  const JobId second = launch();
+  add_held(said, second, cores(first));
+  said.placeholders.back().stage = PlaceholderStage::kAsked;
+  tell(said);
+  cluster.pass(seconds(60));
+  said.placeholders.back().stage = PlaceholderStage::kConfirmed;
+  tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kAsked);
+  cluster.pass(seconds(29));
+  EXPECT_EQ(tell(said), 0u);
+  cluster.end(first);
+  tell(said);
+  EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kConfirmed);
 }
 
 // Cores get other names between two that both wait.
@@ -100,12 +120,8 @@ TEST_F(PlaceholderNewsTest, OneThatWaitsItselfIsInNobodysWay) {
 TEST_F(PlaceholderNewsTest, WhatTheExecutorRunsWaitsLikewise) {
   executor.runs_jobs = true;
   cluster.declare(executor);
-  const JobId first = launch();
   Observation said;
-  add_held(said, first, cores(first));
-  tell(said);
-  cluster.tell(PlacementPrepared{first, 1, NodeId(1)});
-  cluster.decided(Start{first, 1});
+  const JobId first = start(said);
   JobSpec spec = spec_of({.cores = 2});
   spec.executor = "slurm";
   const JobId second = cluster.submit(spec);
@@ -123,18 +139,12 @@ TEST_F(PlaceholderNewsTest, WhatTheExecutorRunsWaitsLikewise) {
 // The fold's own answer: the report was made before the other job got the cores.
 TEST_F(PlaceholderNewsTest, AConfirmationThatComesTooLateWaits) {
   cluster.state.level = kFirstLevel + 1;
-  const JobId first = launch();
   Observation said;
-  add_held(said, first, cores(first));
-  tell(said);
-  cluster.decided(Start{first, 1});
+  const JobId first = start(said);
   const JobId second = launch();
   const CoreSet of_second = cores(second);
-  const auto confirm = [&] {
-    cluster.tell(PlaceholderMoved{"slurm", second, 1, NodeId(1), PlaceholderStage::kConfirmed, "12",
-                                  "", cores(first)});
-  };
-  confirm();
+  cluster.tell(PlaceholderMoved{"slurm", second, 1, NodeId(1), PlaceholderStage::kConfirmed, "12",
+                                "", cores(first)});
   EXPECT_EQ(placeholder(second).stage, PlaceholderStage::kAsked);
   EXPECT_EQ(cores(second), of_second);
 }

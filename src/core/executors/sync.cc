@@ -307,10 +307,9 @@ class News {
 
 // What the executor ran in its placeholder has ended with it, which a new one would not bring back.
 bool has_run_in_lost(const State& state, const PlaceholderKey& key) {
-  const Living found = living(state, key.job, key.node);
-  return found.record != nullptr && found.attempt->number == key.attempt &&
-         found.job->spec->executor == key.executor &&
-         found.record->stage == PlacementStage::kStarted;
+  const PlacementRecord* record = placement_of(state, key);
+  return record != nullptr && record->stage == PlacementStage::kStarted &&
+         state.find_job(key.job)->spec->executor == key.executor;
 }
 
 // A refused one that its attempt waited for is not asked for again: the attempt ends.
@@ -395,12 +394,12 @@ Wanted wanted(const State& state, const std::string& executor) {
   Wanted wanted;
   for (const auto& [key, placeholder] : state.placeholders) {
     if (key.executor != executor || !is_wanted(state, key, placeholder)) continue;
-    const Placement* placement = placement_of(state, key);
-    if (placement == nullptr) continue;
+    const PlacementRecord* record = placement_of(state, key);
+    if (record == nullptr) continue;
     const bool is_held = placeholder.stage == PlaceholderStage::kConfirmed;
-    wanted.placeholders.push_back({key.job, key.attempt, state.find_node(key.node), placement,
-                                   places_free_at(state, *state.find_job(key.job)),
-                                   is_held ? placeholder.id : ""});
+    wanted.placeholders.push_back(
+        {key.job, key.attempt, state.find_node(key.node), &*record->placement,
+         places_free_at(state, *state.find_job(key.job)), is_held ? placeholder.id : ""});
   }
   // Works are found by node, as many as run there, and not by a walk over all jobs.
   for (const Node& node : state.nodes) {

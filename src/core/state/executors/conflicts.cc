@@ -16,15 +16,15 @@ namespace {
 // By name, of one device.
 struct Holders {
   std::vector<std::string> there;
-  std::vector<std::string> to_come;  // they have been given it, and nothing of them is there
+  std::vector<std::string> awaited;  // they have been given it, and nothing of them is there
 };
 
 std::string text_of(const Holders& holders) {
   const std::string there = fmt::format("{}", fmt::join(holders.there, " and "));
-  if (holders.to_come.empty()) return there + " hold it at once";
+  if (holders.awaited.empty()) return there + " hold it at once";
   return fmt::format("{} {} it, and {} was to have it", there,
                      holders.there.size() == 1 ? "holds" : "hold",
-                     fmt::join(holders.to_come, " and "));
+                     fmt::join(holders.awaited, " and "));
 }
 
 std::map<std::int32_t, Holders> foreign_holders(const Node& node) {
@@ -69,7 +69,7 @@ void add_our_holders(const State& state, const Node& node,
         // Several slices or shares of one device are one holder.
         if (found == holders.end() || grant.device == last) continue;
         last = grant.device;
-        auto& names = is_there ? found->second.there : found->second.to_come;
+        auto& names = is_there ? found->second.there : found->second.awaited;
         names.push_back(fmt::format("job {} of {}", id.value, job->spec->user));
       }
     }
@@ -85,7 +85,7 @@ bool settle_conflicts(State& state, Node& node) {
   std::vector<OpenFinding> now;
   for (const auto& [device, who] : holders) {
     // One holder, whoever it is, is no conflict.
-    if (who.there.size() + who.to_come.size() < 2) continue;
+    if (who.there.size() + who.awaited.size() < 2) continue;
     const Finding finding{std::string(kForeign_check), Severity::kFault, Remedy::kNone, device,
                           text_of(who)};
     const auto before = std::find_if(

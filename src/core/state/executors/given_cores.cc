@@ -145,16 +145,9 @@ CoreSet without(CoreSet from, const CoreSet& these) {
 }  // namespace
 
 const Job* pinned_job(const State& state, const PlaceholderKey& key, const CoreSet& cores) {
-  const Job* own = state.find_job(key.job);
-  if (own == nullptr || own->attempts.empty() || own->attempts.back().number != key.attempt ||
-      own->attempts.back().stage >= Stage::kStarting) {
-    return nullptr;
-  }
-  for (const PlacementRecord& record : own->attempts.back().placements) {
-    if (record.placement->node == key.node && cores.contains(record.placement->cores)) {
-      return nullptr;
-    }
-  }
+  const PlacementRecord* own = placement_of(state, key);
+  if (own == nullptr || cores.contains(own->placement->cores)) return nullptr;
+  if (state.find_job(key.job)->attempts.back().stage >= Stage::kStarting) return nullptr;
   for (const JobId id : state.nodes[key.node].jobs) {
     const Job* const job = state.find_job(id);
     if (id == key.job || job == nullptr || job->phase != JobPhase::kActive) continue;

@@ -41,6 +41,18 @@ bool placeholders_confirmed(const State& state, JobId job, const Attempt& attemp
   return all;
 }
 
+const PlacementRecord* placement_of(const State& state, const PlaceholderKey& key) {
+  const Job* job = state.find_job(key.job);
+  // A placeholder may outlive its attempt: it is released, not yet gone.
+  if (job == nullptr || job->attempts.empty()) return nullptr;
+  const Attempt& attempt = job->attempts.back();
+  if (attempt.number != key.attempt) return nullptr;
+  for (const PlacementRecord& record : attempt.placements) {
+    if (record.placement->node == key.node) return &record;
+  }
+  return nullptr;
+}
+
 std::vector<std::int32_t> devices_of(const Placement& placement) {
   std::vector<std::int32_t> devices;
   for (const DeviceGrant& grant : placement.devices) {

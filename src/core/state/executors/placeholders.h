@@ -27,6 +27,9 @@ void each_placeholder(const State& state, JobId job, AttemptNumber attempt, Visi
 // Whether executors hold all that its placements name.
 bool placeholders_confirmed(const State& state, JobId job, const Attempt& attempt);
 
+// The placement that it is held for; nullptr: its attempt is not the current one.
+const PlacementRecord* placement_of(const State& state, const PlaceholderKey& key);
+
 // The devices that the placement names, each once: what its placeholder is to be given.
 std::vector<std::int32_t> devices_of(const Placement& placement);
 
