@@ -1,7 +1,6 @@
 // The pass kPlace: waiting jobs are launched, in the order of the queues, each whole and on nodes
 // that have room now.
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -63,36 +62,66 @@ class PromisesBehind {
   std::map<std::tuple<std::string, std::int32_t, bool>, std::set<JobId>> known_;
 };
 
-std::optional<std::vector<Placement>> search(Cycle& cycle, const EquivalenceClass& it,
-                                             const std::set<JobId>& ignored,
-                                             const std::vector<NodeId>& kept,
-                                             std::span<const NodeId> avoided, bool may_score) {
-  const State& state = cycle.state;
-  Plan& plan = cycle.indexes.plan;
-  PlannedBooks planned(state, plan,
-                       {it.spec.get(), it.restart_nodes, JobId{}, state.now,
-                        stay_of(state, *it.spec).end(state.now), kNever, &ignored});
-  Candidates candidates;
-  candidates.ranked = &it.pool->nodes;
-  candidates.nodes = &state.nodes.by_id();
-  candidates.domains = &it.pool->domains;
-  candidates.jobs = &state.jobs;
-  candidates.executors = &state.executors;
-  candidates.free = plan.is_empty() ? nullptr : &planned;
-  NotKept not_kept(candidates.free, kept);
-  if (!kept.empty()) candidates.free = &not_kept;
-  candidates.spares_last = planned.takes_spares();
-  // Spare nodes are taken last, which scores do not know.
-  const bool scored = may_score && avoided.empty() && !candidates.spares_last;
-  const bool by_unit = goes_by_unit(*it.spec, *candidates.domains);
-  if (scored && !by_unit) {
-    if (auto found = places_by_score(cycle, it, candidates)) return found;
+using Places = std::optional<std::vector<Placement>>;
+
+// For one job of a class, in the state as it is.
+class Search {
+ public:
+  Search(Cycle& cycle, const EquivalenceClass& it, const std::set<JobId>& ignored,
+         const std::vector<NodeId>& kept)
+      : cycle_(cycle),
+        class_(it),
+        planned_(cycle.state, cycle.indexes.plan,
+                 {it.spec.get(), it.restart_nodes, JobId{}, cycle.state.now,
+                  stay_of(cycle.state, *it.spec).end(cycle.state.now), kNever, &ignored}),
+        not_kept_(cycle.indexes.plan.is_empty() ? nullptr : &planned_, kept) {
+    candidates_.ranked = &it.pool->nodes;
+    candidates_.nodes = &cycle.state.nodes.by_id();
+    candidates_.domains = &it.pool->domains;
+    candidates_.jobs = &cycle.state.jobs;
+    candidates_.executors = &cycle.state.executors;
+    candidates_.free = cycle.indexes.plan.is_empty() ? nullptr : &planned_;
+    if (!kept.empty()) candidates_.free = &not_kept_;
+    candidates_.spares_last = planned_.takes_spares();
+    by_unit_ = goes_by_unit(*it.spec, *candidates_.domains);
   }
-  auto found = find_places(candidates, *cycle.policies.placement, *it.spec, avoided);
-  if (!found || !scored || !by_unit) return found;
-  auto better = better_in_unit(cycle, it, candidates, *found);
-  return better ? std::move(better) : std::move(found);
-}
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+
+  Places by_policy(std::span<const NodeId> avoided) {
+    return find_places(candidates_, *cycle_.policies.placement, *class_.spec, avoided);
+  }
+  // Those that scores prefer to the ones that by_policy() found; none: these are as good.
+  Places better(const std::vector<Placement>& found) {
+    if (by_unit_ && may_score()) return better_in_unit(cycle_, class_, candidates_, found);
+    return by_score();
+  }
+  // Whatever the limits are.
+  Places best(std::span<const NodeId> avoided) {
+    if (!avoided.empty()) return by_policy(avoided);
+    // Where scores choose the nodes, the other search is needed only if they find none.
+    if (auto found = by_score()) return found;
+    auto found = by_policy(avoided);
+    if (!found || !by_unit_) return found;
+    auto scored = better(*found);
+    return scored ? std::move(scored) : std::move(found);
+  }
+
+ private:
+  // Spare nodes are taken last, which scores do not know.
+  bool may_score() const { return !candidates_.spares_last; }
+  Places by_score() {
+    if (by_unit_ || !may_score()) return std::nullopt;
+    return places_by_score(cycle_, class_, candidates_);
+  }
+
+  Cycle& cycle_;
+  const EquivalenceClass& class_;
+  PlannedBooks planned_;
+  NotKept not_kept_;
+  Candidates candidates_;
+  bool by_unit_ = false;
+};
 
 bool is_within_limits(const State& state, const JobSpec& spec,
                       const std::vector<Placement>& places) {
@@ -118,21 +147,21 @@ Verdict try_place(Cycle& cycle, std::uint64_t id, PromisesBehind& behind) {
   const Job& job = *state.find_job(it.jobs.begin()->job);
   const std::set<JobId>& ignored = behind.of(cycle, job);
   const std::vector<NodeId> kept = nodes_kept_from(state, cycle.indexes.kept_nodes, job);
-  bool found = false;
-  // Where the places decide how much counts, those without scores decide whether the job starts, as
-  // explanations ask; those with scores, where.
+  Search search(cycle, it, ignored, kept);
+  // Where the places decide how much counts, those of the policy decide whether the job starts, as
+  // explanations ask; scores only where.
   const bool by_limits = amount_hangs_on_places(state, spec);
-  const auto find = [&](std::span<const NodeId> avoided, bool may_score) {
-    auto some = search(cycle, it, ignored, kept, avoided, may_score);
+  bool found = false;
+  LimitedSearch limited{state, spec, it.avoided};
+  limited.find = [&](std::span<const NodeId> avoided) {
+    auto some = by_limits ? search.by_policy(avoided) : search.best(avoided);
     found = found || some.has_value();
     return some;
   };
-  LimitedSearch limited{state, spec, it.avoided};
-  limited.find = [&](std::span<const NodeId> avoided) { return find(avoided, !by_limits); };
   auto places = by_limits ? places_within_limits(limited) : first_places(limited);
-  if (places && by_limits) {
-    auto scored = find(it.avoided, true);
-    if (scored && is_within_limits(state, spec, *scored)) places = std::move(scored);
+  if (places && by_limits && it.avoided.empty()) {
+    auto better = search.better(*places);
+    if (better && is_within_limits(state, spec, *better)) places = std::move(better);
   }
   // Which promises and kept nodes bind it depends on guarantees, and so on what is launched.
   const bool is_bound = !state.promises.empty() || !cycle.indexes.kept_nodes.empty();

@@ -36,6 +36,7 @@ class ReadAhead {
 };
 
 inline void ReadAhead::ask(std::span<const JobId> ids) const {
+  if (ids.size() < 2) return;  // it is looked at right now
   std::array<const Job*, kJobs> jobs = {};
   std::size_t count = 0;
   for (const JobId id : ids.first(std::min(ids.size(), kJobs))) {
