@@ -2,6 +2,7 @@
 // and the verdict over it.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -129,5 +131,24 @@ inline std::string apart(const std::function<std::string()>& verdict) {
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? said : "it crashed: " + said;
 }
+
+// `damage(i)` does the next one to a store that is whole, and says what it was and the verdict.
+inline void expect_none_taken(
+    std::uint64_t seed,
+    const std::function<std::pair<std::string, std::string>(std::uint64_t)>& damage) {
+  SCOPED_TRACE("DOVE_SEED=" + std::to_string(seed));
+  const std::uint64_t count = number_of("DOVE_DAMAGES", 60);
+  std::uint64_t healed = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto [how, said] = damage(i);
+    healed += said == kHealed ? 1 : 0;
+    EXPECT_TRUE(said == kHealed || said == kRefused)
+        << "damage " << i << ", " << how << ": " << said;
+  }
+  testing::Test::RecordProperty("seed", std::to_string(seed));
+  fmt::print("{} damages, seed {}: {} healed or harmless, none taken\n", count, seed, healed);
+}
+
+inline std::uint64_t seed_of_damages() { return number_of("DOVE_SEED", std::random_device()()); }
 
 }  // namespace dove::controller

@@ -148,25 +148,15 @@ class Damage : public ::testing::Test {
 };
 
 TEST_F(Damage, IsFoundOrHealedAndNeverTaken) {
-  const std::uint64_t count = number_of("DOVE_DAMAGES", 60);
-  const std::uint64_t seed = number_of("DOVE_SEED", std::random_device()());
-  SCOPED_TRACE("DOVE_SEED=" + std::to_string(seed));
+  const std::uint64_t seed = seed_of_damages();
   Damager damager(seed);
-  int healed = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  expect_none_taken(seed, [&](std::uint64_t i) {
     const std::string copy = root_ / "copy";
     fs::remove_all(copy);
     fs::copy(root_ / (i % 2 == 0 ? "stopped" : "running"), copy);
-    const std::string how = damager.damage(copy, root_ / "earlier");
-    const std::string said = verdict(copy);
-    healed += said == kHealed ? 1 : 0;
-    EXPECT_TRUE(said == kHealed || said == kRefused)
-        << "damage " << i << ", " << how << ": " << said;
-  }
-  RecordProperty("seed", std::to_string(seed));
-  std::printf("%llu damages, seed %llu: %d healed or harmless, none taken\n",
-              static_cast<unsigned long long>(count), static_cast<unsigned long long>(seed),
-              healed);
+    std::string how = damager.damage(copy, root_ / "earlier");
+    return std::pair(std::move(how), verdict(copy));
+  });
 }
 
 }  // namespace

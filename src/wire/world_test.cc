@@ -2,23 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <utility>
 
 #include "wire/async_client.h"
+#include "wire/fake_time_for_test.h"
 #include "wire/loop.h"
 #include "wire/server.h"
 
 namespace dove::wire {
 namespace {
 
-// Time moves when the test says so; messages arrive at once, at whoever listens.
-class FakeWorld : public World {
+// Messages arrive at once, at whoever listens.
+class FakeWorld : public FakeTime {
  public:
-  std::int64_t monotonic_us() const override { return now_us_; }
-  void after(std::chrono::microseconds delay, std::function<void()> fn) override {
-    calls_.emplace(std::pair(now_us_ + delay.count(), asked_++), std::move(fn));
-  }
   std::unique_ptr<ClientLine> line(const std::string&, std::uint16_t,
                                    const AsyncClientOptions&) override {
     return std::make_unique<Direct>(*this);
@@ -26,15 +22,6 @@ class FakeWorld : public World {
   std::unique_ptr<Listening> listen(std::uint16_t, Handler handler) override {
     handler_ = std::move(handler);
     return std::make_unique<Ear>(*this);
-  }
-  void run_until(std::int64_t at_us) {
-    while (!calls_.empty() && calls_.begin()->first.first <= at_us) {
-      now_us_ = calls_.begin()->first.first;
-      const auto call = std::move(calls_.begin()->second);
-      calls_.erase(calls_.begin());
-      call();
-    }
-    now_us_ = at_us;
   }
   bool listens() const { return handler_ != nullptr; }
 
@@ -63,9 +50,6 @@ class FakeWorld : public World {
     FakeWorld& world;
   };
 
-  std::int64_t now_us_ = 0;
-  std::uint64_t asked_ = 0;
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> calls_;
   Handler handler_;
 };
 

@@ -4,15 +4,14 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "agent/agent.h"
 #include "agent/tasks/null_runner.h"
+#include "wire/fake_time_for_test.h"
 #include "wire/tls/authority.h"
-#include "wire/world.h"
 
 namespace dove::agent {
 namespace {
@@ -20,31 +19,15 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
-// A controller that certifies nodes at once; at the port of agents nobody has a turn in time. Time
-// moves when the test says so.
-class FakeBusyController final : public wire::World {
+// A controller that certifies nodes at once; at the port of agents nobody has a turn in time.
+class FakeBusyController final : public wire::FakeTime {
  public:
   static constexpr std::uint16_t kPeople = 7717;
   static constexpr std::uint16_t kAgents = 7718;
 
-  std::int64_t monotonic_us() const override { return now_us_; }
-  void after(std::chrono::microseconds delay, std::function<void()> fn) override {
-    calls_.emplace(std::pair(now_us_ + delay.count(), asked_++), std::move(fn));
-  }
   std::unique_ptr<wire::ClientLine> line(const std::string&, std::uint16_t port,
                                          const wire::AsyncClientOptions&) override {
     return std::make_unique<Line>(*this, port);
-  }
-  std::unique_ptr<wire::Listening> listen(std::uint16_t, wire::Handler) override { return nullptr; }
-  void run_for(std::chrono::microseconds time) {
-    const std::int64_t until_us = now_us_ + time.count();
-    while (!calls_.empty() && calls_.begin()->first.first <= until_us) {
-      now_us_ = calls_.begin()->first.first;
-      const auto call = std::move(calls_.begin()->second);
-      calls_.erase(calls_.begin());
-      call();
-    }
-    now_us_ = until_us;
   }
 
   int certificates = 0;
@@ -58,7 +41,7 @@ class FakeBusyController final : public wire::World {
     void call(wire::Request request, std::function<void(Result<wire::Response>)> done,
               std::chrono::microseconds) override {
       if (port == kPeople) return done(world.certify(request));
-      world.attempts_us.push_back(world.now_us_);
+      world.attempts_us.push_back(world.monotonic_us());
       world.after(world.patience, [done = std::move(done), code = world.late] {
         done(Error{ErrorKind::kTimeout, code, "no turn in time", ""});
       });
@@ -83,9 +66,6 @@ class FakeBusyController final : public wire::World {
   }
 
   const wire::Authority authority_ = wire::Authority::make("test", std::time(nullptr) - 60);
-  std::int64_t now_us_ = 0;
-  std::uint64_t asked_ = 0;
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> calls_;
 };
 
 class HeldUpTest : public testing::Test {

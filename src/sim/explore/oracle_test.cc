@@ -2,40 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "core/cycle/scheduler.h"
-#include "core/state/apply.h"
 #include "core/state/hash.h"
-#include "policies/standard.h"
+#include "sim/explore/oracle_fixture.h"
 
 namespace dove::sim {
 namespace {
 
 // A log of one node and one job, told to an oracle batch by batch.
-class OracleTest : public ::testing::Test {
+class OracleTest : public OracleFixture {
  protected:
-  OracleTest() {
-    Inventory inventory;
-    inventory.numa.push_back(NumaNode{{0, 1, 2, 3}, 1 << 30});
-    inventory.devices.resize(2);
-    NodeRegistered node;
-    node.name = "n1";
-    node.boot_id = "boot";
-    node.inventory = std::make_shared<const Inventory>(inventory);
-    batch({node, NodeConnected{NodeId(1), "boot"}});
-  }
-  void batch(std::vector<Event> events, const std::string& key = "") {
-    store::Batch made;
-    made.at = Instant{++now_};
-    core::begin_batch(state_, made.at, Epoch{1});
-    for (Event& event : events) {
-      StampedEvent stamped{std::move(event), {}};
-      stamped.cause.idempotency_key = key;
-      core::apply(state_, stamped);
-      made.events.push_back(std::move(stamped));
-    }
-    made.decisions = core::decide(state_, policies::standard_policies());
-    oracle_.durable(made, state_);
-  }
+  OracleTest() { batch({node_with(2), NodeConnected{NodeId(1), "boot"}}); }
   void submit(const std::string& key, int retries = 0, std::int64_t limit_s = 0) {
     JobSpec spec;
     spec.time_limit = seconds(limit_s);
@@ -46,14 +22,6 @@ class OracleTest : public ::testing::Test {
   static TaskFacts task(std::uint64_t job, std::uint32_t attempt, std::int32_t core) {
     return TaskFacts{1, job, attempt, 0, {core}, {}, 1000};
   }
-  std::string found() const { return oracle_.broken().value_or(""); }
-  bool found(const std::string& word) const { return found().find(word) != std::string::npos; }
-
-  Agenda agenda_;
-  Trace trace_;
-  Oracle oracle_{trace_, agenda_, 1};
-  core::State state_;
-  std::int64_t now_ = 0;
 };
 
 TEST_F(OracleTest, IsContentWithAnOrdinaryLife) {

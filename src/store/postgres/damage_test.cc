@@ -219,26 +219,17 @@ class PostgresDamage : public testing::Test {
 };
 
 TEST_F(PostgresDamage, IsFoundOrHarmlessAndNeverTaken) {
-  const std::uint64_t count = controller::number_of("DOVE_DAMAGES", 60);
-  const std::uint64_t seed = controller::number_of("DOVE_SEED", std::random_device()());
-  SCOPED_TRACE("DOVE_SEED=" + std::to_string(seed));
+  const std::uint64_t seed = controller::seed_of_damages();
   TableDamager damager(*line_, seed);
-  int harmless = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  controller::expect_none_taken(seed, [&](std::uint64_t) {
     make_whole();
-    const std::string how = damager.damage();
-    const std::string said = controller::apart([&] {
+    std::string how = damager.damage();
+    std::string said = controller::apart([&] {
       return controller::judge(start(), whole_,
                                {"record", "dove.", "table ", "snapshot", "schema", "lease"});
     });
-    harmless += said == controller::kHealed ? 1 : 0;
-    EXPECT_TRUE(said == controller::kHealed || said == controller::kRefused)
-        << "damage " << i << ", " << how << ": " << said;
-  }
-  RecordProperty("seed", std::to_string(seed));
-  std::printf("%llu damages, seed %llu: %d harmless, none taken\n",
-              static_cast<unsigned long long>(count), static_cast<unsigned long long>(seed),
-              harmless);
+    return std::pair(std::move(how), std::move(said));
+  });
 }
 
 }  // namespace

@@ -4,16 +4,14 @@
 
 #include <cstring>
 #include <ctime>
-#include <functional>
-#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "wire/fake_time_for_test.h"
 #include "wire/streams/shares.h"
 #include "wire/tls/authority.h"
 #include "wire/tls/tls.h"
-#include "wire/world.h"
 
 namespace dove::wire {
 namespace {
@@ -68,48 +66,6 @@ class FakePeer final : public Stream {
   Seen& seen_;
 };
 
-// The time of a server that gets the CPU in slices: it passes only when the test says so.
-class FakeSlices final : public World {
- public:
-  std::int64_t monotonic_us() const override { return now_us_; }
-  void after(std::chrono::microseconds delay, std::function<void()> fn) override {
-    calls_.emplace(std::pair(now_us_ + delay.count(), asked_++), std::move(fn));
-  }
-  std::unique_ptr<ClientLine> line(const std::string&, std::uint16_t,
-                                   const AsyncClientOptions&) override {
-    return nullptr;
-  }
-  std::unique_ptr<Listening> listen(std::uint16_t, Handler) override { return nullptr; }
-
-  // Runs what is due, and what that asks for at once.
-  void run() {
-    while (!calls_.empty() && calls_.begin()->first.first <= now_us_) {
-      const auto call = std::move(calls_.begin()->second);
-      calls_.erase(calls_.begin());
-      call();
-    }
-  }
-  // The server gets no CPU meanwhile.
-  void pause(std::chrono::microseconds time) {
-    now_us_ += time.count();
-    run();
-  }
-  // It gets as much as it needs.
-  void go_on(std::chrono::microseconds time) {
-    const std::int64_t until_us = now_us_ + time.count();
-    while (!calls_.empty() && calls_.begin()->first.first <= until_us) {
-      now_us_ = calls_.begin()->first.first;
-      run();
-    }
-    now_us_ = until_us;
-  }
-
- private:
-  std::int64_t now_us_ = 1'000'000;
-  std::uint64_t asked_ = 0;
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> calls_;
-};
-
 class HandshakesTest : public testing::Test {
  protected:
   HandshakesTest() {
@@ -147,11 +103,11 @@ class HandshakesTest : public testing::Test {
     std::exchange(seen.read, nullptr)(Stream::kEnded, 0);
     settle();
   }
-  void settle() { world.run(); }
+  void settle() { world.run_for(0us); }
 
   std::vector<std::unique_ptr<bool>> gone;  // peers end with the loop
   std::vector<std::unique_ptr<FakePeer::Seen>> peers;
-  FakeSlices world;
+  FakeTime world{1'000'000};
   Loop loop{world};
   std::shared_ptr<const Tls> tls;
 };
@@ -204,9 +160,9 @@ TEST_F(HandshakesTest, OneThatIsSlowHoldsUpNobody) {
   Handshakes handshakes(loop, {.at_a_time = 1, .slow_after = 250ms});
   const FakePeer::Seen& slow = comes(handshakes, "10.0.0.1:1000");
   const FakePeer::Seen& next = comes(handshakes, "10.0.0.2:1000");
-  world.go_on(200ms);
+  world.run_for(200ms);
   EXPECT_FALSE(next.taken_up);
-  world.go_on(150ms);
+  world.run_for(150ms);
   EXPECT_TRUE(next.taken_up);
   EXPECT_FALSE(slow.gone);
   handshakes.abandon();
