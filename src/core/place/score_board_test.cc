@@ -91,6 +91,14 @@ JobSpec some_job(Random& random) {
 
 bool any_node(NodeId) { return true; }
 
+// That knows all nodes.
+ScoreBoard board_of(const ScorePolicy* policy, const State& state) {
+  ScoreBoard board;
+  board.use(policy);
+  for (const Node& node : state.nodes) board.touch(node.id);
+  return board;
+}
+
 // The best node for a job that takes one.
 std::optional<ScoreBoard::Choice> choose(ScoreBoard& board, const State& state,
                                          const std::string& pool, const JobSpec& spec,
@@ -216,9 +224,7 @@ TEST(ScoreBoard, TasksWithoutDevicesAreScoredByPoliciesThatLearn) {
     node.device_free_milli.assign(node.inventory->devices.size(), 0);
     node.memory_free_bytes = 1000;
   }
-  ScoreBoard board;
-  board.use(&policy);
-  for (const Node& node : state.nodes) board.touch(node.id);
+  ScoreBoard board = board_of(&policy, state);
   JobSpec spec;
   spec.groups.resize(1);
   spec.groups[0].per_task.cores = 1;
@@ -271,9 +277,7 @@ TEST(ScoreBoard, SlicesGoToDevicesThatAreCutWhateverThePolicyGains) {
   whole.groups[0].per_task.gpus = 1;
   for (const ScorePolicy* policy :
        {static_cast<const ScorePolicy*>(&some), static_cast<const ScorePolicy*>(&nothing)}) {
-    ScoreBoard board;
-    board.use(policy);
-    for (const Node& node : state.nodes) board.touch(node.id);
+    ScoreBoard board = board_of(policy, state);
     board.add(spec);
     board.add(whole);
     choose(board, state, "all", whole);
@@ -297,9 +301,7 @@ TEST(ScoreBoard, CutDevicesAreClosedToWholeAndSharedUse) {
   State state = node_with_a_cut_device();
   state.nodes[NodeId(1)].device_free_milli[1] = 0;
   state.nodes[NodeId(2)].device_free_milli[0] = 0;
-  ScoreBoard board;
-  board.use(&policy);
-  for (const Node& node : state.nodes) board.touch(node.id);
+  ScoreBoard board = board_of(&policy, state);
   JobSpec spec;
   spec.groups.resize(1);
   spec.groups[0].per_task.share_milli = 500;
@@ -344,9 +346,7 @@ TEST(ScoreBoard, TheCursorOfTheStateIsFollowed) {
   spec.groups.resize(1);
   spec.groups[0].per_task.gpus = 1;
   const auto next = [&](const std::string& pool, std::uint32_t away = 0) {
-    ScoreBoard board;
-    board.use(&policy);
-    for (const Node& node : state.nodes) board.touch(node.id);
+    ScoreBoard board = board_of(&policy, state);
     board.add(spec);
     const auto open = [away](NodeId id) { return id.value != away; };
     const auto found = choose(board, state, pool, spec, open);
@@ -383,9 +383,7 @@ class MostFree final : public ScorePolicy {
 TEST(ScoreBoard, AGangGetsAsManyNodesAsItTakesBestFirst) {
   const MostFree policy;
   const State state = four_nodes();
-  ScoreBoard board;
-  board.use(&policy);
-  for (const Node& node : state.nodes) board.touch(node.id);
+  ScoreBoard board = board_of(&policy, state);
   JobSpec spec;
   spec.groups.resize(1);
   spec.groups[0].tasks = spec.groups[0].nodes_min = spec.groups[0].nodes_max = 2;
@@ -417,9 +415,7 @@ TEST(ScoreBoard, AGangGetsAsManyNodesAsItTakesBestFirst) {
 TEST(ScoreBoard, TasksThatMayBeSplitAndSharesAreScoredForOneNode) {
   const MostFree policy;
   const State state = four_nodes();
-  ScoreBoard board;
-  board.use(&policy);
-  for (const Node& node : state.nodes) board.touch(node.id);
+  ScoreBoard board = board_of(&policy, state);
   JobSpec spec;
   spec.groups.resize(1);
   TaskGroup& group = spec.groups[0];
