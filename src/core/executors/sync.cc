@@ -15,6 +15,7 @@
 #include "core/state/executors/core_numbers.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/kept_reservations.h"
+#include "core/state/executors/placeholders.h"
 #include "model/field_rules.h"
 #include "text/hostlist.h"
 
