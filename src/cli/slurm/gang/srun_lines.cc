@@ -19,7 +19,10 @@ constexpr std::string_view kDaemon = "slurmstepd: ";
 constexpr std::array<std::string_view, 4> kRefusals{"Unable to create step",
                                                     "Unable to confirm allocation",
                                                     "Task launch for", "Application launch failed"};
-constexpr std::string_view kWaited = "First task exited";
+// "First task exited 60s ago". With -v it also says when that time begins: "First task exited.
+// Terminating job in 60s".
+constexpr std::string_view kFirstEnded = "First task exited ";
+constexpr std::string_view kAgo = "s ago";
 constexpr std::size_t kLineBytesMax = 1 << 20;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -28,6 +31,14 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 bool may_be_sruns(std::string_view begun) {
   const std::size_t common = std::min(begun.size(), kSays.size());
   return begun.substr(0, common) == kSays.substr(0, common);
+}
+
+bool says_has_waited(std::string_view line) {
+  const std::size_t at = line.find(kFirstEnded);
+  if (at == std::string_view::npos) return false;
+  line.remove_prefix(at + kFirstEnded.size());
+  const std::size_t end = std::min(line.find_first_not_of("0123456789"), line.size());
+  return end > 0 && line.substr(end).starts_with(kAgo);
 }
 
 }  // namespace
@@ -117,7 +128,7 @@ void SrunLines::add_line(std::string_view line, Text& text) {
   const std::string_view said = line.starts_with(kError) ? line.substr(kError.size()) : "";
   has_refused_ = has_refused_ || std::any_of(kRefusals.begin(), kRefusals.end(),
                                              [&](auto begin) { return said.starts_with(begin); });
-  has_waited_ = has_waited_ || line.find(kWaited) != std::string_view::npos;
+  has_waited_ = has_waited_ || says_has_waited(line);
   text.sruns += renumbered(line);
 }
 

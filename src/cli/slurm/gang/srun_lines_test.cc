@@ -57,6 +57,8 @@ TEST(SrunLines, TheMarkOfTheFirstTaskIsNotShown) {
 TEST(SrunLines, SrunSaysThatItHasWaitedLongEnough) {
   SrunLines lines(4, 0);
   EXPECT_FALSE(lines.has_waited());
+  lines.take("srun: First task exited. Terminating job in 5s\n");
+  EXPECT_FALSE(lines.has_waited()) << "with -v, as the time begins";
   lines.take("srun: First task exited 5s ago\n");
   EXPECT_TRUE(lines.has_waited());
 }
