@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -92,6 +93,8 @@ Result<StepTurn> turn_of(const GangStep& step, const Invocation& invocation,
 
 Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
                          const JobInSlurm& job, std::vector<NodeInSlurm> nodes) {
+  // Where it is ignored, which a program inherits, nobody is told how a child has ended.
+  ::signal(SIGCHLD, SIG_DFL);
   TRY(check_job(invocation, job));
   GangContext context;
   context.job = job;

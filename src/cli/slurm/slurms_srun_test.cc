@@ -1,8 +1,15 @@
 #include "cli/slurm/slurms_srun.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
 
 namespace dove::cli {
 namespace {
@@ -49,6 +56,38 @@ TEST(SlurmsSrun, EitherNumberNamesTheJobAndAnotherOneIsRefused) {
   }
   EXPECT_NE(words_of({{"jobid", {"13"}}}).front().find("call srun from outside"),
             std::string::npos);
+}
+
+// What is ignored is inherited. Then this process would wait for its sruns without end.
+TEST(SlurmsSrun, AStepOnSeveralNodesEndsWhereTheEndOfChildrenIsIgnored) {
+  const std::string folder = testing::TempDir() + "dove-slurms-srun";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/srun") << "#!/bin/sh\nprintf '\\001dove-step-begun\\n' >&2; exit 3\n";
+  std::filesystem::permissions(folder + "/srun", std::filesystem::perms::owner_all);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const auto& [name, value] :
+         std::map<std::string, std::string>{{"DOVE_JOB_ID", "12"},
+                                            {"DOVE_SLURM_JOB_ID", "999999970"},
+                                            {"DOVE_SLURM_ALLOCATIONS", "999999970,999999971"},
+                                            {"DOVE_NODELIST", "n[0-1]"},
+                                            {"DOVE_NODE_ADDRESSES", "10.0.0.1,10.0.0.2"},
+                                            {"DOVE_TASKS_PER_NODE", "1(x2)"},
+                                            {"DOVE_CPUS_PER_NODE", "1(x2)"},
+                                            {"TMPDIR", folder},
+                                            {"PATH", folder}}) {
+      ::setenv(name.c_str(), value.c_str(), 1);
+    }
+    ::signal(SIGCHLD, SIG_IGN);
+    Invocation invocation;
+    invocation.operands = {"prog"};
+    const Result<int> code = run_slurms_srun(invocation);
+    ::_exit(code.ok() ? *code : 255);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@
 namespace dove::cli {
 
 // Runs the sbcast beside `srun` for each node that the step says it of, all at once, and returns
-// when all have ended. Error: one has failed, and has said why.
+// when all have ended, which they do with this process. Error: one has failed, and has said why.
+// REQUIRES: this process does not ignore SIGCHLD.
 Result<void> copy_program(const std::string& srun, const GangStep& step);
 
 }  // namespace dove::cli

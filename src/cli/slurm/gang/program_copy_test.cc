@@ -1,7 +1,10 @@
 #include "cli/slurm/gang/program_copy.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -27,6 +30,25 @@ TEST(ProgramCopy, EachNodeGetsIts) {
   EXPECT_FALSE(copy_program(folder + "/srun", step).ok());
   fs::remove(folder + "/sbcast");
   EXPECT_FALSE(copy_program(folder + "/srun", step).ok());
+  fs::remove_all(folder);
+}
+
+// What is ignored so is inherited; then nothing is known of how a copy has ended.
+TEST(ProgramCopy, OneWhoseEndIsNotKnownHasFailed) {
+  const std::string folder = testing::TempDir() + "dove-program-copy-unknown";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/sbcast") << "#!/bin/sh\nexit 1\n";
+  fs::permissions(folder + "/sbcast", fs::perms::owner_all);
+  GangStep step;
+  step.calls.emplace_back().copy = {"a", "b"};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGCHLD, SIG_IGN);
+    ::_exit(copy_program(folder + "/srun", step).ok() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
   fs::remove_all(folder);
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -22,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/exec_words.h"
 #include "cli/client/step_input.h"
+#include "cli/slurm/gang/srun_child.h"
 #include "cli/slurm/gang/srun_lines.h"
 #include "files/descriptor.h"
 
@@ -90,6 +89,7 @@ struct Child {
   int code = 0;
   int output_to = STDOUT_FILENO;
   int error_to = STDERR_FILENO;
+  Pipe output_pipe, error_pipe, input_pipe;  // until it begins
   files::Descriptor output_from, error_from, input_to;
   SrunLines output, error;
 };
@@ -106,16 +106,20 @@ class Bundle {
     const auto readers = std::count_if(step_.calls.begin(), step_.calls.end(),
                                        [](const SrunCall& call) { return call.takes_input; });
     const bool shares_input = readers > 1 && has_input();
+    // No task runs before all that the step needs here is there.
     for (const SrunCall& call : step_.calls) {
       Child& child = children_.emplace_back(call, width);
-      Result<void> begun = open_streams(child);
-      if (begun.ok()) begun = begin(child, shares_input);
+      TRY(open_streams(child));
+      TRY(make_pipes(child, shares_input));
+    }
+    Result<void> begun;
+    for (Child& child : children_) {
+      begun = begin(child);
       if (begun.ok()) continue;
       end_others();
-      take_terminal_back();
-      return begun.error();
+      break;
     }
-    if (shares_input) share_input();
+    if (shares_input && begun.ok()) share_input();
     while (is_running()) {
       if (has_everything()) turn_.end();
       look(time_left_ms());
@@ -123,6 +127,7 @@ class Bundle {
     }
     take_terminal_back();
     drain();
+    TRY(begun);
     if (not_begun_code_ != 0) return not_begun_code_;
     int code = 0;
     for (const Child& child : children_) code = std::max(code, child.code);
@@ -130,7 +135,7 @@ class Bundle {
   }
 
  private:
-  // Each node takes up to three descriptors.
+  // Each node takes up to five descriptors, and three more until its srun has begun.
   void raise_limit() {
     if (::getrlimit(RLIMIT_NOFILE, &former_limit_) != 0) return;
     const rlimit raised{former_limit_.rlim_max, former_limit_.rlim_max};
@@ -165,42 +170,42 @@ class Bundle {
                  fmt::format("cannot wait for signals: {}", std::strerror(errno)), ""};
   }
 
-  Result<void> begin(Child& child, bool shares_input) {
-    TRY_ASSIGN(Pipe output, make_pipe());
-    TRY_ASSIGN(Pipe error, make_pipe());
-    Pipe input;
-    if (shares_input && child.call.takes_input) {
-      TRY_ASSIGN(input, make_pipe());
+  Result<void> make_pipes(Child& child, bool shares_input) {
+    TRY_ASSIGN(child.error_pipe, make_pipe());
+    if (step_.label) {
+      TRY_ASSIGN(child.output_pipe, make_pipe());
     }
-    std::vector<char*> words = pointers(child.call.words);
-    words.insert(words.begin(), const_cast<char*>("srun"));
-    const std::vector<char*> environment = pointers(step_.environment);
+    if (shares_input && child.call.takes_input) {
+      TRY_ASSIGN(child.input_pipe, make_pipe());
+    }
+    return {};
+  }
+
+  Result<void> begin(Child& child) {
     const pid_t self = ::getpid();
     child.pid = ::fork();
     if (child.pid == 0) {
       // What is sent to the group of this process comes once, from this process.
       ::setpgid(0, 0);
-      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (::getppid() != self) ::_exit(1);
       ::signal(SIGPIPE, SIG_DFL);
-      if (child.call.has_terminal) give_terminal(::getpid());
+      if (child.call.has_terminal && has_terminal_) give_terminal(::getpid());
       drop_handlers();
       ::sigprocmask(SIG_SETMASK, &former_, nullptr);
       ::setrlimit(RLIMIT_NOFILE, &former_limit_);
-      if (input.from.is_open()) ::dup2(input.from.get(), STDIN_FILENO);
-      ::dup2(step_.label ? output.to.get() : child.output_to, STDOUT_FILENO);
-      ::dup2(error.to.get(), STDERR_FILENO);
-      ::execve(srun_.c_str(), words.data(), environment.data());
-      ::_exit(127);
+      if (child.input_pipe.from.is_open()) ::dup2(child.input_pipe.from.get(), STDIN_FILENO);
+      ::dup2(step_.label ? child.output_pipe.to.get() : child.output_to, STDOUT_FILENO);
+      ::dup2(child.error_pipe.to.get(), STDERR_FILENO);
+      become_child(srun_, child.call.words, step_.environment, self);
     }
     if (child.pid < 0) {
       return Error{ErrorKind::kUnavailable, "no_process",
                    fmt::format("cannot start {}: {}", srun_, std::strerror(errno)), ""};
     }
     child.has_ended = false;
-    if (step_.label) child.output_from = std::move(output.from);
-    child.error_from = std::move(error.from);
-    child.input_to = std::move(input.to);
+    child.output_from = std::move(child.output_pipe.from);
+    child.error_from = std::move(child.error_pipe.from);
+    child.input_to = std::move(child.input_pipe.to);
+    for (Pipe* pipe : {&child.output_pipe, &child.error_pipe, &child.input_pipe}) *pipe = Pipe();
     return {};
   }
 
@@ -271,7 +276,8 @@ class Bundle {
     return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
   }
 
-  // Its srun sets it up and reads it, which only the terminal's own group may.
+  // Its srun sets it up and reads it, which only the terminal's own group may. A step in the
+  // background leaves the terminal to whoever has it.
   static void give_terminal(pid_t group) {
     const auto former = ::signal(SIGTTOU, SIG_IGN);
     ::tcsetpgrp(STDIN_FILENO, group);
@@ -279,6 +285,7 @@ class Bundle {
   }
 
   void take_terminal_back() const {
+    if (!has_terminal_) return;
     const bool was_given = std::any_of(children_.begin(), children_.end(), [](const Child& child) {
       return child.call.has_terminal && child.pid > 0;
     });
@@ -368,6 +375,7 @@ class Bundle {
   StepTurn turn_;
   sigset_t former_{};
   rlimit former_limit_{};
+  const bool has_terminal_ = ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
   files::Descriptor signals_;
   std::map<std::string, files::Descriptor> files_;  // by path
   std::list<Child> children_;

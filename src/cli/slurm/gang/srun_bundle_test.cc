@@ -1,11 +1,15 @@
 #include "cli/slurm/gang/srun_bundle.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -165,6 +169,71 @@ TEST(SrunBundle, WhereFilesRunOutNobodyElseIsEnded) {
     return sigismember(&waiting, SIGTERM) != 0 ? 2 : 0;
   });
   EXPECT_EQ(code, 0);
+}
+
+// Many, so that the first ones would have run by then.
+TEST(SrunBundle, NoTaskRunsBeforeAllFilesOfTheStepAreOpen) {
+  const std::string mark = testing::TempDir() + "dove-srun-has-run";
+  std::filesystem::remove(mark);
+  GangStep step = step_of(std::vector<std::string>(40, "trap '' TERM; touch " + mark));
+  step.calls.back().output.path = "/nowhere/at/all";
+  EXPECT_EQ(code_of(step), 255);
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+TEST(SrunBundle, AnSrunThatCannotBeExecutedSaysWhy) {
+  const GangStep step = step_of({"exit 0", "exit 0"});
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  EXPECT_EQ(in_a_process([&] {
+              ::dup2(ends[1], STDERR_FILENO);
+              const Result<int> code = run_srun_bundle("/nowhere/srun", step);
+              return code.ok() ? *code : 255;
+            }),
+            127);
+  ::close(ends[1]);
+  std::string said(4096, '\0');
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], said.data(), 4096), 0)));
+  ::close(ends[0]);
+  EXPECT_NE(said.find("cannot run /nowhere/srun: No such file or directory"), std::string::npos)
+      << said;
+}
+
+// As a job's in the background of a shell.
+TEST(SrunBundle, TheTerminalOfAnotherGroupIsLeftThere) {
+  GangStep step = step_of({"exit 0", "exit 0"});
+  step.calls.front().has_terminal = true;
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
+  const std::string name = ::ptsname(terminal);
+  for (const bool is_foreground : {false, true}) {
+    const pid_t shell = ::fork();
+    if (shell == 0) {
+      ::setsid();
+      ::dup2(::open(name.c_str(), O_RDWR), STDIN_FILENO);
+      std::array<int, 2> go{};
+      if (::pipe(go.data()) != 0) ::_exit(2);
+      const pid_t job = ::fork();
+      if (job == 0) {
+        ::setpgid(0, 0);
+        char one = 0;
+        const bool may_go = ::read(go[0], &one, 1) == 1;
+        ::_exit(may_go && run_srun_bundle(kShell, step).ok() ? 0 : 1);
+      }
+      ::setpgid(job, job);
+      ::signal(SIGTTOU, SIG_IGN);
+      if (is_foreground) ::tcsetpgrp(STDIN_FILENO, job);
+      const pid_t before = ::tcgetpgrp(STDIN_FILENO);
+      if (::write(go[1], "g", 1) != 1) ::_exit(3);
+      int status = 0;
+      ::waitpid(job, &status, 0);
+      ::_exit(status != 0 ? 4 : ::tcgetpgrp(STDIN_FILENO) == before ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(shell, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 0) << is_foreground;
+  }
+  ::close(terminal);
 }
 
 TEST(SrunBundle, ItMayOpenWhatTheHardLimitAllowsAndItsSrunsAsBefore) {
