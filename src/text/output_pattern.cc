@@ -33,6 +33,12 @@ std::string fill_pattern(const std::string& pattern,
   return out;
 }
 
+std::string as_pattern(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) pattern += c == '%' ? std::string("%%") : std::string(1, c);
+  return pattern;
+}
+
 std::string as_file_name(std::string text) {
   std::replace(text.begin(), text.end(), '/', '_');
   return text;

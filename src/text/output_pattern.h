@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace dove::text {
 
@@ -10,6 +11,9 @@ namespace dove::text {
 // with zeros, to ten at most. "%%" is the sign itself.
 std::string fill_pattern(const std::string& pattern,
                          const std::function<std::string(char letter)>& meaning);
+
+// The pattern that stands for the text itself: folders, too, have a "%" in their names.
+std::string as_pattern(std::string_view text);
 
 // A part of a file name, which never brings in a slash.
 std::string as_file_name(std::string text);

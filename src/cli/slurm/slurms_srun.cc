@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -35,20 +33,11 @@ namespace fs = std::filesystem;
 // The first srun of PATH that is not ours, of whatever version: two of ours would call each other
 // without end. "": none.
 std::string find_slurms_srun() {
-  std::error_code ignored;
-  const std::string all = environment_value("PATH");
-  std::string_view rest = all;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    const fs::path folder(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!folder.is_absolute()) continue;
-    const fs::path found = folder / "srun";
-    const fs::path real = fs::canonical(found, ignored);
-    if (!ignored && real.filename() != "dove" && ::access(found.c_str(), X_OK) == 0)
-      return found.string();
-  }
-  return "";
+  return first_in_path("srun", environment_value("PATH"), [](const fs::path& found) {
+    std::error_code wrong;
+    const fs::path real = fs::canonical(found, wrong);
+    return found.is_absolute() && !wrong && real.filename() != "dove";
+  });
 }
 
 Result<void> check_job(const Invocation& invocation, const JobInSlurm& job) {

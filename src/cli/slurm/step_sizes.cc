@@ -17,18 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-Result<std::int64_t> count_of(const std::string& name, const std::string& given) {
-  std::int64_t value = 0;
-  const char* const end = given.data() + given.size();
-  const auto [at, error] = std::from_chars(given.data(), end, value);
-  // "--nodes=2-4" takes the least.
-  const bool whole = at == end || (name == "nodes" && *at == '-');
-  if (error != std::errc() || !whole || value < 0) {
-    return usage_error(fmt::format("--{}={} is no number", name, given));
-  }
-  return value;
-}
-
 // The options as given, with those that Slurm's variables stand for.
 class Given {
  public:
@@ -288,6 +276,18 @@ Result<void> add_cores(const Given& given, json& sizes) {
 }
 
 }  // namespace
+
+Result<std::int64_t> count_of(const std::string& option, const std::string& given) {
+  std::int64_t value = 0;
+  const char* const end = given.data() + given.size();
+  const auto [at, error] = std::from_chars(given.data(), end, value);
+  // "--nodes=2-4" takes the least.
+  const bool whole = at == end || (option == "nodes" && *at == '-');
+  if (error != std::errc() || !whole || value < 0) {
+    return usage_error(fmt::format("--{}={} is no number", option, given));
+  }
+  return value;
+}
 
 Result<json> step_sizes(const Invocation& invocation) {
   const Given given(invocation);

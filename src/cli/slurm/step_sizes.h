@@ -4,7 +4,9 @@
 // Include only from .cc files of this part.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "base/result.h"
 #include "cli/command.h"
@@ -14,5 +16,8 @@ namespace dove::cli {
 // Options that were not given are looked for in Slurm's variables, as its srun does: a job's
 // --gpus-per-task holds for its steps. Errors: numbers that contradict each other.
 Result<nlohmann::json> step_sizes(const Invocation& invocation);
+
+// The value of that option, which is no less than 0; of "--nodes=2-4" the least. Error: no number.
+Result<std::int64_t> count_of(const std::string& option, const std::string& given);
 
 }  // namespace dove::cli

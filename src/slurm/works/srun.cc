@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "text/bash_functions.h"
+#include "text/output_pattern.h"
 #include "text/run_lengths.h"
 #include "text/srun_variables.h"
 
@@ -90,16 +91,6 @@ std::string workdir_of(const StepWanted& step) {
 
 std::string absolute(const std::string& path, const std::string& workdir) {
   return path.empty() || path.front() == '/' ? path : workdir + "/" + path;
-}
-
-// As srun is to read it: it has patterns of its own.
-std::string as_pattern(const std::string& path) {
-  std::string text;
-  for (const char c : path) {
-    text += c;
-    if (c == '%') text += '%';
-  }
-  return text;
 }
 
 // Whether all tasks write to the same files: then srun writes them.
@@ -216,9 +207,9 @@ std::vector<std::string> srun_command(const StepWanted& step) {
   if (shared) {
     const TaskFiles& files = program.tasks.front();
     const bool append = program.append || work.node_rank > 0;
-    words.push_back("--output=" + as_pattern(absolute(files.output, workdir)));
+    words.push_back("--output=" + text::as_pattern(absolute(files.output, workdir)));
     if (!files.error.empty()) {
-      words.push_back("--error=" + as_pattern(absolute(files.error, workdir)));
+      words.push_back("--error=" + text::as_pattern(absolute(files.error, workdir)));
     }
     words.push_back(append ? "--open-mode=append" : "--open-mode=truncate");
   } else {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "cli/slurm/gang/srun_lines.h"
 #include "cli/slurm/gang/step_files.h"
 #include "cli/slurm/programs/program_path.h"
+#include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
 #include "jobfiles/step_options.h"
 #include "model/rendezvous.h"
@@ -117,7 +119,8 @@ class Builder {
     if (layout_.size() > 1) {
       add_warnings(step.warnings);
       TRY_ASSIGN(files_, step_files(invocation_, context_));
-      TRY_ASSIGN(step.wait_s, wait_s());
+      TRY_ASSIGN(const std::int64_t wait_s, count_of("wait", invocation_.get("wait", "0")));
+      step.wait_s = static_cast<std::int32_t>(std::min<std::int64_t>(wait_s, INT32_MAX));
     }
     for (std::size_t i = 0; i < layout_.size(); ++i) {
       TRY_ASSIGN(SrunCall call, call_of(i));
@@ -167,15 +170,6 @@ class Builder {
       warnings.push_back(fmt::format(
           "--distribution={} has no effect: ranks fill one node after the other", order));
     }
-  }
-
-  Result<std::int32_t> wait_s() const {
-    const std::string given = invocation_.get("wait", "0");
-    std::int32_t seconds = 0;
-    const char* const end = given.data() + given.size();
-    const auto read = std::from_chars(given.data(), end, seconds);
-    if (read.ec == std::errc() && read.ptr == end && seconds >= 0) return seconds;
-    return usage_error(fmt::format("--wait={} is no number of seconds", given));
   }
 
   // Without what srun would take for options.

@@ -181,8 +181,9 @@ TEST(GangStep, WhatNoSrunOfOneNodeCanDoIsRefused) {
   EXPECT_NE(refused({{"het-group", {"1"}}}).find("one group"), std::string::npos);
   EXPECT_FALSE(has(step_of({{"het-group", {"0"}}}).calls[0].words, "--het-group=0"));
   EXPECT_NE(refused({{"nodefile", {"/f"}}}).find("--nodelist"), std::string::npos);
-  EXPECT_NE(refused({{"wait", {"soon"}}}).find("seconds"), std::string::npos);
+  EXPECT_NE(refused({{"wait", {"soon"}}}).find("--wait=soon is no number"), std::string::npos);
   EXPECT_EQ(step_of({{"wait", {"5"}}}).wait_s, 5);
+  EXPECT_EQ(step_of({{"wait", {"9999999999999"}}}).wait_s, INT32_MAX);
 }
 
 TEST(GangStep, InputOfOneTaskGoesToItsNode) {

@@ -32,13 +32,6 @@ std::string filled(const std::string& pattern, const std::map<char, std::string>
   });
 }
 
-// As a pattern that stands for the text itself: folders have such names, too.
-std::string as_pattern(const std::string& text) {
-  std::string pattern;
-  for (const char c : text) pattern += c == '%' ? std::string("%%") : std::string(1, c);
-  return pattern;
-}
-
 Result<StepFile> read_file(const std::string& option, const std::string& given,
                            const GangContext& context) {
   StepFile file;
@@ -66,7 +59,7 @@ Result<StepFile> read_file(const std::string& option, const std::string& given,
   }
   if (letters.contains('N') || letters.contains('n')) file.of = StepFile::Of::kNode;
   if (letters.contains('t')) file.of = StepFile::Of::kTask;
-  file.pattern = given.front() == '/' ? given : as_pattern(context.workdir) + "/" + given;
+  file.pattern = given.front() == '/' ? given : text::as_pattern(context.workdir) + "/" + given;
   return file;
 }
 

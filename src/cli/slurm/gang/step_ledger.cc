@@ -1,9 +1,7 @@
 #include "cli/slurm/gang/step_ledger.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <thread>
 
 #include "cli/client/endpoint.h"
+#include "cli/slurm/gang/own_file.h"
 
 namespace dove::cli {
 namespace {
@@ -55,13 +54,8 @@ std::string step_ledger_path() {
 }
 
 StepLedger::StepLedger(const std::string& path) {
-  files::Descriptor file(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-  struct stat about {};
-  if (!file.is_open() || ::fstat(file.get(), &about) != 0) return;
-  // Others may write where temporary files are.
-  if (!S_ISREG(about.st_mode) || about.st_uid != ::geteuid() || about.st_nlink != 1) return;
-  if (!lock(file.get())) return;
+  files::Descriptor file = open_own_file(path);
+  if (!file.is_open() || !lock(file.get())) return;
   file_ = std::move(file);
   read();
 }

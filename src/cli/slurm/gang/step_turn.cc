@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+
+#include "cli/slurm/gang/own_file.h"
 
 namespace dove::cli {
 
@@ -21,12 +22,7 @@ StepTurn::StepTurn(const std::string& path, const std::vector<std::string>& allo
   }
   std::sort(places_.begin(), places_.end());
   places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
-  files::Descriptor file(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-  struct stat about {};
-  if (!file.is_open() || ::fstat(file.get(), &about) != 0) return;
-  // Others may write where temporary files are.
-  if (S_ISREG(about.st_mode) && about.st_uid == ::geteuid()) file_ = std::move(file);
+  file_ = open_own_file(path);
 }
 
 bool StepTurn::take(bool waits) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -47,6 +48,13 @@ TEST_F(Turns, TheNextOneIsWokenByTheEnd) {
 TEST_F(Turns, WithoutItsFileEveryStepHasItsTurn) {
   EXPECT_TRUE(StepTurn().try_take());
   EXPECT_TRUE(StepTurn("/nowhere/at/all", {"70"}).try_take());
+  std::ofstream(path).close();
+  fs::create_hard_link(path, path + "-other");
+  StepTurn linked(path, {"70"});
+  EXPECT_TRUE(linked.try_take());
+  EXPECT_TRUE(StepTurn(path, {"70"}).try_take()) << "a second name";
+  fs::remove(path + "-other");
+  fs::remove(path);
   fs::create_symlink("/dev/null", path);
   EXPECT_TRUE(StepTurn(path, {"70"}).try_take());
   EXPECT_TRUE(StepTurn(path, {"70"}).try_take());

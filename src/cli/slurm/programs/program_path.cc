@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
+
+#include "text/words.h"
 
 namespace dove::cli {
 namespace {
@@ -22,14 +23,19 @@ bool is_program(const fs::path& file) {
 std::string found_program(const std::string& program, const std::string& path,
                           const std::string& folder, bool is_whole) {
   if (program.empty() || program.find('/') != std::string::npos) return program;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    const fs::path there = fs::path(path.substr(at, end - at)) / program;
-    if (end > at && is_program(there)) return is_whole ? there.string() : program;
-    at = end + 1;
-  }
+  const std::string there = first_in_path(program, path, [](const fs::path&) { return true; });
+  if (!there.empty()) return is_whole ? there : program;
   const fs::path here = fs::path(folder) / program;
   return is_program(here) ? here.string() : program;
+}
+
+std::string first_in_path(const std::string& name, const std::string& path,
+                          const std::function<bool(const fs::path&)>& wanted) {
+  for (const std::string_view folder : text::words_of(path, ":")) {
+    const fs::path there = fs::path(folder) / name;
+    if (is_program(there) && wanted(there)) return there.string();
+  }
+  return "";
 }
 
 std::string program_name(const std::string& program) {
@@ -37,9 +43,9 @@ std::string program_name(const std::string& program) {
 }
 
 std::string copy_path(const std::string& given, const std::string& folder, const std::string& job,
-                      int number) {
+                      int process) {
   std::string path = given.starts_with('/') ? given : folder + "/" + given;
-  if (path.ends_with('/')) path += fmt::format("slurm_bcast_{}.{}{}", job, number, kOfNode);
+  if (path.ends_with('/')) path += fmt::format("slurm_bcast_{}.{}{}", job, process, kOfNode);
   return path;
 }
 

@@ -1,8 +1,10 @@
 // Where the program of a step is, what it is called, and where its copies are.
 //
-// Include only from .cc files of this part. Pure, but for found_program().
+// Include only from .cc files of this part. Pure, but for the first two.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,10 @@ namespace dove::cli {
 std::string found_program(const std::string& program, const std::string& path,
                           const std::string& folder, bool is_whole = false);
 
+// The first program of that name in the folders of `path` which is `wanted`; "": none.
+std::string first_in_path(const std::string& name, const std::string& path,
+                          const std::function<bool(const std::filesystem::path&)>& wanted);
+
 // What a step is called where nobody names it: the program's file, without folders.
 std::string program_name(const std::string& program);
 
@@ -21,8 +27,8 @@ std::string program_name(const std::string& program);
 inline constexpr std::string_view kOfNode = "_%N";
 
 // Where a copy is: as --bcast says it, from `folder`. A folder gets one that has the number of the
-// job and of the step, and ends in kOfNode.
+// job and of srun's process, and ends in kOfNode.
 std::string copy_path(const std::string& given, const std::string& folder, const std::string& job,
-                      int number);
+                      int process);
 
 }  // namespace dove::cli

@@ -22,6 +22,11 @@ TEST(ProgramPath, AProgramIsLookedForInThePathThenWhereTheStepRuns) {
   EXPECT_EQ(found_program("sh", "/usr/bin:/bin", folder), "sh") << "PATH comes first";
   EXPECT_EQ(found_program("sh", "/usr/bin:/bin", folder, true), "/usr/bin/sh");
   EXPECT_EQ(found_program("data", "/usr/bin:/bin", folder), "data") << "no program";
+  EXPECT_EQ(first_in_path(
+                "sh", ":" + folder + ":/bin",
+                [](const std::filesystem::path& found) { return found.parent_path() == "/bin"; }),
+            "/bin/sh");
+  EXPECT_EQ(first_in_path("data", folder, [](const auto&) { return true; }), "");
   EXPECT_EQ(found_program("./a.out", "", folder), "./a.out");
   std::filesystem::remove_all(folder);
 }
