@@ -161,6 +161,23 @@ srun -n2 -N2 --output=1 sh -c 'echo only $SLURM_PROCID'
         self.assertIn("--bcast: cannot read", said)
         self.assertEqual(rest[-1], "only 1")
 
+    def test_output_that_no_task_prints_is_refused(self):
+        said = self.batch("""\
+cd $(mktemp -d)
+srun -n2 --output=2 echo lost; echo code $?
+srun --error=9 sh -c 'echo lost >&2'; echo code $?
+srun -n2 --output=file --error=1 echo lost; echo code $?
+ls
+srun -n2 --output=0 --error=1 sh -c 'echo out $SLURM_PROCID; echo err $SLURM_PROCID >&2'
+""", "-N2")
+        lines = said.splitlines()
+        self.assertEqual([line for line in lines if line.startswith("code")], ["code 1"] * 3, said)
+        self.assertIn("--output=2: the step has 2 tasks, from 0 on", said)
+        self.assertIn("--error=9: the step has 2 tasks, from 0 on", said)
+        self.assertIn("--error=1 prints errors here only where", said)
+        self.assertNotIn("lost", lines)
+        self.assertEqual(sorted(lines[-2:]), ["err 1", "out 0"], said)
+
     def running_at_once(self, said):
         """The most steps that ran at once, by lines "+ N" and "- N" in order of time."""
         most = now = 0

@@ -214,6 +214,8 @@ class Step {
     if (said.contains("begun")) {
       step_ = number_of(said["begun"], "step");
       told_ = said["begun"];
+      refused_ = objection();
+      if (refused_) return false;
       begun_ = true;
       begun_us_ = telemetry::monotonic_us();
       tell_unlimited();
@@ -252,6 +254,19 @@ class Step {
       fmt::print(stderr, "{}: error: {}\n", name_, said["error"].dump());
     }
     return true;
+  }
+
+  // Where nobody said before how many tasks there are.
+  std::optional<Error> objection() const {
+    std::int64_t tasks = 0;
+    for (const json& node : list_of(told_, "nodes")) {
+      tasks += static_cast<std::int64_t>(list_of(node, "ranks").size());
+    }
+    for (const auto& [option, rank] :
+         {std::pair("output", wanted_.stdout_rank), std::pair("error", wanted_.stderr_rank)}) {
+      if (rank >= tasks) return no_such_task(option, std::to_string(rank), tasks);
+    }
+    return std::nullopt;
   }
 
   void tell_unlimited() {
@@ -331,6 +346,11 @@ class Step {
 };
 
 }  // namespace
+
+Error no_such_task(const std::string& option, const std::string& given, std::int64_t tasks) {
+  return usage_error(
+      fmt::format("--{}={}: the step has {} tasks, from 0 on", option, given, tasks));
+}
 
 bool inside_job() { return !current_job().empty() && !environment_value("DOVE_JOB_TOKEN").empty(); }
 

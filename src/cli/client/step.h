@@ -32,6 +32,10 @@ struct StepWanted {
   std::int64_t stderr_rank = -1;
 };
 
+// The error where --output or --error of a step with `tasks` tasks names none of them: everything
+// that the tasks print would be lost silently.
+Error no_such_task(const std::string& option, const std::string& given, std::int64_t tasks);
+
 // Whether this process runs inside a job, and of which.
 bool inside_job();
 // The job's id, "" outside.

@@ -88,6 +88,21 @@ void set_output(const Invocation& invocation, const char* name, std::string& pat
   }
 }
 
+// `tasks`: 0 where the job says how many there are.
+Result<void> check_outputs(const Invocation& invocation, const StepWanted& step,
+                           std::int64_t tasks) {
+  for (const auto& [option, rank] :
+       {std::pair("output", step.stdout_rank), std::pair("error", step.stderr_rank)}) {
+    if (tasks > 0 && rank >= tasks) return no_such_task(option, std::to_string(rank), tasks);
+  }
+  // The node would join them to the file.
+  if (step.stdout_path.empty() || !step.stderr_path.empty() || !invocation.has("error")) return {};
+  return usage_error(
+      fmt::format("--error={} prints errors here only where the output is printed here, too: "
+                  "redirect srun's own output in place of --output, or name a file for --error",
+                  invocation.get("error")));
+}
+
 // As Slurm's --input: all, none, the number of one task, or a file on the nodes.
 void set_input(const std::string& given, StepWanted& step) {
   const bool is_rank = is_rank_number(given);
@@ -129,6 +144,7 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   set_output(invocation, "output", step.stdout_path, step.stdout_rank);
   set_output(invocation, "error", step.stderr_path, step.stderr_rank);
   if (!invocation.has("error")) step.stderr_rank = step.stdout_rank;
+  TRY(check_outputs(invocation, step, sizes.value("tasks", std::int64_t{0})));
   set_input(invocation.get("input", "all"), step);
   step.label = invocation.has("label");
   step.kill_on_bad_exit =

@@ -118,7 +118,7 @@ class Builder {
     TRY(check());
     if (layout_.size() > 1) {
       add_warnings(step.warnings);
-      TRY_ASSIGN(files_, step_files(invocation_, context_));
+      TRY_ASSIGN(files_, step_files(invocation_, context_, step.tasks));
       TRY_ASSIGN(const std::int64_t wait_s, count_of("wait", invocation_.get("wait", "0")));
       step.wait_s = static_cast<std::int32_t>(std::min<std::int64_t>(wait_s, INT32_MAX));
     }

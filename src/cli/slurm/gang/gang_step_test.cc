@@ -122,6 +122,10 @@ TEST(GangStep, OutputMayBeThatOfOneTask) {
   EXPECT_EQ(tasks_of(step.calls[1]), (Words{"2", "", "", "3", "/dev/null", "/dev/null"}));
   EXPECT_EQ(tasks_of(step_of({{"error", {"3"}}}).calls[1]),
             (Words{"2", "", "/dev/null", "3", "", ""}));
+  for (const char* stream : {"output", "error"}) {
+    EXPECT_NE(refused({{stream, {"4"}}}).find("=4: the step has 4 tasks, from 0 on"),
+              std::string::npos);
+  }
 }
 
 // Each node says when its tasks have begun, and a step that waits for none takes no turn.

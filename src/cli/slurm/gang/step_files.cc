@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "cli/client/step.h"
 #include "cli/terminal/output.h"
 #include "text/output_pattern.h"
 
@@ -33,7 +34,7 @@ std::string filled(const std::string& pattern, const std::map<char, std::string>
 }
 
 Result<StepFile> read_file(const std::string& option, const std::string& given,
-                           const GangContext& context) {
+                           const GangContext& context, std::int32_t tasks) {
   StepFile file;
   if (given.empty() || given == "all") return file;
   if (given == "none") {
@@ -43,8 +44,8 @@ Result<StepFile> read_file(const std::string& option, const std::string& given,
   if (given.find_first_not_of("0123456789") == std::string::npos) {
     file.of = StepFile::Of::kTask;
     const auto read = std::from_chars(given.data(), given.data() + given.size(), file.only_rank);
-    if (read.ec == std::errc()) return file;
-    return usage_error(fmt::format("--{}={}: a step has no such task", option, given));
+    if (read.ec == std::errc() && file.only_rank < tasks) return file;
+    return no_such_task(option, given, tasks);
   }
   std::set<char> letters;
   text::fill_pattern(given, [&](char letter) {
@@ -78,12 +79,13 @@ bool names_a_file(std::string_view option) {
   return option == "output" || option == "error" || option == "input";
 }
 
-Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context) {
+Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context,
+                             std::int32_t tasks) {
   StepFiles files;
   files.numbers = numbers_of(context);
   files.append = invocation.get("open-mode").starts_with('a');
-  TRY_ASSIGN(files.output, read_file("output", invocation.get("output"), context));
-  TRY_ASSIGN(files.error, read_file("error", invocation.get("error"), context));
+  TRY_ASSIGN(files.output, read_file("output", invocation.get("output"), context, tasks));
+  TRY_ASSIGN(files.error, read_file("error", invocation.get("error"), context, tasks));
   if (!invocation.has("error")) {
     files.error = files.output;
     files.error.joins_output = true;

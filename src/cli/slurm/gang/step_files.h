@@ -39,8 +39,10 @@ struct StepFiles {
 // Whether Slurm's numbers are filled in to its value.
 bool names_a_file(std::string_view option);
 
-// Errors: numbers of a single step of Slurm's, of which there are several.
-Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context);
+// Errors: numbers of a single step of Slurm's, of which there are several; the number of a task
+// that is not below `tasks`.
+Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context,
+                             std::int32_t tasks);
 
 // What this process writes for that node; nothing of files that tasks open.
 StepStream stream_of_node(const StepFiles& files, const StepFile& file, const std::string& node,
