@@ -29,7 +29,7 @@ const std::vector<StepOption> kOptions = {
   {"acctg-freq", 0, kRequired, kNoEffect, kNotCounted},
   {"bb", 0, kRequired, kNoEffect, "there are no burst buffers"},
   {"bbf", 0, kRequired, kNoEffect, "there are no burst buffers"},
-  {"bcast", 0, kOptional, kHonoured, "the program is copied to this path on the nodes first, and run there; to a folder (the working directory) as `slurm_bcast_JOB.STEP_NODE`"},
+  {"bcast", 0, kOptional, kHonoured, "the program is copied to this path on the nodes first, and run there; to a folder (the working directory) as `slurm_bcast_JOB.PID_NODE`, with the process number of `srun`"},
   {"bcast-exclude", 0, kRequired, kNoEffect, "libraries are not copied"},
   {"begin", 'b', kRequired, kNoEffect, kOfJob},
   {"chdir", 'D', kRequired, kHonoured, "the working directory"},

@@ -161,6 +161,19 @@ srun -n2 -N2 --output=1 sh -c 'echo only $SLURM_PROCID'
         self.assertIn("--bcast: cannot read", said)
         self.assertEqual(rest[-1], "only 1")
 
+    def test_a_copy_takes_the_place_of_a_link_and_never_goes_into_a_folder(self):
+        said = self.batch("""\
+cd $(mktemp -d)
+printf '#!/bin/sh\\necho ran\\n' >program; chmod +x program
+mkdir folder; ln -s folder link
+srun -n1 --bcast=folder ./program; echo folder $? $(ls folder | wc -l)
+srun -n1 --bcast=link ./program; echo link $? $(ls folder | wc -l)
+ls
+""")
+        lines = said.splitlines()
+        self.assertIn("folder 1 0", lines)
+        self.assertEqual(lines[-5:], ["ran", "link 0 0", "folder", "link", "program"], said)
+
     def test_output_that_no_task_prints_is_refused(self):
         said = self.batch("""\
 cd $(mktemp -d)

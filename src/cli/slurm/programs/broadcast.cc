@@ -23,13 +23,16 @@ using nlohmann::json;
 
 constexpr int kCopyPatience_s = 30;
 // Arguments: where, and the mode. Nobody runs half a program, and one that runs is left as it is.
+// Nodes may share the folder, and others write there: mktemp's name is no other copy's and no link.
+// A folder is no program.
 constexpr const char kCopy[] = R"sh(
 case $1 in
   *_%N) to=${1%"%N"}$SLURMD_NODENAME ;;
   *) to=$1 ;;
 esac
-cat >"$to.$$" && chmod "$2" "$to.$$" && mv -f "$to.$$" "$to" && exit
-rm -f "$to.$$"
+own=$(mktemp "$to.XXXXXX") || exit 1
+cat >"$own" && chmod "$2" "$own" && mv -fT "$own" "$to" && exit
+rm -f "$own"
 exit 1
 )sh";
 constexpr const char kRun[] = R"sh(exec "${0%"%N"}$SLURMD_NODENAME" "$@")sh";
