@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -14,12 +16,16 @@
 #include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
 #include "files/text_file.h"
+#include "text/output_pattern.h"
 #include "text/words.h"
 
 namespace dove::cli {
 namespace {
 
-constexpr std::size_t kProgramsBytesMax = 1 << 20;
+constexpr std::size_t kProgramsBytesMax = 64 << 10;
+// The command repeats a line's words for each of its ranges. Linux takes two MiB with the
+// environment.
+constexpr std::size_t kCommandBytesMax = 512 << 10;
 constexpr std::int64_t kRankMax = 99'999;
 constexpr std::string_view kBlanks = " \t\r\v\f";
 
@@ -72,15 +78,19 @@ class Reader {
   Reader(std::string_view text, const std::string& name, const std::vector<std::string>& arguments)
       : text_(text), name_(name), arguments_(arguments) {}
 
-  Result<MultiProgram> read() {
+  // `tasks`: 0, or each below it has a program, and there are no others.
+  Result<MultiProgram> read(std::int64_t tasks) {
     program_.command = {"/bin/sh", "-c", kFind, "dove-programs"};
     while (!text_.empty()) TRY(read_line());
+    if (program_.tasks == 0 && !program_.names_rest) {
+      return usage_error(fmt::format("{}: it names no programs", name_));
+    }
+    if (tasks > 0) TRY(check(tasks));
     return std::move(program_);
   }
 
-  // Each task below `tasks` has a program, and there are no others.
-  Result<void> check(std::int64_t tasks) {
-    std::sort(ranges_.begin(), ranges_.end());
+ private:
+  Result<void> check(std::int64_t tasks) const {
     std::int64_t next = 0;
     for (const auto& [first, last] : ranges_) {
       if (first > next) break;
@@ -94,9 +104,6 @@ class Reader {
                                    name_, program_.tasks - 1, tasks));
   }
 
-  const MultiProgram& program() const { return program_; }
-
- private:
   Error wrong(const std::string& why) const {
     return usage_error(fmt::format("{}:{}: {}", name_, line_, why));
   }
@@ -117,8 +124,9 @@ class Reader {
     const std::string ranks = std::exchange(words.front(), "");
     if (words.size() < 2) return wrong("a line is the ranks of tasks, their program and arguments");
     words.erase(words.begin());
-    for (const std::string& argument : arguments_) words.push_back(escaped(argument));
+    for (const std::string& argument : arguments_) words.push_back(text::as_pattern(argument));
     TRY_ASSIGN(const std::vector<RankRange> ranges, ranges_of(ranks));
+    TRY(check_size(ranges.size(), words));
     for (const RankRange& range : ranges) {
       for (const std::int64_t number :
            {range.first, range.last, range.place, static_cast<std::int64_t>(words.size())}) {
@@ -129,10 +137,16 @@ class Reader {
     return {};
   }
 
-  static std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) out += c == '%' ? std::string("%%") : std::string(1, c);
-    return out;
+  // Before it is made: it may be many times the file.
+  Result<void> check_size(std::size_t ranges, const std::vector<std::string>& words) {
+    std::size_t bytes = 4 * (sizeof(char*) + std::to_string(kRankMax).size() + 1);
+    for (const std::string& word : words) bytes += sizeof(char*) + word.size() + 1;
+    bytes_ += ranges * bytes;
+    if (bytes_ <= kCommandBytesMax) return {};
+    return wrong(fmt::format(
+        "the words of all ranges of ranks have more than {} bytes: say ranges as 4-6, and long "
+        "arguments in a script",
+        kCommandBytesMax));
   }
 
   // Up to the end of the line, or of the one that it goes on with.
@@ -153,12 +167,12 @@ class Reader {
         text_.remove_prefix(1);
         ++line_;
       } else if (c == '\\' && !text_.empty()) {
-        word = word.value_or("") + escaped(text_.substr(0, 1));
+        word = word.value_or("") + text::as_pattern(text_.substr(0, 1));
         text_.remove_prefix(1);
       } else if (c == '\'') {
         const std::size_t end = text_.substr(0, text_.find('\n')).find('\'');
         if (end == std::string_view::npos) return wrong("a quote has no end");
-        word = word.value_or("") + escaped(text_.substr(0, end));
+        word = word.value_or("") + text::as_pattern(text_.substr(0, end));
         text_.remove_prefix(end + 1);
       } else if (c == '%' && (text_.starts_with('t') || text_.starts_with('o'))) {
         word = word.value_or("") + "%" + text_.front();
@@ -191,11 +205,13 @@ class Reader {
       const bool is_range = read.ec == std::errc() && read.ptr == end && range.first >= 0 &&
                             range.first <= range.last && range.last <= kRankMax;
       if (!is_range) return wrong(fmt::format("\"{}\" names no tasks", part));
-      for (const auto& [first, last] : ranges_) {
-        if (range.last < first || range.first > last) continue;
-        return wrong(fmt::format("task {} has a program already", std::max(first, range.first)));
+      auto other = ranges_.upper_bound(range.first);
+      if (other != ranges_.begin() && std::prev(other)->second >= range.first) --other;
+      if (other != ranges_.end() && other->first <= range.last) {
+        return wrong(
+            fmt::format("task {} has a program already", std::max(other->first, range.first)));
       }
-      ranges_.emplace_back(range.first, range.last);
+      ranges_.emplace(range.first, range.last);
       program_.tasks = std::max(program_.tasks, range.last + 1);
       range.place = place;
       place += range.last - range.first + 1;
@@ -209,7 +225,8 @@ class Reader {
   const std::string& name_;
   const std::vector<std::string>& arguments_;
   int line_ = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
+  std::map<std::int64_t, std::int64_t> ranges_;  // the first rank of each, and its last
+  std::size_t bytes_ = 0;
   MultiProgram program_;
 };
 
@@ -217,13 +234,7 @@ class Reader {
 
 Result<MultiProgram> multi_program(std::string_view text, const std::string& name,
                                    std::int64_t tasks, const std::vector<std::string>& arguments) {
-  Reader reader(text, name, arguments);
-  TRY_ASSIGN(MultiProgram program, reader.read());
-  if (program.tasks == 0 && !program.names_rest) {
-    return usage_error(fmt::format("{}: it names no programs", name));
-  }
-  if (tasks > 0) TRY(reader.check(tasks));
-  return program;
+  return Reader(text, name, arguments).read(tasks);
 }
 
 Result<Invocation> join_programs(const Invocation& given) {
@@ -231,7 +242,11 @@ Result<Invocation> join_programs(const Invocation& given) {
   if (given.has("bcast")) return usage_error("--multi-prog and --bcast exclude each other");
   Invocation invocation = given;
   const std::string file = given.operands.front();
-  TRY_ASSIGN(const std::string text, files::read_text(file, kProgramsBytesMax));
+  const Result<std::string> text = files::read_text(file, kProgramsBytesMax);
+  if (!text.ok()) {
+    const bool is_too_large = text.error().kind == ErrorKind::kTooLarge;
+    return is_too_large ? usage_error(text.error().message) : text.error();
+  }
   TRY_ASSIGN(const nlohmann::json sizes, step_sizes(given));
   std::int64_t tasks = sizes.value("tasks", std::int64_t{0});
   const bool is_jobs = tasks == 0 && !sizes.contains("tasks_per_node") && !sizes.contains("nodes");
@@ -240,7 +255,7 @@ Result<Invocation> join_programs(const Invocation& given) {
     std::from_chars(of_job.data(), of_job.data() + of_job.size(), tasks);
   }
   const std::vector<std::string> arguments(given.operands.begin() + 1, given.operands.end());
-  TRY_ASSIGN(MultiProgram program, multi_program(text, file, tasks, arguments));
+  TRY_ASSIGN(MultiProgram program, multi_program(*text, file, tasks, arguments));
   invocation.operands = std::move(program.command);
   // As Slurm counts where nobody says how many there are.
   if (is_jobs && tasks == 0 && program.tasks > 0) {

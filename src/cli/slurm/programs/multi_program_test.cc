@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "base/exec_words.h"
 
@@ -80,7 +82,31 @@ TEST(MultiProgram, WhatCannotBeMeantIsRefusedByItsLine) {
   EXPECT_NE(wrong("# none\n").find("names no programs"), std::string::npos);
   EXPECT_NE(wrong("0-1,3 a\n", 4).find("no line is for task 2 of 4"), std::string::npos);
   EXPECT_NE(wrong("0-4 a\n", 4).find("it names task 4"), std::string::npos);
+  EXPECT_NE(wrong("5 a\n0-9 b\n").find("task 5 has a program already"), std::string::npos);
+  EXPECT_NE(wrong("0-4,4-9 a\n").find("task 4 has a program already"), std::string::npos);
   EXPECT_EQ(wrong("0 a\n* b\n", 4), "");
+}
+
+// Linux would execute no srun with them, and few bytes of the file may make many.
+TEST(MultiProgram, WordsThatAreTooManyForACommandAreRefused) {
+  std::string ranks = "0";
+  for (int rank = 2; rank < 4000; rank += 2) ranks += "," + std::to_string(rank);
+  EXPECT_NE(wrong(ranks + " " + std::string(1000, 'a') + "\n").find("conf:1: the words of all"),
+            std::string::npos);
+  EXPECT_EQ(wrong(ranks + " a\n"), "");
+}
+
+TEST(MultiProgram, AFileThatIsTooLongIsTheUsersMistake) {
+  const std::string file = testing::TempDir() + "dove-programs-long";
+  std::ofstream(file) << "0 a\n" << std::string(65 << 10, '#');
+  Invocation invocation;
+  invocation.operands = {file};
+  invocation.values["multi-prog"] = {""};
+  const Result<Invocation> joined = join_programs(invocation);
+  ASSERT_FALSE(joined.ok());
+  EXPECT_EQ(joined.error().kind, ErrorKind::kInvalid);
+  EXPECT_NE(joined.error().message.find("more than 65536 bytes"), std::string::npos);
+  std::filesystem::remove(file);
 }
 
 }  // namespace
