@@ -6,6 +6,7 @@
 
 #include "server/api_fixture.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/granted_for_test.h"
 #include "wire/tls/tls.h"
 
 namespace dove::server {
@@ -14,17 +15,9 @@ namespace {
 // An agent lets its tasks end when its leader takes its certificate no more.
 TEST(AgentsPort, WhoeverMayNotAnswerRefusesNoNode) {
   const wire::Authority authority = wire::Authority::make("test", std::time(nullptr) - 1000);
-  const auto granted = [&](wire::Grant grant) {
-    wire::Credentials made;
-    made.key_pem = wire::make_private_key();
-    grant.now_s = std::time(nullptr);
-    grant.valid_s = 3600;
-    made.chain_pem = *authority.issue(*wire::certificate_request(made.key_pem), grant);
-    return made;
-  };
   const std::string believed = authority.credentials().chain_pem;
   wire::TlsServerOptions offers;
-  offers.own = granted({.names = {"127.0.0.1"}});
+  offers.own = wire::granted(authority, {.names = {"127.0.0.1"}});
   offers.client_authorities_pem = believed;
   std::optional<Error> silent;
   LiveOptions options;
@@ -34,7 +27,7 @@ TEST(AgentsPort, WhoeverMayNotAnswerRefusesNoNode) {
   LiveApi live(store, policies::standard_policies(), std::move(options));
   wire::TlsClientOptions shows;
   shows.authorities_pem = believed;
-  shows.own = granted({.uri = "dove://another/node/n1"});
+  shows.own = wire::granted(authority, {.uri = "dove://another/node/n1"});
   const auto call = [&] {
     wire::AsyncClient client(live.loop, wire::Address{"127.0.0.1", live.api->agents_port(),
                                                       *wire::Tls::for_client(shows)});

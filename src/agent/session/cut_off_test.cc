@@ -8,6 +8,7 @@
 
 #include "agent/session/session_test_bed.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/granted_for_test.h"
 
 namespace dove::agent {
 namespace {
@@ -25,9 +26,7 @@ class CutOff : public SessionTestBed {
                   certify(request, responder);
                 }) {
     wire::TlsServerOptions offers;
-    offers.own.key_pem = wire::make_private_key();
-    offers.own.chain_pem =
-        issued(*wire::certificate_request(offers.own.key_pem), {.names = {"127.0.0.1"}}, 30);
+    offers.own = wire::granted(authority_, {.names = {"127.0.0.1"}, .valid_s = 30 * kDay_s});
     EXPECT_TRUE(people_.listen("127.0.0.1", 0, *wire::Tls::for_server(offers)).ok());
     offers.client_authorities_pem = authority_.credentials().chain_pem;
     offers.time.now_s = [this] { return std::time(nullptr) + days_ahead_ * kDay_s; };
@@ -48,16 +47,13 @@ class CutOff : public SessionTestBed {
     controller_.tls = agents;
     controller_.drop();
   }
-  std::string issued(const std::string& request, wire::Grant grant, int days) const {
-    grant.now_s = std::time(nullptr);
-    grant.valid_s = days * kDay_s;
-    return authority_.issue(request, grant).value();
-  }
   void certify(const wire::Request& request, const std::shared_ptr<wire::Responder>& responder) {
     ++asked_;
     if (people_status_ != 200) return responder->send(wire::Response{people_status_, {}, "{}"});
     const std::string asked = Json::parse(request.body).at("request");
-    const Json answer{{"certificate", issued(asked, {.uri = "dove://c/node/n1"}, 1)},
+    const wire::Grant grant{
+        .uri = "dove://c/node/n1", .now_s = std::time(nullptr), .valid_s = kDay_s};
+    const Json answer{{"certificate", authority_.issue(asked, grant).value()},
                       {"authority", authority_.credentials().chain_pem},
                       {"agents_port", controller_.port()}};
     responder->send(wire::Response{200, {}, answer.dump()});

@@ -11,6 +11,7 @@
 #include "wire/server.h"
 #include "wire/test_peer.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/granted_for_test.h"
 
 namespace dove::agent {
 namespace {
@@ -36,11 +37,10 @@ class UplinkTest : public testing::TestWithParam<int> {
     grant.valid_s = grant.valid_s == 0 ? kDay_s : grant.valid_s;
     return authority.issue(request, grant).value();
   }
-  wire::TlsServerOptions shown() const {
+  wire::TlsServerOptions shown(int valid_days = 30) const {
     wire::TlsServerOptions options;
-    options.own.key_pem = wire::make_private_key();
-    options.own.chain_pem = certificate_for(*wire::certificate_request(options.own.key_pem),
-                                            {.names = {"127.0.0.1"}, .valid_s = 30 * kDay_s});
+    options.own = wire::granted(
+        authority, {.names = {"127.0.0.1"}, .now_s = now_s(), .valid_s = valid_days * kDay_s});
     options.time.now_s = [this] { return now_s(); };
     return options;
   }
@@ -140,10 +140,8 @@ TEST_P(UplinkTest, ANodeThatWasExpelledSpeaksWithNoOther) {
   const std::string certificate = certificate_for(asked.at("request"), {.uri = kUri});
   ASSERT_TRUE(
       uplink.take({{"certificate", certificate}, {"authority", pem}, {"agents_port", 1U}}).ok());
-  wire::Credentials other;
-  other.key_pem = wire::make_private_key();
-  other.chain_pem =
-      certificate_for(*wire::certificate_request(other.key_pem), {.uri = "dove://c/node/n2"});
+  const wire::Credentials other =
+      wire::granted(authority, {.uri = "dove://c/node/n2", .now_s = now_s()});
   wire::Server here(loop, {}, echo);
   ASSERT_TRUE(here.listen("127.0.0.1", 0, *uplink.serving(Uplink::Callers::kNodes)).ok());
   wire::TestServer there(echo, {},
@@ -170,10 +168,7 @@ TEST_P(UplinkTest, ANodeThatWasExpelledSpeaksWithNoOther) {
 
 // What a node may not take: a certificate that has ended by the time that it knows.
 TEST_P(UplinkTest, WhatHasEndedIsRefused) {
-  wire::TlsServerOptions options = shown();
-  options.own.chain_pem = certificate_for(*wire::certificate_request(options.own.key_pem),
-                                          {.names = {"127.0.0.1"}, .valid_s = -5 * kDay_s});
-  wire::TestServer people(echo, {}, *wire::Tls::for_server(options));
+  wire::TestServer people(echo, {}, *wire::Tls::for_server(shown(/*valid_days=*/-5)));
   wire::Loop loop;
   Uplink uplink(loop,
                 {"n1", directory_, {{true, "127.0.0.1", people.port, ""}}, "", authority.digest()});

@@ -13,6 +13,7 @@
 #include "wire/outgoing.h"
 #include "wire/server.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/granted_for_test.h"
 #include "wire/tls/psk.h"
 #include "wire/tls/tls.h"
 
@@ -23,25 +24,17 @@ inline constexpr char kNodeUri[] = "dove://c/node/n1";
 class Http2Bed : public testing::Test {
  protected:
   Http2Bed() {
-    TlsServerOptions offers{.own = granted({.names = {"127.0.0.1"}}),
+    TlsServerOptions offers{.own = granted(authority_, {.names = {"127.0.0.1"}}),
                             .client_authorities_pem = authority_.credentials().chain_pem};
     offers.http2 = true;
     server_tls_ = Tls::for_server(offers).value();
     server_tls_->take_psks_of({PskIssuer(authority_)});
     former_tls_ = Tls::for_server({.own = offers.own}).value();
     client_tls_ = Tls::for_client({.authorities_pem = authority_.credentials().chain_pem,
-                                   .own = granted({.uri = kNodeUri})})
+                                   .own = granted(authority_, {.uri = kNodeUri})})
                       .value();
   }
 
-  Credentials granted(Grant grant) const {
-    Credentials own;
-    own.key_pem = make_private_key();
-    grant.now_s = std::time(nullptr);
-    grant.valid_s = 3600;
-    own.chain_pem = authority_.issue(*certificate_request(own.key_pem), grant).value();
-    return own;
-  }
   void serve(Handler handler, ServerLimits limits = {}, bool is_former = false) {
     server_.emplace(loop_, std::move(limits), std::move(handler));
     ASSERT_TRUE(server_->listen("127.0.0.1", port_, is_former ? former_tls_ : server_tls_).ok());

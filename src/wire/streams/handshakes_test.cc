@@ -11,6 +11,7 @@
 #include "wire/fake_time_for_test.h"
 #include "wire/streams/shares.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/granted_for_test.h"
 #include "wire/tls/tls.h"
 
 namespace dove::wire {
@@ -70,13 +71,7 @@ class HandshakesTest : public testing::Test {
  protected:
   HandshakesTest() {
     const Authority authority = Authority::make("test", std::time(nullptr));
-    Credentials own;
-    own.key_pem = make_private_key();
-    own.chain_pem = authority
-                        .issue(*certificate_request(own.key_pem),
-                               {.names = {"a"}, .now_s = std::time(nullptr), .valid_s = 3600})
-                        .value();
-    tls = Tls::for_server({.own = own}).value();
+    tls = Tls::for_server({.own = granted(authority, {.names = {"a"}})}).value();
   }
   // Whether the peer at that address may go on.
   bool enters(Handshakes& handshakes, const std::string& address) {

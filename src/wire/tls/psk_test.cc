@@ -7,6 +7,7 @@
 
 #include "wire/async_client.h"
 #include "wire/test_peer.h"
+#include "wire/tls/granted_for_test.h"
 #include "wire/tls/sealed_box.h"
 #include "wire/tls/tls.h"
 
@@ -19,21 +20,12 @@ constexpr char kUri[] = "dove://c/node/n1";
 
 std::int64_t now_s() { return std::time(nullptr); }
 
-Credentials granted(const Authority& by, const Grant& grant) {
-  Credentials own;
-  own.key_pem = make_private_key();
-  own.chain_pem = by.issue(*certificate_request(own.key_pem), grant).value();
-  return own;
-}
-
 // A server that asks each client for a certificate, and a client that may have one.
 class PskTest : public testing::Test {
  protected:
   PskTest()
-      : server(Tls::for_server(
-                   {.own = granted(authority,
-                                   {.names = {"127.0.0.1"}, .now_s = now_s(), .valid_s = 3600}),
-                    .client_authorities_pem = authority.credentials().chain_pem})
+      : server(Tls::for_server({.own = granted(authority, {.names = {"127.0.0.1"}}),
+                                .client_authorities_pem = authority.credentials().chain_pem})
                    .value()) {
     server->take_psks_of({PskIssuer(authority)});
     has_certificate(false);
@@ -42,8 +34,7 @@ class PskTest : public testing::Test {
   void has_certificate(bool has) {
     TlsClientOptions options{.authorities_pem = authority.credentials().chain_pem};
     if (has) {
-      options.own = granted(
-          authority, {.uri = "dove://c/node/by-certificate", .now_s = now_s(), .valid_s = 3600});
+      options.own = granted(authority, {.uri = "dove://c/node/by-certificate"});
     }
     client = Tls::for_client(options).value();
   }
@@ -105,10 +96,9 @@ TEST_F(PskTest, OneThatHasEndedIsNotShown) {
 
 TEST_F(PskTest, EndsByTheTimeThatBothAreGiven) {
   const auto yesterday = [] { return now_s() - 24 * 3600; };
-  server = Tls::for_server(
-               {.own = granted(authority, {.names = {"127.0.0.1"}, .now_s = now_s(), .valid_s = 9}),
-                .client_authorities_pem = authority.credentials().chain_pem,
-                .time = {.now_s = yesterday}})
+  server = Tls::for_server({.own = granted(authority, {.names = {"127.0.0.1"}, .valid_s = 9}),
+                            .client_authorities_pem = authority.credentials().chain_pem,
+                            .time = {.now_s = yesterday}})
                .value();
   server->take_psks_of({PskIssuer(authority)});
   client = Tls::for_client(

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "wire/tls/authority.h"
+#include "wire/tls/granted_for_test.h"
 
 namespace dove::wire {
 namespace {
@@ -66,15 +67,9 @@ class TlsStreamTest : public testing::Test {
  protected:
   TlsStreamTest() {
     const Authority authority = Authority::make("test", std::time(nullptr));
-    Credentials own;
-    own.key_pem = make_private_key();
-    own.chain_pem = authority
-                        .issue(*certificate_request(own.key_pem),
-                               {.names = {"head"}, .now_s = std::time(nullptr), .valid_s = 3600})
-                        .value();
     served_ = accept_tls(loop_, std::make_unique<FakeEnd>(loop_, to_server_, to_client_),
-                         Tls::for_server({.own = own}).value(), 10s,
-                         [this](auto stream) { server_ = std::move(stream).value(); });
+                         Tls::for_server({.own = granted(authority, {.names = {"head"}})}).value(),
+                         10s, [this](auto stream) { server_ = std::move(stream).value(); });
     called_ =
         connect_tls(loop_, std::make_unique<FakeEnd>(loop_, to_client_, to_server_),
                     Tls::for_client({.authorities_pem = authority.credentials().chain_pem}).value(),

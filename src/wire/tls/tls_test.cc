@@ -15,6 +15,7 @@
 #include "wire/client.h"
 #include "wire/test_peer.h"
 #include "wire/tls/authority.h"
+#include "wire/tls/granted_for_test.h"
 #include "wire/tls/tls_stream.h"
 
 namespace dove::wire {
@@ -30,15 +31,6 @@ template <class T>
 T good(Result<T> result) {
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
   return std::move(result).value();
-}
-
-Credentials granted(const Authority& by, Grant grant) {
-  Credentials own;
-  own.key_pem = make_private_key();
-  if (grant.now_s == 0) grant.now_s = now_s();
-  if (grant.valid_s == 0) grant.valid_s = kDay_s;
-  own.chain_pem = good(by.issue(good(certificate_request(own.key_pem)), grant));
-  return own;
 }
 
 const Authority& authority() {
