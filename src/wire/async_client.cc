@@ -445,6 +445,7 @@ void AsyncClient::borrow_from(std::function<const AsyncClient*()> other) {
 }
 
 void AsyncClient::connect_within(std::chrono::microseconds timeout) {
+  if (line_ != nullptr) return line_->connect_within(timeout);
   state_->options.connect_timeout = timeout;
 }
 

@@ -25,6 +25,8 @@ class ClientLine {
   virtual void call(Request request, std::function<void(Result<Response>)> done,
                     std::chrono::microseconds timeout) = 0;
   virtual std::unique_ptr<InStream> open_stream(Request request, StreamCallbacks callbacks) = 0;
+  // For worlds in which connecting takes time.
+  virtual void connect_within(std::chrono::microseconds) {}
   virtual std::size_t pending() const = 0;
 };
 

@@ -1,10 +1,13 @@
 // The agent of a cluster whose one controller lives and has no time for it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,39 +22,58 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
-// A controller that certifies nodes at once; at the port of agents nobody has a turn in time.
+// A controller at some of whose ports nobody has a turn in time. At the others nodes are certified
+// at once.
 class FakeBusyController final : public wire::FakeTime {
  public:
   static constexpr std::uint16_t kPeople = 7717;
   static constexpr std::uint16_t kAgents = 7718;
 
   std::unique_ptr<wire::ClientLine> line(const std::string&, std::uint16_t port,
-                                         const wire::AsyncClientOptions&) override {
-    return std::make_unique<Line>(*this, port);
+                                         const wire::AsyncClientOptions& options) override {
+    return std::make_unique<Line>(*this, port, options.connect_timeout);
   }
 
+  // In vain.
+  struct Attempt {
+    std::int64_t from_us = 0;
+    std::int64_t until_us = 0;
+    std::chrono::microseconds patience{0};
+    std::string code;
+  };
+
   int certificates = 0;
-  std::vector<std::int64_t> attempts_us;  // to sync
-  std::chrono::microseconds patience = 20s;
-  const char* late = "handshake_timeout";
+  std::vector<Attempt> attempts;
+  std::set<std::uint16_t> busy{kAgents};
+  bool takes_connections = true;
 
  private:
+  using Time = std::chrono::microseconds;
+  static constexpr Time kTaken = 5s;  // as wire/outgoing.h says
   struct Line final : wire::ClientLine {
-    Line(FakeBusyController& of, std::uint16_t to) : world(of), port(to) {}
+    Line(FakeBusyController& of, std::uint16_t to, std::chrono::microseconds within)
+        : world(of), port(to), patience(within) {}
     void call(wire::Request request, std::function<void(Result<wire::Response>)> done,
-              std::chrono::microseconds) override {
-      if (port == kPeople) return done(world.certify(request));
-      world.attempts_us.push_back(world.monotonic_us());
-      world.after(world.patience, [done = std::move(done), code = world.late] {
+              std::chrono::microseconds timeout) override {
+      if (!world.busy.contains(port)) return done(world.certify(request));
+      const auto connects = world.takes_connections ? patience : std::min<Time>(patience, kTaken);
+      const char* late = world.takes_connections ? "handshake_timeout" : "connect_timeout";
+      const char* code = timeout < connects ? "timeout" : late;
+      const Time time = std::min(timeout, connects);
+      const std::int64_t now_us = world.monotonic_us();
+      world.attempts.push_back({now_us, now_us + time.count(), patience, code});
+      world.after(time, [done = std::move(done), code] {
         done(Error{ErrorKind::kTimeout, code, "no turn in time", ""});
       });
     }
+    void connect_within(std::chrono::microseconds within) override { patience = within; }
     std::unique_ptr<wire::InStream> open_stream(wire::Request, wire::StreamCallbacks) override {
       return nullptr;
     }
     std::size_t pending() const override { return 0; }
     FakeBusyController& world;
     const std::uint16_t port;
+    std::chrono::microseconds patience;
   };
 
   wire::Response certify(const wire::Request& request) {
@@ -87,13 +109,25 @@ class HeldUpTest : public testing::Test {
 
   // Between the end of an attempt and the next one.
   std::int64_t pause_us(std::size_t i) const {
-    const auto& at_us = world_.attempts_us;
-    return at_us.at(i + 1) - at_us.at(i) - world_.patience.count();
+    return world_.attempts.at(i + 1).from_us - world_.attempts.at(i).until_us;
   }
   void hold_up(std::chrono::microseconds time) {
     Agent agent(loop_, options_, Inventory(), runner_);
     ASSERT_TRUE(agent.start().ok());
     world_.run_for(time);
+  }
+
+  // It keeps its place in line for longer each time, whatever it waits there for.
+  void expect_more_patience_each_time() {
+    hold_up(10min);
+    const auto& attempts = world_.attempts;
+    ASSERT_GE(attempts.size(), 5U);
+    const std::vector<std::chrono::seconds> held{20s, 40s, 80s, 100s, 100s};
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      const std::chrono::microseconds time(attempts[i].until_us - attempts[i].from_us);
+      EXPECT_EQ(time, held[i]) << i;
+      EXPECT_EQ(attempts[i].code, "handshake_timeout") << i;
+    }
   }
 
   FakeBusyController world_;
@@ -103,10 +137,24 @@ class HeldUpTest : public testing::Test {
   std::string data_;
 };
 
+TEST_F(HeldUpTest, WaitsLongerEachTimeToSync) { expect_more_patience_each_time(); }
+
+TEST_F(HeldUpTest, WaitsLongerEachTimeForItsCertificate) {
+  world_.busy = {FakeBusyController::kPeople};
+  expect_more_patience_each_time();
+}
+
+TEST_F(HeldUpTest, WaitsLongerEachTimeToJoin) {
+  std::filesystem::remove(data_ + "/agent_token");
+  options_.join_token = "join-1";
+  world_.busy = {FakeBusyController::kPeople};
+  expect_more_patience_each_time();
+}
+
 // What a controller is asked that has too much to do must become less, or it never recovers.
 TEST_F(HeldUpTest, AsksLessAndLessOften) {
   hold_up(1h);
-  ASSERT_GT(world_.attempts_us.size(), 20U);
+  ASSERT_GT(world_.attempts.size(), 20U);
   EXPECT_LT(pause_us(0), 1'000'000) << "it may have been chance";
   for (std::size_t i = 8; i < 20; ++i) {
     EXPECT_GE(pause_us(i), i == 15 ? 0 : 5'000'000) << i;
@@ -119,14 +167,14 @@ TEST_F(HeldUpTest, AsksLessAndLessOften) {
 TEST_F(HeldUpTest, AsksForACertificateSeldom) {
   hold_up(1h);
   EXPECT_GE(world_.certificates, 2) << "the port may be another one all the same";
-  EXPECT_LE(world_.certificates, 1 + static_cast<int>(world_.attempts_us.size() / 15));
+  EXPECT_LE(world_.certificates, 1 + static_cast<int>(world_.attempts.size() / 15));
 }
 
 // Nobody took it, so it cost nobody anything; the network may come back any moment.
 TEST_F(HeldUpTest, WhereNothingAnswersItTriesOnAtTheSamePace) {
-  world_.late = "connect_timeout";
+  world_.takes_connections = false;
   hold_up(10min);
-  ASSERT_GT(world_.attempts_us.size(), 12U);
+  ASSERT_GT(world_.attempts.size(), 12U);
   for (std::size_t i = 0; i < 12; ++i) EXPECT_LT(pause_us(i), 1'100'000) << i;
 }
 

@@ -25,20 +25,22 @@ NodeCertificate::NodeCertificate(wire::Loop& loop, Uplink& uplink, std::string n
 void NodeCertificate::ask(std::function<void(Result<void>)> done) {
   Result<std::string> body = uplink_.certificate_request();
   if (!body.ok()) return done(body.error());
-  uplink_.front().call(uplink_.request("POST", "certificate", std::move(*body)),
-                       [this, done = std::move(done)](const Result<wire::Response>& answer) {
-                         if (is_stopped_) return;
-                         if (!answer.ok()) return done(answer.error());
-                         const Json said = answer_object(*answer);
-                         if (answer->status != 200) {
-                           const char* code = says_full(*answer, said) ? kFull : kNotCertified;
-                           return done(answer_refusal(*answer, said, code));
-                         }
-                         Result<void> taken = uplink_.take(said);
-                         if (taken.ok()) renew_later();
-                         if (taken.ok()) host_.taken();
-                         done(std::move(taken));
-                       });
+  uplink_.front().call(
+      uplink_.request("POST", "certificate", std::move(*body)),
+      [this, done = std::move(done)](const Result<wire::Response>& answer) {
+        if (is_stopped_) return;
+        if (!answer.ok()) return done(answer.error());
+        const Json said = answer_object(*answer);
+        if (answer->status != 200) {
+          const char* code = says_full(*answer, said) ? kFull : kNotCertified;
+          return done(answer_refusal(*answer, said, code));
+        }
+        Result<void> taken = uplink_.take(said);
+        if (taken.ok()) renew_later();
+        if (taken.ok()) host_.taken();
+        done(std::move(taken));
+      },
+      uplink_.answer_within());
 }
 
 void NodeCertificate::give_up() {

@@ -110,8 +110,9 @@ void Session::join() {
   wire::Request message = uplink_.request("POST", "", protocol::join_text(join));
   message.target = "/v1/agents/join";  // there is no node yet
   message.headers.front().second = "Bearer " + options_.join_token;
-  uplink_.front().call(std::move(message),
-                       [this](Result<wire::Response> answer) { joined(answer); });
+  uplink_.front().call(
+      std::move(message), [this](Result<wire::Response> answer) { joined(answer); },
+      uplink_.answer_within());
 }
 
 void Session::joined(const Result<wire::Response>& answer) {
@@ -183,7 +184,8 @@ void Session::sync() {
   uplink_.begin_anew();
   uplink_.line().call(
       uplink_.request("POST", "sync", protocol::sync_text(sync)),
-      [this, sent_us](Result<wire::Response> answer) { sync_answered(answer, sent_us); });
+      [this, sent_us](Result<wire::Response> answer) { sync_answered(answer, sent_us); },
+      uplink_.answer_within());
 }
 
 void Session::sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us) {

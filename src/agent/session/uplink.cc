@@ -23,6 +23,7 @@ constexpr char kLeaderFile[] = "controller";  // "ADDRESS EPOCH\n"; of former ve
 constexpr std::int64_t kLeastLeft_s = 2;
 // A fifth of the fence, where nobody has set another.
 constexpr std::chrono::seconds kReach{1};
+constexpr std::chrono::seconds kAnswer{30};
 
 // Absent, and of another type: "".
 std::string text_of(const Json& object, const char* name) {
@@ -72,8 +73,12 @@ std::chrono::microseconds Uplink::reach() const {
 Uplink::Patience Uplink::patience() const {
   const std::chrono::seconds shortest{5};
   const std::chrono::seconds longest{20};
-  if (has_several() || !secure()) return {shortest, longest};
+  if (!waits_for_turn()) return {shortest, longest};
   return {longest, std::chrono::seconds(100)};
+}
+
+std::chrono::microseconds Uplink::answer_within() const {
+  return waits_for_turn() ? here().patience + kAnswer : kAnswer;
 }
 
 void Uplink::be_patient(Place& place, std::chrono::seconds patience) {

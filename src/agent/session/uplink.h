@@ -88,11 +88,15 @@ class Uplink {
   // What is asked is not waited for any more; further calls take connections of their own. Streams
   // go on.
   void give_up_calls();
-  // No connection stood in time. The next attempt at this place may take twice as long: when a
-  // whole cluster calls at once, all but a few wait there for their turn, and whoever gives up
-  // loses it. At most 20 s where there is another controller to ask; else 20 s at first and 100 s
-  // at most, after which the server gives up.
+  // A connection was taken, and its handshake not finished in time. The next one at this place may
+  // take twice as long: when a whole cluster calls at once, all but a few wait there for their
+  // turn, and whoever gives up loses it. 5 s at first and 20 s at most where there is another
+  // controller to ask; else 20 s at first and 100 s at most, as the server gives up after 120 s.
   void timed_out();
+  // The timeout of calls outside a session, which may have to connect first. Where only one
+  // controller can be asked, it leaves the connection all its time: nothing else ends the wait for
+  // a turn. Where there are several, one that hangs is left after 30 s.
+  std::chrono::microseconds answer_within() const;
   // All connections of a session stand.
   void came_through();
   // Nobody listens where agents called here: a controller that leads anew may have another port for
@@ -179,6 +183,8 @@ class Uplink {
   std::unique_ptr<wire::AsyncClient> front_of(const Place& place) const;
   std::unique_ptr<wire::AsyncClient> line_of(const Place& place) const;
   std::chrono::microseconds reach() const;
+  // Nobody else can be asked, and connections wait there for their handshakes.
+  bool waits_for_turn() const { return secure() && !has_several(); }
   Patience patience() const;
   void be_patient(Place& place, std::chrono::seconds patience);
   Place& here() { return places_[at_]; }

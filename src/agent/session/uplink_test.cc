@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "wire/server.h"
 #include "wire/test_peer.h"
@@ -174,6 +175,25 @@ TEST_P(UplinkTest, WhatHasEndedIsRefused) {
                 {"n1", directory_, {{true, "127.0.0.1", people.port, ""}}, "", authority.digest()});
   ASSERT_TRUE(uplink.open().ok());
   EXPECT_EQ(call(loop, uplink.front()), "certificate_expired");
+}
+
+TEST(UplinkAnswer, ACallWaitsForItsConnectionWhereNobodyElseCanBeAsked) {
+  wire::Loop loop;
+  const auto answers_within = [&](bool secure, std::size_t controllers) {
+    const wire::ServerUrl url{secure, "127.0.0.1", 1, ""};
+    Uplink uplink(loop, {"n1", "", std::vector(controllers, url), "", ""});
+    std::vector<std::chrono::microseconds> out;
+    for (int i = 0; i < 5; ++i) {
+      out.push_back(uplink.answer_within());
+      uplink.timed_out();
+    }
+    return out;
+  };
+  const std::vector<std::chrono::microseconds> same(5, 30s);
+  EXPECT_EQ(answers_within(true, 1), (std::vector<std::chrono::microseconds>{
+                                         20s + 30s, 40s + 30s, 80s + 30s, 100s + 30s, 100s + 30s}));
+  EXPECT_EQ(answers_within(true, 2), same) << "one that hangs must not hold up the search";
+  EXPECT_EQ(answers_within(false, 1), same);
 }
 
 }  // namespace
