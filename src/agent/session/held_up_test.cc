@@ -170,12 +170,28 @@ TEST_F(HeldUpTest, AsksForACertificateSeldom) {
   EXPECT_LE(world_.certificates, 1 + static_cast<int>(world_.attempts.size() / 15));
 }
 
-// Nobody took it, so it cost nobody anything; the network may come back any moment.
+// Nobody took it, so it cost nobody anything; the network may come back any moment, or the
+// controller at another port.
 TEST_F(HeldUpTest, WhereNothingAnswersItTriesOnAtTheSamePace) {
   world_.takes_connections = false;
   hold_up(10min);
   ASSERT_GT(world_.attempts.size(), 12U);
-  for (std::size_t i = 0; i < 12; ++i) EXPECT_LT(pause_us(i), 1'100'000) << i;
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_LT(pause_us(i), 1'100'000) << i;
+    EXPECT_EQ(world_.attempts[i].patience, 20s) << i << ": nobody had it wait in line";
+  }
+  EXPECT_GE(world_.certificates, 1 + static_cast<int>(world_.attempts.size() - 1) / 3);
+}
+
+// Another one may be about to lead, and is asked next anyway: were it asked for certificates, too,
+// it could begin only later.
+TEST_F(HeldUpTest, WhereOneOfSeveralDoesNotAnswerTheOthersAreAskedForNoCertificates) {
+  world_.takes_connections = false;
+  options_.other_controllers = {{true, "other", FakeBusyController::kPeople, ""}};
+  hold_up(1min);
+  ASSERT_GT(world_.attempts.size(), 8U);
+  ASSERT_LT(world_.attempts.size(), 16U);
+  EXPECT_EQ(world_.certificates, 2) << "one of each, by which it knows the port of agents";
 }
 
 }  // namespace

@@ -11,9 +11,12 @@ namespace {
 
 constexpr int kFailuresToAsk = 3;
 constexpr int kSilencesToAsk = 16;
+constexpr char kNoTurn[] = "handshake_timeout";
 
-bool is_late(const Error& error) {
-  return error.code == "connect_timeout" || error.code == "handshake_timeout";
+// Somebody took the connection, and has too little time for it. Where nobody did, it cost nobody
+// anything.
+bool is_held_up(const Error& error) {
+  return error.kind == ErrorKind::kTimeout && error.code != "connect_timeout";
 }
 
 }  // namespace
@@ -46,7 +49,7 @@ void Session::lost(const Error& error) {
                  {{"node", options_.node}, {"why", error.message}});
   // In HTTP/1.1 the stream of orders has a connection of its own, which may take as long as the
   // first one.
-  if (is_late(error)) uplink_.timed_out();
+  if (error.code == kNoTurn) uplink_.timed_out();
   id_.clear();
   ++number_;
   reports_.close();
@@ -66,10 +69,13 @@ void Session::lost(const Error& error) {
 
 // Where agents call may have changed with the controller: those who do not get through ask again,
 // with their certificate. They do so only once they have tried: when a controller comes back after
-// a while, these certificates would cost it more than all else. Silence rather says that there is
-// too much to do. Were it answered with such questions, there would be even more, for ever.
+// a while, these certificates would cost it more than all else. Silence on a connection that was
+// taken rather says that there is too much to do. Were it answered with such questions, there would
+// be even more, for ever. Where there are several, the next one is asked, which may be about to
+// lead: silence of any kind is no reason to want certificates of it.
 void Session::not_reached(const Error& error) {
-  const int every = error.kind == ErrorKind::kTimeout ? kSilencesToAsk : kFailuresToAsk;
+  const bool is_silence = error.kind == ErrorKind::kTimeout && uplink_.has_several();
+  const int every = is_silence || is_held_up(error) ? kSilencesToAsk : kFailuresToAsk;
   const bool asks = uplink_.secure() && (failures_ + 1) % every == 0;
   connect_failed(error);
   if (!asks) return;
@@ -84,8 +90,7 @@ void Session::not_reached(const Error& error) {
 void Session::connect_failed(const Error& error) {
   ticket_.clear();
   ++failures_;
-  is_held_up_ = error.kind == ErrorKind::kTimeout && error.code != "connect_timeout" &&
-                !uplink_.has_several();
+  is_held_up_ = is_held_up(error) && !uplink_.has_several();
   if (is_distrust(error) && failures_ % 64 == 1) {
     telemetry::log(telemetry::Level::kError, "controller_not_trusted",
                    {{"node", options_.node}, {"why", error.message}});
@@ -108,7 +113,7 @@ void Session::connect_failed(const Error& error) {
     lease_->unreachable();
   }
   if (error.code == "connection_refused") uplink_.forget_port();
-  if (is_late(error)) uplink_.timed_out();
+  if (error.code == kNoTurn) uplink_.timed_out();
   uplink_.turn();
   connect_later();
 }
