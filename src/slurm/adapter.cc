@@ -107,7 +107,9 @@ bool Adapter::observe(Look look) {
     recall_devices(job);
     if (job.gate) check_reservation(*job.gate);
     // To the ledger it is one that stays; it hears of the end of the pause by the next report.
-    if (is_spared(job, now_s)) job.may_requeue = false;
+    // While a job is ending, Slurm counts its next start already.
+    const bool is_ending = job.phase == JobPhase::kEnding;
+    if (!is_ending && is_spared(job, now_s)) job.may_requeue = false;
     if (holds(job)) held[job.id] = job.allocations;
   }
   last_held_ = std::move(held);

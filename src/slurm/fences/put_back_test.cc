@@ -94,6 +94,19 @@ TEST_F(PutBackTest, OneThatHasBegunAgainIsLeftAloneForLongerAndLonger) {
   EXPECT_TRUE(slurm_.requeued.empty());
 }
 
+// Slurm counts the restart when it is asked for. Without the promise its fences would go.
+TEST_F(PutBackTest, OneThatIsEndingSinceItWasPutBackStillMakesRoom) {
+  JobSeen& theirs = slurm_.add("train", {0});
+  theirs.may_requeue = true;
+  theirs.started_s = now_us_ / 1'000'000;
+  adapter_->cycle();
+  EXPECT_TRUE(last().foreign.at(0).may_requeue);
+  slurm_.state.jobs[0].phase = JobPhase::kEnding;
+  slurm_.state.jobs[0].restarts = 1;
+  adapter_->cycle();
+  EXPECT_TRUE(last().foreign.at(0).may_requeue);
+}
+
 // A job that a fence waits for, once the adapter has looked: the next cycle has it put back.
 class WarnedTest : public AdapterFixture {
  protected:
