@@ -188,20 +188,12 @@ void Adapter::refuse(const PlaceholderKey& key, const std::string& why) {
   memory_.refused[key] = {why, clock_() / 1'000'000, false};
 }
 
-void Adapter::forget_unwanted() {
-  std::set<PlaceholderKey> keys;
-  for (const Wanted& one : *wanted_) keys.insert(one.key);
-  std::erase_if(memory_.refused, [&](const auto& one) { return !keys.contains(one.first); });
-  std::erase_if(memory_.ended_told, [&](std::int64_t id) {
-    return std::none_of(observed_.jobs.begin(), observed_.jobs.end(),
-                        [id](const JobSeen& job) { return job.id == id; });
-  });
-}
-
 bool Adapter::submit(const Submission& one) {
   const Result<std::int64_t> id = slurm_.ask(one.ask);
   if (id.ok()) {
-    telemetry::log(telemetry::Level::kInfo, "placeholder_held",
+    // A user's may have yet to start: the next look shows it.
+    if (one.ask.is_users) memory_.starting[one.key] = {*id, clock_() / 1'000'000};
+    telemetry::log(telemetry::Level::kInfo, "placeholder_asked",
                    {{"name", one.ask.name}, {"node", one.key.node}, {"slurm_job", *id}});
     return true;
   }
@@ -472,7 +464,7 @@ CycleEnd Adapter::cycle(Look look) {
   take(*answer, look);
   end.changed = !taken;
   if (!end.slurm_answers) return end;
-  forget_unwanted();
+  forget_unwanted(observed_, *wanted_, memory_);
   if (look == Look::kAll) drain(answer->drains);
   // Before placeholders: what is kept is not theirs to ask for.
   end.changed = keep_fences(now_s) || !taken;

@@ -80,7 +80,6 @@ class Adapter {
   bool is_ours(const JobSeen& job) const;
   SyncRequest request();
   void told(const SyncRequest& request, const std::string& content);
-  void forget_unwanted();
   void refuse(const PlaceholderKey& key, const std::string& why);
   void set_limits(const std::vector<LimitChange>& limits);
   bool carry_out(const Plan& plan);

@@ -277,6 +277,33 @@ TEST_F(AdapterTest, ARefusalIsReportedUntilItIsNoLongerWanted) {
   EXPECT_EQ(slurm_.asked, 3);
 }
 
+// As many as one cycle asks for, and Slurm's scheduler does not look.
+TEST_F(AdapterTest, WhatSlurmStartsLaterHoldsNothingElseUp) {
+  slurm_.starts_later = true;
+  for (int job = 1; job <= kChangesMax; ++job) {
+    Wanted one;
+    one.key = {job, 1, "n1"};
+    one.user = "ada";
+    one.runs = true;
+    answer_.wanted.push_back(one);
+  }
+  adapter_->cycle(Look::kAll);
+  for (int i = 0; i < 3; ++i) adapter_->cycle(Look::kJobs);
+  EXPECT_EQ(slurm_.asked, kChangesMax) << "each once";
+  EXPECT_EQ(slurm_.state.jobs.size(), std::size_t{kChangesMax});
+  for (const auto& one : last().placeholders) EXPECT_EQ(one.state, PlaceholderState::kAsked);
+  JobSeen& first = slurm_.state.jobs.front();
+  first.phase = JobPhase::kHolding;
+  first.state = "RUNNING";
+  first.allocations = {{"n1", {0}, {}, 0}};
+  adapter_->cycle(Look::kJobs);
+  EXPECT_EQ(last().placeholders.front().state, PlaceholderState::kConfirmed);
+  now_us_ += kStart_s * 1'000'000;
+  adapter_->cycle(Look::kJobs);
+  EXPECT_EQ(slurm_.state.jobs.size(), 1u) << "what has no room goes";
+  EXPECT_EQ(last().placeholders.back().state, PlaceholderState::kRefused);
+}
+
 TEST_F(AdapterTest, AReportCountsAsTakenWhenItsVersionIsTheControllersOwn) {
   slurm_.add("train", {1});
   answer_.version = 70;

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <ctime>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "slurm/accounting/sacct.h"
@@ -23,14 +22,8 @@ constexpr std::size_t kScriptMax = 8 << 20;  // Slurm's own max_script_size is h
 // Each question takes as long while slurmdbd is away.
 constexpr std::chrono::seconds kAccountingLimit{3};
 constexpr std::chrono::seconds kAccountingAgain{60};
-// slurmctld looks for work once a second.
-constexpr std::chrono::seconds kStartLimit{5};
-constexpr std::chrono::milliseconds kStartLook{100};
-// What salloc says once it has an allocation, or (without --immediate) that it waits for one: the
-// job is in Slurm's queue then, and stays there without its salloc.
+// What salloc says once it has an allocation.
 constexpr const char kGranted[] = "Granted job allocation ";
-constexpr const char kPending[] = "Pending job allocation ";
-constexpr const char kEither[] = " job allocation ";
 
 Error refused(const CommandEnd& end, const std::string& program) {
   return Error{ErrorKind::kUnavailable, "slurm_command",
@@ -86,8 +79,7 @@ bool is_linux_user(const std::string& name) {
 }  // namespace
 
 std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
-  std::vector<std::string> words{"salloc", "--no-shell"};
-  if (!ask.waits) words.emplace_back("--immediate=1");
+  std::vector<std::string> words{"salloc", "--no-shell", "--immediate=1"};
   add_request(ask, words);
   if (for_user) add_user(ask, words);
   return words;
@@ -97,7 +89,7 @@ std::vector<std::string> sleeper_command(const Ask& ask) {
   std::vector<std::string> words{"sbatch", "--parsable", "--no-requeue", "--export=NIL",
                                  "--output=/dev/null"};
   add_request(ask, words);
-  add_user(ask, words);
+  if (is_linux_user(ask.user)) add_user(ask, words);
   words.emplace_back("--wrap=exec sleep infinity");
   return words;
 }
@@ -159,9 +151,8 @@ Result<std::vector<JobSeen>> CommandCluster::observe_jobs(const std::vector<Node
 Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) const {
   TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, for_user),
                                          .output_max = kTextMax,
-                                         .enough = ask.waits ? kEither : kGranted}));
-  std::int64_t id = id_after(kGranted, end.said);
-  if (id == 0 && ask.waits) id = id_after(kPending, end.said);
+                                         .enough = kGranted}));
+  const std::int64_t id = id_after(kGranted, end.said);
   if (end.code == 0 && id > 0) return id;
   if (id > 0) TRY(run({"scancel", std::to_string(id)}));
   if (is_about_room(end.said)) {
@@ -183,43 +174,30 @@ const std::vector<PartitionSeen>& CommandCluster::partitions() {
   return partitions_;
 }
 
-Result<std::int64_t> CommandCluster::allocate(const Ask& ask) {
-  if (!is_linux_user(ask.user)) return allocate(ask, false);
+Result<std::int64_t> CommandCluster::allocate_for_user(const Ask& ask) {
   TRY_ASSIGN(const SlurmVersion commands, version());
-  if (!commands.allocates_for_users())
-    return ask.is_users ? start_sleeper(ask) : allocate(ask, false);
-  Result<std::int64_t> id = allocate(ask, true);
+  if (commands.allocates_for_users()) return allocate(ask, true);
+  return ask.is_users ? submit_sleeper(ask) : allocate(ask, false);
+}
+
+Result<std::int64_t> CommandCluster::allocate(const Ask& ask) {
+  if (ask.waits) return submit_sleeper(ask);
+  if (!is_linux_user(ask.user)) return allocate(ask, false);
+  Result<std::int64_t> id = allocate_for_user(ask);
+  const auto is_refused = [&id] { return !id.ok() && id.error().code == "slurm_command"; };
   // The user may have no account in Slurm; the devices are to be held all the same.
-  const bool may_be_ours = !ask.is_users;
-  if (!id.ok() && may_be_ours && id.error().code == "slurm_command") id = allocate(ask, false);
+  const bool may_be_ours = !ask.is_users && version_ && version_->allocates_for_users();
+  if (is_refused() && may_be_ours) id = allocate(ask, false);
   return id;
 }
 
-// An allocation that waits for its start ends when its salloc is gone, and a user's salloc may not
-// say where in the queue it stands: it is a batch job.
-Result<std::int64_t> CommandCluster::start_sleeper(const Ask& ask) const {
+// An allocation that waits for its start ends soon after it when its salloc is gone, and a user's
+// salloc may not say where in the queue it stands: it is a batch job.
+Result<std::int64_t> CommandCluster::submit_sleeper(const Ask& ask) const {
   TRY_ASSIGN(const CommandEnd end, run(sleeper_command(ask)));
   const std::int64_t id = id_after("", end.output);
   if (end.code != 0 || id == 0) return refused(end, "sbatch");
-  const Result<void> started = await_start(id);
-  if (started.ok()) return id;
-  TRY(run({"scancel", std::to_string(id)}));
-  return started.error();
-}
-
-Result<void> CommandCluster::await_start(std::int64_t job) const {
-  const auto until = std::chrono::steady_clock::now() + kStartLimit;
-  do {
-    TRY_ASSIGN(const CommandEnd end, run({"squeue", "--noheader", "--states=all",
-                                          fmt::format("--jobs={}", job), "--format=%T"}));
-    if (end.code != 0) return refused(end, "squeue");
-    const std::string_view state = std::string_view(end.output).substr(0, end.output.find('\n'));
-    if (state == "RUNNING") return {};
-    if (state != "PENDING" && state != "CONFIGURING") break;
-    std::this_thread::sleep_for(kStartLook);
-  } while (std::chrono::steady_clock::now() < until);
-  return Error{ErrorKind::kConflict, "no_room", "Slurm has no room: it has not started the job",
-               ""};
+  return id;
 }
 
 Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
@@ -236,7 +214,9 @@ Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
   }
   if (!id.ok()) return id;
   Result<void> done;
-  if (!has_limit) done = set_limit(*id, ask.limit_minutes);
+  const bool is_batch = ask.waits || (ask.is_users && version_ && !version_->allocates_for_users());
+  // One that waits would never start with a limit beyond its partition's.
+  if (!has_limit && !is_batch) done = set_limit(*id, ask.limit_minutes);
   if (done.ok() && !ask.is_marked_by_gate) done = mark(*id, placeholder_mark(ask.name));
   if (done.ok()) return id;
   TRY(release(*id));

@@ -2,8 +2,9 @@
 // Which version they are of is asked once, and again after a look that failed.
 //
 // A placeholder is an allocation without a shell (`salloc --no-shell --immediate`): it starts in
-// the call or not at all, and nothing runs on its node. It bears our mark in the administrator's
-// comment, which requires Slurm's administrator (root or SlurmUser). SLURM_CONF selects the Slurm.
+// the call or not at all, and nothing runs on its node. One that may wait is a batch job that
+// sleeps, and so is a user's since 23.02. It bears our mark in the administrator's comment, which
+// requires Slurm's administrator (root or SlurmUser). SLURM_CONF selects the Slurm.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,8 @@ namespace dove::slurm {
 
 // A placeholder's salloc. `for_user`: accounted to ask.user (SlurmVersion::allocates_for_users).
 std::vector<std::string> placeholder_command(const Ask& ask, bool for_user);
-// The same as a batch job of ask.user, which sleeps. REQUIRES: ask.user is a Linux user.
+// The same as a batch job, which sleeps: of ask.user if that is a Linux user, else of the
+// adapter's.
 std::vector<std::string> sleeper_command(const Ask& ask);
 
 class CommandCluster : public SlurmCluster {
@@ -52,9 +54,9 @@ class CommandCluster : public SlurmCluster {
   Result<std::optional<UserSignal>> user_signal(const std::string& handle);
   std::optional<UserSignal> accounted_signal(const std::string& handle);
   Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
+  Result<std::int64_t> allocate_for_user(const Ask& ask);
   Result<std::int64_t> allocate(const Ask& ask);
-  Result<std::int64_t> start_sleeper(const Ask& ask) const;
-  Result<void> await_start(std::int64_t job) const;
+  Result<std::int64_t> submit_sleeper(const Ask& ask) const;
 
   Run run_;
   std::optional<SlurmVersion> version_;

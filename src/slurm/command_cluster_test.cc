@@ -21,7 +21,6 @@ struct FakeCommands {
   std::string partitions;
   std::string script;
   std::string version = "slurm-wlm 22.05.8\n";
-  std::vector<std::string> states;  // of what sbatch submits, look by look
   CommandEnd sacct{1, "", "Slurm accounting storage is disabled"};
   std::vector<Words> ran;
 
@@ -32,7 +31,6 @@ struct FakeCommands {
       if (command[0] == "sinfo" && command[1] == "--version") return CommandEnd{0, version, ""};
       if (command[0] == "sinfo")
         return CommandEnd{0, is_newer() ? kNewerGroups : kRecordedNodes, ""};
-      if (command[0] == "squeue" && command[1] == "--noheader") return next_state();
       if (command[0] == "squeue") return CommandEnd{0, is_newer() ? kNewerJobs : kRecordedJobs, ""};
       if (command[0] == "sacct") return sacct;
       if (command[0] == "scontrol" && command[1] == "write") return CommandEnd{0, script, ""};
@@ -51,11 +49,6 @@ struct FakeCommands {
     };
   }
   bool is_newer() const { return version.find(" 22.") == std::string::npos; }
-  CommandEnd next_state() {
-    const CommandEnd said{0, states.empty() ? "" : states.front() + "\n", ""};
-    if (states.size() > 1) states.erase(states.begin());
-    return said;
-  }
   int count(const char* program) const {
     return static_cast<int>(std::count_if(
         ran.begin(), ran.end(), [&](const Words& command) { return command[0] == program; }));
@@ -122,17 +115,18 @@ TEST(CommandCluster, WhatIsGrantedIsMarked) {
             (Words{"scontrol", "update", "JobId=316", "AdminComment=dovetail dove-17.2@dove"}));
 }
 
-// It is in Slurm's queue then, and its salloc is ended.
+// In Slurm's queue; an allocation of salloc would end there with its salloc.
 TEST(CommandCluster, WhatMayWaitIsMarkedThereToo) {
   FakeCommands commands;
   commands.salloc = {0, "", "salloc: Pending job allocation 317"};
   Ask ask = ask_for("");
   ask.waits = true;
-  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 317);
-  const Words& asked = commands.ran[1];
-  EXPECT_EQ(std::find(asked.begin(), asked.end(), "--immediate=1"), asked.end());
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 318);
+  EXPECT_EQ(commands.ran[1], sleeper_command(ask));
+  EXPECT_EQ(commands.ran[1].back(), "--wrap=exec sleep infinity");
+  EXPECT_EQ(commands.ran[1].end()[-2], "--partition=gpu,all") << "the adapter's own";
   EXPECT_EQ(commands.ran.back(),
-            (Words{"scontrol", "update", "JobId=317", "AdminComment=dovetail dove-17.2@dove"}));
+            (Words{"scontrol", "update", "JobId=318", "AdminComment=dovetail dove-17.2@dove"}));
   ask.waits = false;
   EXPECT_FALSE(CommandCluster(commands.run()).ask(ask).ok()) << "it is in no queue";
 }
@@ -262,7 +256,6 @@ TEST(CommandCluster, ANewerSlurmHoldsWhatIsNobodysForTheAdapter) {
 TEST(CommandCluster, ANewerSlurmStartsABatchJobForAUser) {
   FakeCommands commands;
   commands.version = "slurm 24.11.5\n";
-  commands.states = {"PENDING", "RUNNING"};
   Ask ask = ask_for("root");
   ask.is_users = true;
   EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 318);
@@ -286,19 +279,29 @@ TEST(CommandCluster, ANewerSlurmStartsABatchJobForAUser) {
                                     "--uid=root",
                                     "--gid=0",
                                     "--wrap=exec sleep infinity"}));
-  EXPECT_EQ(commands.count("squeue"), 2);
+  EXPECT_EQ(commands.count("squeue"), 0) << "the next look shows whether it has started";
   EXPECT_EQ(commands.ran.back(),
             (Words{"scontrol", "update", "JobId=318", "AdminComment=dovetail dove-17.2@dove"}));
 }
 
-TEST(CommandCluster, ABatchJobThatDoesNotStartHasNoRoomAndGoes) {
+// With a longer one than its partition's it would wait for ever.
+TEST(CommandCluster, ABatchJobKeepsItsPartitionsLimitUntilItRuns) {
   FakeCommands commands;
   commands.version = "slurm 24.11.5\n";
-  commands.states = {"PENDING", "FAILED"};
+  commands.partitions = "PartitionName=gpu MaxTime=00:30:00 PriorityTier=1 State=UP\n";
   Ask ask = ask_for("root");
   ask.is_users = true;
-  EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().kind, ErrorKind::kConflict);
-  EXPECT_EQ(commands.ran.back(), (Words{"scancel", "318"}));
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask), 318);
+  const Words& asked = commands.ran.end()[-2];
+  EXPECT_NE(std::find(asked.begin(), asked.end(), "--time=30"), asked.end());
+  EXPECT_EQ(commands.ran.back().back(), "AdminComment=dovetail dove-17.2@dove");
+}
+
+TEST(CommandCluster, ABatchJobThatSlurmRefusesIsNobodyElses) {
+  FakeCommands commands;
+  commands.version = "slurm 24.11.5\n";
+  Ask ask = ask_for("root");
+  ask.is_users = true;
   commands.sbatch = {1, "", "sbatch: error: Batch job submission failed: Invalid account"};
   EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().code, "slurm_command");
   EXPECT_EQ(commands.count("salloc"), 0) << "it is to be its user's";

@@ -45,6 +45,7 @@ class FakeSlurm : public SlurmCluster {
       if (ask.waits) return add_waiting(ask).id;
       return Error{ErrorKind::kConflict, "no_room", "busy", ""};
     }
+    if (starts_later && ask.is_users) return add_waiting(ask).id;
     const bool is_marked = !ask.is_marked_by_gate || lua_marks;
     const std::int64_t id =
         add(ask.name, std::move(devices), is_marked ? placeholder_mark(ask.name) : "").id;
@@ -147,7 +148,8 @@ class FakeSlurm : public SlurmCluster {
   Observed state;
   bool loses_answers = false;  // what is asked for is given, and nobody hears of it
   bool silent = false;
-  bool lua_marks = true;  // the gate's Lua marks what we submit
+  bool starts_later = false;  // what is its user's waits in the queue
+  bool lua_marks = true;      // the gate's Lua marks what we submit
   std::vector<std::string> requeued;
   std::vector<std::string> warned;
   std::int64_t wants_signal_s = 0;  // before their ends, all of its users

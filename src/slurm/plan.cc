@@ -66,7 +66,8 @@ std::optional<JobAttempt> identity_of(const JobSeen& job, const std::string& clu
 }
 
 FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
-                    const std::string& cluster, std::vector<std::int64_t>& nowhere) {
+                    const std::set<std::int64_t>& starting, const std::string& cluster,
+                    std::vector<std::int64_t>& nowhere) {
   FoundByKey found;
   for (const JobSeen& job : observed.jobs) {
     const auto name = identity_of(job, cluster);
@@ -76,16 +77,18 @@ FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
     if (over && !marked) continue;
     const std::string node = node_of(job);
     if (over) {
+      if (node.empty()) continue;  // it never began
       for (const Wanted& one : wanted) {
         if (one.key.job != name->first || one.key.attempt != name->second) continue;
-        if (!node.empty() && node != one.key.node) continue;
+        if (node != one.key.node) continue;
         Found& here = found[one.key];
         if (here.ended == nullptr || here.ended->id < job.id) here.ended = &job;
       }
       continue;
     }
     if (node.empty()) {
-      nowhere.push_back(job.id);  // it waits in Slurm's queue, where nothing of ours may be
+      // It waits in Slurm's queue, where nothing else of ours may be.
+      if (!starting.contains(job.id)) nowhere.push_back(job.id);
       continue;
     }
     Found& here = found[{name->first, name->second, node}];
@@ -96,6 +99,30 @@ FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
               [](const JobSeen* a, const JobSeen* b) { return a->id < b->id; });
   }
   return found;
+}
+
+bool is_known(const Observed& observed, std::int64_t id) {
+  return std::any_of(observed.jobs.begin(), observed.jobs.end(),
+                     [id](const JobSeen& job) { return job.id == id; });
+}
+
+bool waits(const Observed& observed, std::int64_t id) {
+  return std::any_of(observed.jobs.begin(), observed.jobs.end(), [id](const JobSeen& job) {
+    return job.id == id && job.phase == JobPhase::kWaiting;
+  });
+}
+
+bool may_start(const Starting& one, std::int64_t now_s) { return now_s - one.asked_s < kStart_s; }
+
+// Those that are wanted still, and have time.
+std::set<std::int64_t> starting_jobs(const std::vector<Wanted>& wanted, const PlanMemory& memory,
+                                     std::int64_t now_s) {
+  std::set<std::int64_t> ids;
+  for (const Wanted& one : wanted) {
+    const auto at = memory.starting.find(one.key);
+    if (at != memory.starting.end() && may_start(at->second, now_s)) ids.insert(at->second.id);
+  }
+  return ids;
 }
 
 // The job that holds one of the devices on the node; our own placeholders and standing fences do
@@ -169,6 +196,13 @@ class Planner {
     if (!found.living.empty()) return keep(wanted, found);
     // They are to be gone before it is asked for.
     if (!found.unmarked.empty()) return report(wanted, 0, PlaceholderState::kAsked, "");
+    if (const Starting* one = starting(wanted.key)) {
+      if (!may_start(*one, now_s_)) {
+        return refuse(wanted, "Slurm has no room: it has not started the job");
+      }
+      return report(wanted, 0, PlaceholderState::kAsked,
+                    fmt::format("Slurm job {} has yet to start", one->id));
+    }
     const auto refusal = memory_.refused.find(wanted.key);
     if (refusal != memory_.refused.end() &&
         !(refusal->second.told && now_s_ - refusal->second.at_s >= kAskAgain_s)) {
@@ -188,9 +222,13 @@ class Planner {
 
  private:
   // Its record is gone, MinJobAge after its end.
-  bool is_forgotten(std::int64_t id) const {
-    return id != 0 && std::none_of(observed_.jobs.begin(), observed_.jobs.end(),
-                                   [id](const JobSeen& job) { return job.id == id; });
+  bool is_forgotten(std::int64_t id) const { return id != 0 && !is_known(observed_, id); }
+
+  // If it waits in Slurm's queue; nullptr: none does.
+  const Starting* starting(const PlaceholderKey& key) const {
+    const auto at = memory_.starting.find(key);
+    if (at == memory_.starting.end()) return nullptr;
+    return waits(observed_, at->second.id) ? &at->second : nullptr;
   }
 
   void report(const Wanted& wanted, std::int64_t id, PlaceholderState state, std::string why,
@@ -418,10 +456,22 @@ std::vector<LimitChange> longer_stays(const Observed& observed, const std::strin
   return changes;
 }
 
+void forget_unwanted(const Observed& observed, const std::vector<Wanted>& wanted,
+                     PlanMemory& memory) {
+  std::set<PlaceholderKey> keys;
+  for (const Wanted& one : wanted) keys.insert(one.key);
+  std::erase_if(memory.refused, [&](const auto& one) { return !keys.contains(one.first); });
+  std::erase_if(memory.starting, [&](const auto& one) {
+    return !keys.contains(one.first) || !waits(observed, one.second.id);
+  });
+  std::erase_if(memory.ended_told, [&](std::int64_t id) { return !is_known(observed, id); });
+}
+
 Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const DevicesOfNodes& kept,
           const PlanMemory& memory, const std::string& cluster, std::int64_t now_s) {
   Plan plan;
-  const FoundByKey found = find_all(observed, wanted, cluster, plan.cancel);
+  const FoundByKey found =
+      find_all(observed, wanted, starting_jobs(wanted, memory, now_s), cluster, plan.cancel);
   std::set<PlaceholderKey> named;
   Planner planner(observed, kept, memory, cluster, now_s, plan);
   for (const Wanted& one : wanted) {

@@ -61,15 +61,25 @@ struct Refusal {
   bool told = false;      // the ledger has heard of it
 };
 
+// A placeholder that Slurm was to start when its scheduler looks.
+struct Starting {
+  std::int64_t id = 0;
+  std::int64_t asked_s = 0;  // since 1970 UTC
+};
+
 // What this process remembers; all of it may be lost.
 struct PlanMemory {
   // While it is wanted. What is wanted still, some time after the ledger has heard of the refusal,
   // is asked for again: work runs there that lost its placeholder.
   std::map<PlaceholderKey, Refusal> refused;
   std::set<std::int64_t> ended_told;  // Slurm jobs whose end the ledger has heard of
+  std::map<PlaceholderKey, Starting> starting;
 };
 
 inline constexpr std::int64_t kAskAgain_s = 5;
+// Slurm looks for batch jobs to start every three seconds by default (batch_sched_delay), and less
+// often where there are many. What has not started by then has no room.
+inline constexpr std::int64_t kStart_s = 20;
 
 struct Submission {
   PlaceholderKey key;
@@ -122,6 +132,10 @@ std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
 // on what they hold.
 std::vector<LimitChange> longer_stays(const Observed& observed, const std::string& cluster,
                                       std::int64_t now_s);
+
+// What is of no use any more.
+void forget_unwanted(const Observed& observed, const std::vector<Wanted>& wanted,
+                     PlanMemory& memory);
 
 // `kept`: what standing fences are about to hold: no placeholder asks for that. `cluster`:
 // whose placeholders these are. `now_s`: since 1970 UTC.

@@ -188,6 +188,26 @@ TEST_F(PlanTest, NothingOfOursWaitsInSlurmsQueue) {
   EXPECT_EQ(make({wanted(17, "n1", {2})}).cancel, Ids{1300});
 }
 
+TEST_F(PlanTest, WhatSlurmHasYetToStartIsWaitedForAndThenRefused) {
+  JobSeen& waits = placeholder(1300, 17, "n1", {});
+  waits.phase = JobPhase::kWaiting;
+  waits.allocations.clear();
+  Wanted one = wanted(17, "n1", {0});
+  one.runs = true;
+  memory_.starting[one.key] = {1300, kNow_s - kStart_s + 1};
+  Plan soon = make({one});
+  EXPECT_TRUE(soon.submit.empty() && soon.cancel.empty() && soon.newly_refused.empty());
+  ASSERT_EQ(soon.reports.size(), 1u);
+  EXPECT_EQ(soon.reports[0].state, PlaceholderState::kAsked);
+  EXPECT_EQ(make({}).cancel, std::vector<std::int64_t>{1300}) << "nobody wants it any more";
+  memory_.starting[one.key].asked_s = kNow_s - kStart_s;
+  const Plan late = make({one});
+  EXPECT_EQ(late.cancel, std::vector<std::int64_t>{1300});
+  expect_refused(late, "no room");
+  seen_.jobs[0].phase = JobPhase::kEnded;
+  EXPECT_EQ(make({one}).submit.size(), 1u) << "what never began is no end";
+}
+
 TEST_F(PlanTest, OneThatEndedIsReportedAndThenAskedForAgain) {
   JobSeen& over = placeholder(1300, 17, "n1", {});
   over.phase = JobPhase::kEnded;

@@ -36,6 +36,9 @@ class Preempt(SharedNodes):
     def fences(self):
         return self.lab.run("squeue -h -o %j").count("dove-keep-")
 
+    def fence_jobs(self):
+        return sorted(re.findall(r"^(\d+) dove-keep-", self.lab.run("squeue -h -o '%i %j'"), re.M))
+
     def says(self, path, words):
         def said():
             with open(path) as file:
@@ -64,6 +67,21 @@ class Preempt(SharedNodes):
         self.lab.run(f"scancel {behind[0]} {behind[1]}")
         self.running(theirs)
         self.says(path, ["begun 0", "saved", "begun 1"])
+        until(lambda: self.fences() == 0, 20, "no fences")
+
+    def test_the_fences_that_waited_stay_for_as_long_as_ours_runs(self):
+        """Slurm ends an allocation that no salloc answers for ten seconds after its start. What is ending keeps them waiting."""
+        theirs = self.theirs("--requeue", script="trap 'sleep 2; exit 0' TERM; sleep 300 & wait")
+        self.in_place(theirs)
+        ours = self.submit(2, node="n0", priority=5)
+        self.started(ours, 60)
+        first = self.fence_jobs()
+        self.assertEqual(len(first), 2)
+        began = time.time()
+        until(lambda: time.time() - began > 15 or self.fence_jobs() != first, 30, "15 s")
+        self.assertEqual(self.fence_jobs(), first)
+        self.cluster.run("cancel", str(ours))
+        self.running(theirs)
         until(lambda: self.fences() == 0, 20, "no fences")
 
     def test_one_gets_the_signal_that_its_user_wants_and_the_time_after_it(self):
