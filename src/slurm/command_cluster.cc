@@ -174,6 +174,12 @@ const std::vector<PartitionSeen>& CommandCluster::partitions() {
   return partitions_;
 }
 
+// Slurm may have been upgraded since.
+bool CommandCluster::is_other_version() {
+  const std::optional<SlurmVersion> before = std::exchange(version_, std::nullopt);
+  return version().ok() && version_ != before;
+}
+
 Result<std::int64_t> CommandCluster::allocate_for_user(const Ask& ask) {
   TRY_ASSIGN(const SlurmVersion commands, version());
   if (commands.allocates_for_users()) return allocate(ask, true);
@@ -185,6 +191,7 @@ Result<std::int64_t> CommandCluster::allocate(const Ask& ask) {
   if (!is_linux_user(ask.user)) return allocate(ask, false);
   Result<std::int64_t> id = allocate_for_user(ask);
   const auto is_refused = [&id] { return !id.ok() && id.error().code == "slurm_command"; };
+  if (is_refused() && is_other_version()) id = allocate_for_user(ask);
   // The user may have no account in Slurm; the devices are to be held all the same.
   const bool may_be_ours = !ask.is_users && version_ && version_->allocates_for_users();
   if (is_refused() && may_be_ours) id = allocate(ask, false);

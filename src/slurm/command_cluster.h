@@ -1,5 +1,5 @@
 // CommandCluster: a real Slurm, driven by its commands (squeue, sinfo, salloc, scancel, scontrol).
-// Which version they are of is asked once, and again after a look that failed.
+// Which version they are of is asked once, and again after a look or a request that failed.
 //
 // A placeholder is an allocation without a shell (`salloc --no-shell --immediate`): it starts in
 // the call or not at all, and nothing runs on its node. One that may wait is a batch job that
@@ -54,6 +54,7 @@ class CommandCluster : public SlurmCluster {
   Result<std::optional<UserSignal>> user_signal(const std::string& handle);
   std::optional<UserSignal> accounted_signal(const std::string& handle);
   Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
+  bool is_other_version();
   Result<std::int64_t> allocate_for_user(const Ask& ask);
   Result<std::int64_t> allocate(const Ask& ask);
   Result<std::int64_t> submit_sleeper(const Ask& ask) const;

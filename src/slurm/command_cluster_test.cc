@@ -297,6 +297,21 @@ TEST(CommandCluster, ABatchJobKeepsItsPartitionsLimitUntilItRuns) {
   EXPECT_EQ(commands.ran.back().back(), "AdminComment=dovetail dove-17.2@dove");
 }
 
+// With slurmrestd no look asks for the version.
+TEST(CommandCluster, AnUpgradeShowsInARefusal) {
+  FakeCommands commands;
+  CommandCluster slurm(commands.run());
+  Ask ask = ask_for("root");
+  ask.is_users = true;
+  EXPECT_EQ(*slurm.ask(ask), 316);
+  commands.version = "slurm 24.11.5\n";
+  commands.for_users = {1, "", "salloc: unrecognized option '--uid=root'"};
+  EXPECT_EQ(*slurm.ask(ask), 318);
+  EXPECT_EQ(commands.count("salloc"), 2);
+  EXPECT_EQ(*slurm.ask(ask), 318);
+  EXPECT_EQ(commands.count("salloc"), 2) << "it knows";
+}
+
 TEST(CommandCluster, ABatchJobThatSlurmRefusesIsNobodyElses) {
   FakeCommands commands;
   commands.version = "slurm 24.11.5\n";
