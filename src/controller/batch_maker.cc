@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codec/record.h"
+#include "controller/level_fit.h"
 #include "core/admit/admit.h"
 #include "core/queue/policy.h"
 #include "core/state/apply.h"
@@ -78,18 +79,9 @@ Result<void> BatchMaker::admit_all(const Input& input, Committed& answer) const 
 // log. What somebody asked for is refused rather than shortened.
 Result<void> BatchMaker::fit_to_level(InputKind kind, StampedEvent& event) const {
   const std::int32_t level = ledger_.state().level;
-  if (level >= kNewestLevel) return {};
-  StampedEvent left = codec::at_level(event, level);
-  if (left.event == event.event) return {};
-  if (kind != InputKind::kReport && kind != InputKind::kFact) {
-    return Error{ErrorKind::kConflict, "level_needed",
-                 fmt::format("it says something that controllers of the former version cannot "
-                             "read: the cluster is at level {} until an administrator runs `dove "
-                             "upgrade finish`, and this needs level {}",
-                             level, kNewestLevel),
-                 ""};
-  }
-  event = std::move(left);
+  Result<void> fits = check_level(event, level);
+  if (fits.ok() || (kind != InputKind::kReport && kind != InputKind::kFact)) return fits;
+  event = codec::at_level(event, level);
   return {};
 }
 

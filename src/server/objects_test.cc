@@ -1,5 +1,6 @@
 // Declared objects through the API: what is left out stays, and nobody undoes what they did not
 // see.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "server/api_fixture.h"
@@ -120,6 +121,24 @@ TEST_F(Objects, WritesThatMeetBothHold) {
   ASSERT_TRUE(live.until([&] { return answered == 8; }));
   EXPECT_GE(get("queue/q").at("weight"), 10);
   EXPECT_GE(get("queue/q").at("priority"), 10);
+}
+
+TEST(ObjectsOfALevel, ADryRunRefusesWhatTheLevelCannotHold) {
+  store::MemoryStore store;
+  LiveOptions options;
+  options.first_level = kFirstLevel;
+  LiveApi live(store, policies::standard_policies(), options);
+  const Json queue{{"kind", "Queue"}, {"name", "q"}, {"labels", {{"team", "vision"}}}};
+  for (const char* flag : {"?dry_run=1", ""}) {
+    EXPECT_EQ(live.call("PUT", fmt::format("/v1/objects/queue/q{}", flag), queue).code(),
+              "level_needed")
+        << flag;
+    EXPECT_EQ(live.call("POST", fmt::format("/v1/objects{}", flag), {{"objects", {queue}}}).code(),
+              "level_needed")
+        << flag;
+  }
+  const Json plain{{"kind", "Queue"}, {"name", "q"}};
+  EXPECT_EQ(live.call("PUT", "/v1/objects/queue/q?dry_run=1", plain).status, 200);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "codec/declared_patch.h"
 #include "codec/json.h"
 #include "codec/json_fields.h"
+#include "controller/level_fit.h"
 #include "core/admit/admit.h"
 #include "core/admit/declared_warnings.h"
 #include "core/state/apply.h"
@@ -86,6 +87,7 @@ Result<void> try_change(core::State& trial, const core::Policies& policies,
   TRY(accounts::may_apply(trial, caller, change.before.has_value() ? &*change.before : nullptr,
                           change.is_deletion ? nullptr : &change.object));
   const Event event = change.event();
+  if (!change.same()) TRY(controller::check_level(StampedEvent{event, Cause{}}, trial.level));
   TRY(core::admit(trial, policies, event));
   core::apply(trial, StampedEvent{event, Cause{}});
   return {};
