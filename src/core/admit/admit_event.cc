@@ -199,8 +199,10 @@ class Admission {
     }
     if (const auto* reservation = std::get_if<Reservation>(&event.object)) {
       const auto known = state_.reservations.find(reservation->name);
-      // A file with everything that is declared may be applied again.
-      const bool stays = known != state_.reservations.end() && known->second == *reservation;
+      // A file with everything that is declared may be applied again, and labels are ours.
+      Reservation own = *reservation;
+      if (known != state_.reservations.end()) own.labels = known->second.labels;
+      const bool stays = known != state_.reservations.end() && known->second == own;
       if (!stays) TRY(check_keeper(state_, reservation->name));
     }
     return check_people(state_, event.object);

@@ -127,6 +127,8 @@ TEST_F(AdmitExecutor, ItsReservationsAreNobodyElses) {
   const auto may = [&](const Event& event) { return admit(cluster.state, policies, event).ok(); };
   EXPECT_FALSE(may(ObjectDeleted{"reservation", "slurm:course"}));
   EXPECT_TRUE(may(ObjectApplied{course})) << "it stays as it is";
+  course.labels = {{"team", "vision"}};
+  EXPECT_TRUE(may(ObjectApplied{course})) << "labels are ours";
   course.nodes = {"n2"};
   EXPECT_FALSE(may(ObjectApplied{course}));
   course.name = "other:course";

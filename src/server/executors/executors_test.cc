@@ -97,6 +97,13 @@ TEST_F(ExecutorsTest, ItsReservationsAreShownAndItsOwn) {
   EXPECT_EQ(shown().at(0).at("name"), "slurm:course");
   EXPECT_EQ(shown().at(0).at("nodes"), Json({"n1"}));
   EXPECT_EQ(live.call("DELETE", "/v1/objects/reservation/slurm:course").status, 409);
+  const Answer labelled =
+      live.call("PUT", "/v1/objects/reservation/slurm:course", {{"labels", {{"team", "vision"}}}});
+  ASSERT_EQ(labelled.status, 200) << labelled.response.body;
+  const Json head = live.call("GET", "/v1/objects").body.at("log_head");
+  ASSERT_EQ(sync(said({{"reservations", {course}}})).status, 200);
+  EXPECT_EQ(shown().at(0).at("labels"), Json({{"team", "vision"}}));
+  EXPECT_EQ(live.call("GET", "/v1/objects").body.at("log_head"), head) << "no event of it";
   course["ends_at"] = course["starts_at"];
   EXPECT_EQ(sync(said({{"reservations", {course}}})).status, 400);
   ASSERT_EQ(sync(said()).status, 200);
