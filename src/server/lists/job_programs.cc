@@ -1,7 +1,5 @@
 #include "server/lists/job_programs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +11,22 @@
 namespace dove::server {
 
 using Json = nlohmann::json;
+
+namespace {
+
+// A quick look: the name begins with what is before the first "=", and the value ends with what is
+// behind the last one.
+bool may_have_labels(const std::string& program, const WantedLabels& wanted) {
+  return std::ranges::all_of(wanted, [&](const std::string& text) {
+    std::string begin = codec::dump_json(Json(text.substr(0, text.find('=', 1))));
+    begin.pop_back();  // the quote behind it
+    const std::string end = codec::dump_json(Json(text.substr(text.rfind('=') + 1)));
+    return program.find(begin) != std::string::npos &&
+           program.find(end.c_str() + 1) != std::string::npos;
+  });
+}
+
+}  // namespace
 
 Json exec_json(Context& context, const core::Job& job) {
   const auto blob = context.desk.blobs.find(job.spec->exec_digest);
@@ -57,18 +71,10 @@ bool has_labels(Context& context, const Call& call, const core::Job& job,
   if (!accounts::may_act(context.state(), call.caller, job)) return false;
   const auto blob = context.desk.blobs.find(job.spec->exec_digest);
   // Few jobs have them: the other programs are not worth parsing.
-  const bool may_have = blob.ok() && std::ranges::all_of(wanted, [&](const auto& label) {
-                          const std::string text = codec::dump_json(Json(label.first)) + ":" +
-                                                   codec::dump_json(Json(label.second));
-                          return (*blob)->find(text) != std::string::npos;
-                        });
-  if (!may_have) return false;
+  if (!blob.ok() || !may_have_labels(**blob, wanted)) return false;
   const Json exec = exec_json(context, job);
   const auto labels = exec.find("labels");
-  return labels != exec.end() && std::ranges::all_of(wanted, [&](const auto& label) {
-           const auto own = labels->find(label.first);
-           return own != labels->end() && *own == label.second;
-         });
+  return labels != exec.end() && has_labels(labels->get<Labels>(), wanted);
 }
 
 }  // namespace dove::server

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -13,8 +12,8 @@
 
 namespace dove::server {
 
-// Names and values that an entry must have, each.
-using WantedLabels = std::vector<std::pair<std::string, std::string>>;
+// "NAME=VALUE" of each label that an entry must have.
+using WantedLabels = std::vector<std::string>;
 
 // As often as the query has one. Error: kInvalid bad_parameter.
 Result<WantedLabels> read_wanted_labels(const Call& call);

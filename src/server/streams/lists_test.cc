@@ -157,6 +157,7 @@ TEST_F(Lists, JobsAreFilteredByTheirLabels) {
   submit("third", {{"team", "vision"}, {"why", "a=\"b\""}});
   live.submit(small_job_body("fourth"));
   submit("fifth", {{"note", "\"team\":\"vision\""}});
+  submit("sixth", {{"=a=b", "c=\"d\""}});
   EXPECT_EQ(pages("/v1/jobs?labels=team%3Dvision", "jobs"), (Pages{{"first", "third"}}));
   EXPECT_EQ(pages("/v1/jobs?labels=team=vision&limit=1", "jobs"), (Pages{{"first"}, {"third"}}));
   EXPECT_EQ(pages("/v1/jobs?labels=team=vision&order=newest&limit=1", "jobs"),
@@ -164,6 +165,8 @@ TEST_F(Lists, JobsAreFilteredByTheirLabels) {
   EXPECT_EQ(pages("/v1/jobs?labels=stage=train&labels=team=vision", "jobs"), (Pages{{"first"}}));
   EXPECT_EQ(pages("/v1/jobs?labels=team=vision&labels=team=speech", "jobs"), (Pages{{}}));
   EXPECT_EQ(pages("/v1/jobs?labels=why=a=%22b%22", "jobs"), (Pages{{"third"}}));
+  EXPECT_EQ(pages("/v1/jobs?labels==a=b=c=%22d%22", "jobs"), (Pages{{"sixth"}}));
+  EXPECT_EQ(pages("/v1/jobs?labels==a=b=c=%22e%22", "jobs"), (Pages{{}}));
   EXPECT_EQ(pages("/v1/jobs?labels=team=", "jobs"), (Pages{{}}));
   for (const char* wrong : {"vision", "", "=vision", "team=vision&labels=x"}) {
     const Answer answer = live.call("GET", std::string("/v1/jobs?labels=") + wrong);
@@ -184,6 +187,7 @@ TEST_F(Lists, ObjectsAreFilteredByTheirLabels) {
   declare("queue/c", {{"team", "vision"}});
   declare("pool/a", {{"team", "vision"}});
   declare("domain/corp", {{"why", "a=\"b\""}});
+  declare("domain/lab", {{"a=b", "c"}});
   declare("cluster/cluster", {{"site", "north"}});
   EXPECT_EQ(pages("/v1/objects?kind=queue&labels=team%3Dvision", "objects"), (Pages{{"a", "c"}}));
   EXPECT_EQ(pages("/v1/objects?kind=queue&labels=team=vision&limit=1", "objects"),
@@ -191,6 +195,7 @@ TEST_F(Lists, ObjectsAreFilteredByTheirLabels) {
   EXPECT_EQ(pages("/v1/objects?labels=team=vision&labels=tier=1", "objects"), (Pages{{"a"}}));
   EXPECT_EQ(pages("/v1/objects?labels=team=vision&name=a", "objects"), (Pages{{"a", "a"}}));
   EXPECT_EQ(pages("/v1/objects?labels=why=a=%22b%22", "objects"), (Pages{{"corp"}}));
+  EXPECT_EQ(pages("/v1/objects?labels=a=b=c", "objects"), (Pages{{"lab"}}));
   EXPECT_EQ(pages("/v1/objects?labels=site=north", "objects"), (Pages{{"dove"}}));
   EXPECT_EQ(pages("/v1/queues?labels=team=speech", "queues"), (Pages{{"b"}}));
   EXPECT_EQ(pages("/v1/pools?labels=team=speech", "pools"), (Pages{{}}));
