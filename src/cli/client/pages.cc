@@ -24,9 +24,9 @@ Result<json> get_all(Api& api, const std::string& target, const std::string& mem
   return all;
 }
 
-std::string labels_query(const Invocation& invocation) {
+std::string labels_query(const std::vector<std::string>& labels) {
   std::string query;
-  for (const std::string& label : invocation.all("labels")) {
+  for (const std::string& label : labels) {
     query += "&labels=" + wire::percent_encode(label);
   }
   return query;

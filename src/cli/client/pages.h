@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/client/api.h"
 
@@ -15,6 +16,6 @@ namespace dove::cli {
 Result<nlohmann::json> get_all(Api& api, const std::string& target, const std::string& member);
 
 // What --labels adds to a target that has a query: "&labels=team%3Dvision".
-std::string labels_query(const Invocation& invocation);
+std::string labels_query(const std::vector<std::string>& labels);
 
 }  // namespace dove::cli

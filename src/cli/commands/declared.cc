@@ -185,7 +185,7 @@ Result<int> run_get(const Invocation& invocation) {
   TRY_ASSIGN(Api api, Api::connect(invocation));
   json found = json::array();
   for (const std::string& kind : wanted) {
-    const std::string list = "/v1/objects?kind=" + kind + labels_query(invocation);
+    const std::string list = "/v1/objects?kind=" + kind + labels_query(invocation.all("labels"));
     TRY_ASSIGN(const json answer, get_all(api, list, "objects"));
     for (const json& object : items_of(answer, "objects")) {
       if (name.empty() || text_of(object, "name") == name) found.push_back(object);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "cli/client/pages.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
 #include "wire/sse.h"
@@ -58,7 +59,7 @@ std::string jobs_target(const JobFilter& filter, int page_limit) {
   if (filter.projects.size() == 1) add("project", filter.projects);
   if (filter.queues.size() == 1) add("queue", filter.queues);
   if (filter.names.size() == 1) add("name", filter.names);
-  for (const std::string& label : filter.labels) add("labels", {label});
+  query += labels_query(filter.labels);
   if (filter.ended_from_us) query += fmt::format("&ended_from={}", *filter.ended_from_us);
   if (filter.ended_before_us) query += fmt::format("&ended_before={}", *filter.ended_before_us);
   return query;

@@ -160,7 +160,7 @@ std::string filter_of(const Invocation& invocation) {
   for (const std::string& name : invocation.operands) {
     for (std::string& one : text::expand_hostlist(name)) all.push_back(std::move(one));
   }
-  std::string query = labels_query(invocation);
+  std::string query = labels_query(invocation.all("labels"));
   if (!all.empty()) {
     query += "&name=" + wire::percent_encode(fmt::format("{}", fmt::join(all, ",")));
   }
