@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "accounts/access.h"
+#include "accounts/secrets.h"
 
 namespace dove::accounts {
 namespace {
@@ -25,6 +26,10 @@ Needed needed(const App& app) { return {Role::kAdmin, app.domain, app.project}; 
 // Limits of a project are set above it.
 Needed needed(const Project& project) { return {Role::kAdmin, project.domain, ""}; }
 
+Needed needed(const Secret& secret) {
+  return secret.project.empty() ? Needed{} : Needed{Role::kManager, "", secret.project};
+}
+
 // What a person's tasks run as, and who they are, is the cluster's to say.
 Needed needed(const UserDeclaration& user) {
   const bool is_harmless = user.linux_user.empty() && !user.admin && user.token_sha256.empty() &&
@@ -41,6 +46,8 @@ Needed needed(const T&) {
 }
 
 Result<void> check(const core::State& state, const Caller& caller, const Declared& object) {
+  const auto* secret = std::get_if<Secret>(&object);
+  if (secret != nullptr && !secret->user.empty() && secret->user == caller.user) return {};
   const Needed what = std::visit([](const auto& one) { return needed(one); }, object);
   const core::Roles roles = what.project.empty() ? caller.standing.in_domain(what.domain)
                                                  : caller.standing.in_project(state, what.project);
@@ -56,7 +63,10 @@ Result<void> check(const core::State& state, const Caller& caller, const Declare
 
 }  // namespace
 
-Result<void> may_apply_anything(const Caller& caller) {
+Result<void> may_apply_anything(const core::State& state, const Caller& caller) {
+  const std::string own = secret_path(caller.user, "", "");
+  const auto secret = state.secrets.lower_bound(own);
+  if (secret != state.secrets.end() && secret->first.starts_with(own)) return {};
   const auto manages = [](const auto& entry) { return entry.second.at_least(Role::kManager); };
   const core::Standing& standing = caller.standing;
   if (caller.admin || standing.cluster.at_least(Role::kManager) ||

@@ -158,8 +158,8 @@ void apply_object(Context& context, CallPtr call) {
   }
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
-  auto changes =
-      changes_of_one(std::move(body).value(), *kind, call->parameters[1], context.state());
+  auto changes = changes_of_one(std::move(body).value(), *kind, call->parameters[1], call->caller,
+                                context.state());
   if (!changes.ok()) return call->fail(changes.error());
   if (const auto taken = look_around(context, call->caller, *changes); !taken.ok()) {
     return call->fail(taken.error());
@@ -180,7 +180,7 @@ void apply_object(Context& context, CallPtr call) {
 // All of them or none.
 void apply_objects(Context& context, CallPtr call) {
   // Trying changes out takes a copy of the state: not for those who may make none.
-  if (const auto any = accounts::may_apply_anything(call->caller); !any.ok()) {
+  if (const auto any = accounts::may_apply_anything(context.state(), call->caller); !any.ok()) {
     return call->fail(any.error());
   }
   Json objects;

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import unittest
+import urllib.parse
 
 from cluster import ROOT, SKIP, Api, Cluster, until
 from contract import Contract
@@ -242,6 +243,10 @@ class Tour(unittest.TestCase):
                                       ("/v1/nodes?labels=of=Node", "nodes", 1)):
             self.assertEqual(len(self.api.call("GET", target)[member]), count, target)
         self.assertEqual(self.api.raw("GET", "/v1/nodes?labels=team")[0], 400)
+        self.api.raw("PUT", "/v1/secrets/labelled", b"value")
+        secret = self.api.call("GET", "/v1/objects?kind=Secret")["objects"][-1]
+        path = "/v1/objects/secret/" + urllib.parse.quote(secret["name"], safe="")
+        self.assertEqual(self.api.call("PUT", path, {**secret, "labels": {"team": "vision"}})["change"], "update")
         for target in ("/v1/pools?limit=1", "/v1/queues?name=q", "/v1/objects?kind=Queue&limit=1", "/v1/objects/reservation/later"):
             self.api.call("GET", target)
         self.api.call("PUT", "/v1/objects/queue/q", {"limits": None, "weight": None})

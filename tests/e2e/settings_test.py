@@ -64,6 +64,12 @@ class Settings(unittest.TestCase):
             self.assertNotEqual(said.returncode, 0, text)
             self.assertIn(code, said.stderr)
 
+    def test_a_secret_that_is_set_has_labels(self):
+        self.dove("secret", "set", "hub", input="value")
+        name = self.dove("get", "secret", "-o", "name").stdout.strip().split("/", 1)[1]
+        self.dove("apply", "-f", "-", input=f"kind: Secret\nname: {name}\nlabels: {{team: vision}}\n")
+        self.assertEqual(self.dove("get", "secret", "--labels", "team=vision", "-o", "name").stdout.split(), ["secret/" + name])
+
     def test_a_lock_holds(self):
         refused = self.dove("submit", "--export", "PROXY=mine", "--wrap", "true", check=False)
         self.assertNotEqual(refused.returncode, 0)

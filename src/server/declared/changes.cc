@@ -29,7 +29,7 @@ constexpr std::size_t kRefusalsSaid = 2;
 
 // The fields of `body` over those that are declared.
 Result<ObjectChange> change_of(Json body, const ObjectKind& kind, const std::string& name,
-                               const core::State& state) {
+                               const accounts::Caller& caller, const core::State& state) {
   const Json given_kind = body.value("kind", Json(std::string(kind.object)));
   if (given_kind != Json(std::string(kind.object))) {
     return Error{ErrorKind::kConflict, "kind_differs",
@@ -54,6 +54,10 @@ Result<ObjectChange> change_of(Json body, const ObjectKind& kind, const std::str
     body.erase(said);
   }
   std::optional<Declared> before = find_object(state, kind, name);
+  // Nobody learns from a refusal that another's secret is there.
+  if (kind.path == "secret" && before.has_value() && !may_see(state, caller, *before)) {
+    before.reset();
+  }
   TRY_ASSIGN(Declared object,
              codec::read_declared(before.has_value() ? codec::patched(*before, body) : body));
   TRY(check_ssh_keys(object));
@@ -118,7 +122,8 @@ Result<bool> try_object(core::State& trial, const core::Policies& policies,
     if (refused.size() < kRefusalsSaid) refused.push_back(in_object(error, object));
     return false;
   };
-  auto made = changes_of_one(object, kind, object.value("name", std::string("cluster")), trial);
+  auto made =
+      changes_of_one(object, kind, object.value("name", std::string("cluster")), caller, trial);
   if (!made.ok()) return put_off(made.error());
   for (ObjectChange& change : *made) {
     const auto tried = try_change(trial, policies, caller, change);
@@ -151,10 +156,11 @@ Event ObjectChange::event() const {
 // One object as it is given may be several changes: former ways to say who is a member.
 Result<std::vector<ObjectChange>> changes_of_one(Json body, const ObjectKind& kind,
                                                  const std::string& name,
+                                                 const accounts::Caller& caller,
                                                  const core::State& state) {
   const FormerMembers members = take_former_members(body, std::string(kind.object), name, state);
   std::vector<ObjectChange> changes;
-  TRY_ASSIGN(ObjectChange own, change_of(std::move(body), kind, name, state));
+  TRY_ASSIGN(ObjectChange own, change_of(std::move(body), kind, name, caller, state));
   own.warnings = members.warnings;
   changes.push_back(std::move(own));
   if (!members.binding_to_delete.empty()) {
@@ -164,7 +170,7 @@ Result<std::vector<ObjectChange>> changes_of_one(Json body, const ObjectKind& ki
   if (!members.binding.is_null()) {
     TRY_ASSIGN(const ObjectKind binding, read_kind("binding"));
     TRY_ASSIGN(ObjectChange bound,
-               change_of(members.binding, binding, members.binding.at("name"), state));
+               change_of(members.binding, binding, members.binding.at("name"), caller, state));
     changes.push_back(std::move(bound));
   }
   return changes;

@@ -29,7 +29,9 @@ struct ObjectChange {
 
 // One object as it is given may be several changes: former ways to say who is a member.
 Result<std::vector<ObjectChange>> changes_of_one(nlohmann::json body, const ObjectKind& kind,
-                                                 const std::string& name, const core::State& state);
+                                                 const std::string& name,
+                                                 const accounts::Caller& caller,
+                                                 const core::State& state);
 
 // Those of a list of objects, in an order in which each finds what it names: the list's own, but
 // that an object is put off that names what a later one declares. Errors: of the first object of

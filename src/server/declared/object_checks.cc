@@ -46,8 +46,17 @@ Result<void> check_no_secret(const Declared& object, const std::optional<Declare
                    fmt::format("passwords are set with `dove passwd {}`: leave it out", user->name),
                    "password_hash");
   }
-  if (!std::holds_alternative<Secret>(object)) return {};
-  return invalid("not_declared", "secrets are not declared in files: leave it out", "kind");
+  const auto* secret = std::get_if<Secret>(&object);
+  if (secret == nullptr) return {};
+  if (before.has_value()) {
+    Secret labelled = std::get<Secret>(*before);
+    labelled.labels = secret->labels;
+    if (labelled == *secret) return {};
+  }
+  return invalid("not_declared",
+                 "secrets are not declared in files, but for the `labels` of one that is set: "
+                 "leave it out",
+                 "kind");
 }
 
 }  // namespace dove::server

@@ -80,6 +80,50 @@ TEST_F(SecretsApi, AProjectsAreItsManagersToKeep) {
   live.call("DELETE", "/v1/objects/project/vision");
 }
 
+TEST_F(SecretsApi, LabelsAreDeclaredByWhoeverMayWriteIt) {
+  const std::string ada = user_token("ada");
+  const std::string bob = user_token("bob");
+  const std::string max = user_token("max");
+  live.call("PUT", "/v1/objects/project/vision", Json::object());
+  const auto bind = [&](const char* role, const char* user) {
+    live.call("PUT", fmt::format("/v1/objects/binding/{}", role),
+              {{"role", role}, {"project", "vision"}, {"users", {user}}});
+  };
+  bind("member", "ada");
+  bind("manager", "max");
+  ASSERT_EQ(set("hub", ada, kValue).status, 200);
+  ASSERT_EQ(set("hub?project=vision", max, kValue).status, 200);
+  const auto label = [&](const char* name, const std::string& token, const Json& more = {}) {
+    Json body{{"labels", {{"team", "vision"}}}};
+    if (!more.is_null()) body.update(more);
+    return live.call("PUT", fmt::format("/v1/objects/secret/{}", name), body, {}, &token);
+  };
+  EXPECT_EQ(label("user%2Fada%2Fhub", bob).code(), "not_declared") << "as if there were none";
+  EXPECT_EQ(label("user%2Fada%2Fhub", bob, {{"version", "x"}}).code(), "not_declared");
+  EXPECT_EQ(label("user%2Fada%2Fnone", bob).code(), "not_declared");
+  EXPECT_EQ(label("user%2Fada%2Fhub", ada, {{"sealed", "YQ=="}}).code(), "not_declared");
+  EXPECT_EQ(label("user%2Fada%2Fhub", ada, {{"user", "bob"}}).code(), "not_declared");
+  EXPECT_EQ(label("project%2Fvision%2Fhub", ada).code(), "role_needed");
+  EXPECT_EQ(label("user%2Fada%2Fhub", ada).body.value("change", ""), "update");
+  EXPECT_EQ(label("project%2Fvision%2Fhub", max).body.value("change", ""), "update");
+  const auto found = [&] {
+    const Json body = live.call("GET", "/v1/objects?kind=secret&labels=team=vision").body;
+    return body.at("objects").size();
+  };
+  EXPECT_EQ(found(), 2U);
+  set("hub", ada, "another");
+  EXPECT_EQ(found(), 2U) << "another value keeps them";
+  // What a list shows can be applied again, and in a list, too.
+  Json own = live.call("GET", "/v1/objects/secret/user%2Fada%2Fhub").body;
+  own["labels"] = Json::object();
+  const Json list{{"objects", {own}}};
+  EXPECT_EQ(live.call("POST", "/v1/objects", list, {}, &bob).code(), "role_needed");
+  const Answer taken = live.call("POST", "/v1/objects", list, {}, &ada);
+  ASSERT_EQ(taken.status, 200) << taken.response.body;
+  EXPECT_EQ(found(), 1U);
+  live.call("DELETE", "/v1/objects/project/vision");
+}
+
 TEST_F(SecretsApi, WhatIsOddIsRefused) {
   const std::string ada = user_token("ada");
   EXPECT_EQ(set("hub", ada, std::string(65537, 'x')).status, 413);
