@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::int64_t kOverdueRetry_us = 1'000'000;
 constexpr std::int64_t kLongestSleep_us = 60'000'000;
+constexpr std::int64_t kDiskLook_us = 5'000'000;
 
 // Limit of what waits for the controller's thread; far beyond what all agents say at once.
 constexpr std::size_t kQueueMax = 200'000;
@@ -34,8 +35,6 @@ std::size_t bytes_of(const Input& input) {
   for (const auto& [sha256, blob] : input.blobs) bytes += blob.size();
   return bytes;
 }
-
-constexpr std::int64_t kDiskLook_us = 5'000'000;
 
 }  // namespace
 
@@ -165,6 +164,7 @@ Result<void> Controller::open() {
     if (told.calls.whole && !told.whole) told.whole = told.calls.whole(self.ledger.state());
     return begun.error();
   }
+  TRY(self.ledger.check_batch(self.log.head()));
   self.epoch = *begun;
   if (self.clock) self.begin_clock();
   Cause cause;

@@ -75,9 +75,11 @@ struct StartMade {
 // As a server does before it says that it is ready, and what it looks at behind that.
 template <class Store>
 Result<void> start_on(Store& store, const core::Policies& policies, StartMade& made) {
-  TRY_ASSIGN(made.epoch, store.begin_epoch("test"));
   Ledger ledger(policies);
   TRY(ledger.recover(store, store));
+  TRY_ASSIGN(made.epoch, store.begin_epoch("test"));
+  TRY(ledger.follow(store));
+  TRY(ledger.check_batch(store.head()));
   made.hash = core::state_hash(ledger.state());
   made.head = ledger.state().head;
   made.batch = ledger.last_batch();

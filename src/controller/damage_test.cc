@@ -12,6 +12,7 @@
 
 #include "controller/damage_fixture.h"
 #include "policies/standard.h"
+#include "store/memory/memory_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace dove::controller {
@@ -157,6 +158,40 @@ TEST_F(Damage, IsFoundOrHealedAndNeverTaken) {
     std::string how = damager.damage(copy, root_ / "earlier");
     return std::pair(std::move(how), verdict(copy));
   });
+}
+
+// As of a store that others write to: until it leads, it knows the end of the log of some earlier
+// moment. The number beside its snapshot is wrong.
+class StandbysStore : public store::MemoryStore {
+ public:
+  store::Head head() const override { return leads_ ? MemoryStore::head() : store::Head{}; }
+  Result<Epoch> begin_epoch(const std::string& holder) override {
+    leads_ = true;
+    return MemoryStore::begin_epoch(holder);
+  }
+  Result<std::optional<store::Snapshot>> latest_snapshot() override {
+    TRY_ASSIGN(std::optional<store::Snapshot> snapshot, MemoryStore::latest_snapshot());
+    if (snapshot.has_value()) snapshot->head.batch = BatchNumber(snapshot->head.batch.value + 1);
+    return snapshot;
+  }
+  void stand_by() { leads_ = false; }
+
+ private:
+  bool leads_ = true;
+};
+
+TEST(SnapshotDamage, ASnapshotOfAnotherBatchIsNotLedFrom) {
+  StandbysStore store;
+  live(store, store, policies::standard_policies(), 1, 5'000'000);
+  ASSERT_TRUE(store.latest_snapshot().value().has_value()) << "a stop leaves one";
+  const BatchNumber last = store.head().batch;
+  store.stand_by();
+  FakeBackend backend;
+  Controller controller(store, store, backend, test_options(policies::standard_policies()));
+  const Result<void> opened = controller.open();
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, "snapshot_damaged");
+  EXPECT_EQ(store.head().batch, last) << "nothing is written";
 }
 
 }  // namespace

@@ -80,10 +80,18 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
   TRY_ASSIGN(std::optional<store::Snapshot> snapshot, keeper.latest_snapshot());
   if (snapshot.has_value()) TRY(load(*snapshot));
   TRY(follow(log));
-  // The number beside the snapshot is in no chain, and counts where nothing follows it.
-  const store::Head head = log.head();
-  if (state().head == head.seq && last_batch_ != head.batch) return damaged();
-  return {};
+  return check_batch(log.head());
+}
+
+// The number beside a snapshot is in no chain, and counts where nothing follows it.
+Result<void> Ledger::check_batch(const store::Head& head) const {
+  if (state().head != head.seq || last_batch_ == head.batch) return {};
+  return Error{ErrorKind::kCorrupt, "snapshot_damaged",
+               fmt::format("the snapshot of record {} says that batch {} ends there, and the log "
+                           "says batch {}: restore the log from a backup, or remove the snapshot "
+                           "to fold the whole log",
+                           head.seq.value, last_batch_.value, head.batch.value),
+               ""};
 }
 
 Result<void> Ledger::follow(store::LogStore& log, const Observer& observer) {

@@ -36,6 +36,10 @@ class Ledger {
   using Observer = std::function<void(std::shared_ptr<const CommittedBatch>)>;
   Result<void> follow(store::LogStore& log, const Observer& observer = {});
 
+  // Whether the last batch is the one that the log ends with. A standby's store may know the log's
+  // end of an earlier moment only, so it asks once more when it leads: kCorrupt `snapshot_damaged`.
+  Result<void> check_batch(const store::Head& head) const;
+
   // Folds one event and the idempotency key that it came under.
   struct Submitted {
     JobId first;
