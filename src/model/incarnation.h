@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "model/ids.h"
 
@@ -32,6 +33,12 @@ constexpr Epoch restored_term(Epoch newest, std::int64_t now_s) {
   const auto begins = static_cast<std::uint64_t>(std::max<std::int64_t>(now_s, 1)) << kStartsBits;
   const std::uint64_t next = ((newest.value >> kStartsBits) + 1) << kStartsBits;
   return Epoch{std::max(begins, next)};
+}
+
+// The holder of that term. It names the term, so that a number that was changed does not pass for
+// an incarnation.
+inline std::string restored_holder(Epoch term) {
+  return "dove restore " + std::to_string(term.value);
 }
 
 }  // namespace dove

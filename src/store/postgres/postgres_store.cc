@@ -10,6 +10,7 @@
 #include "store/append_check.h"
 #include "store/postgres/lines.h"
 #include "store/postgres/schema.h"
+#include "store/term_walk.h"
 
 namespace dove::store {
 namespace {
@@ -240,23 +241,21 @@ Error lease_held(std::string_view holder, std::int64_t left_us) {
           ""};
 }
 
-// No chain goes over the terms, so each is checked against the one before: it is one more, or
-// begins an incarnation and says so. `newest`: of the leader's row.
+// `newest`: of the leader's row.
 Result<void> check_terms(Connection& line, Epoch newest, Epoch of_head) {
-  TRY_ASSIGN(
-      const Rows rows,
-      line.run("WITH terms AS (SELECT epoch, holder, lag(epoch, 1, 0::bigint) OVER (ORDER BY "
-               "epoch) AS before FROM epochs) SELECT coalesce(max(epoch), 0), min(before) "
-               "FILTER (WHERE epoch <> before + 1 AND holder <> 'dove restore ' || epoch) "
-               "FROM terms"));
-  const Epoch last{rows.unsigned_integer(0, 0)};
-  const bool goes_on = rows.is_null(0, 1);
+  TRY_ASSIGN(const Rows rows, line.run("SELECT epoch, holder FROM epochs ORDER BY epoch"));
+  TermWalk terms;
+  bool goes_on = true;
+  for (int row = 0; row < rows.size() && goes_on; ++row) {
+    goes_on = terms.take(Epoch{rows.unsigned_integer(row, 0)}, rows.bytes(row, 1));
+  }
+  const Epoch last = terms.newest();
   if (goes_on && last == newest && last >= of_head) return {};
   return Error{ErrorKind::kCorrupt, "store_damaged",
                fmt::format("dove.epochs does not go on after term {}, or dove.leader is of another "
                            "term: restore the database from a backup, see "
                            "docs/operate/recovery.md",
-                           goes_on ? last.value : rows.unsigned_integer(0, 1)),
+                           last.value),
                ""};
 }
 

@@ -131,7 +131,7 @@ Result<Seq> PostgresStore::begin_incarnation(std::int64_t now_s) {
   TRY_ASSIGN(const Rows newest, line->run("SELECT greatest((SELECT max(epoch) FROM epochs), "
                                           "(SELECT max(epoch) FROM batches))"));
   const Epoch term = restored_term(Epoch{newest.unsigned_integer(0, 0)}, now_s);
-  const std::string holder = fmt::format("dove restore {}", term.value);
+  const std::string holder = restored_holder(term);
   TRY(line->run("INSERT INTO epochs VALUES ($1, $2, $3)",
                 Params().add(term.value).text(holder).add(head.value)));
   TRY(line->run("UPDATE leader SET epoch = $1, holder = $2, url = '', until = 'epoch' WHERE id = 1",

@@ -5,12 +5,10 @@
 #include <algorithm>
 
 #include "model/incarnation.h"
+#include "store/term_walk.h"
 
 namespace dove::store {
 namespace {
-
-// In the row itself, so that a number that was changed does not pass for an incarnation.
-std::string holder_of(Epoch term) { return fmt::format("dove restore {}", term.value); }
 
 Error damaged(const std::string& directory, std::uint64_t term) {
   return Error{ErrorKind::kCorrupt, "data_damaged",
@@ -24,17 +22,16 @@ Error damaged(const std::string& directory, std::uint64_t term) {
 
 Result<Epoch> newest_term(Database& database, Epoch of_head, const std::string& directory) {
   TRY_ASSIGN(Statement rows, database.prepare("SELECT epoch, holder FROM epochs ORDER BY epoch"));
-  Epoch newest;
+  TermWalk terms;
   for (;;) {
     TRY_ASSIGN(const bool row, rows.step());
     if (!row) break;
-    const Epoch term{rows.unsigned_integer(0)};
-    const bool begins = rows.bytes(1) == holder_of(term);
-    if (!begins && term.value != newest.value + 1) return damaged(directory, newest.value);
-    newest = term;
+    if (!terms.take(Epoch{rows.unsigned_integer(0)}, rows.bytes(1))) {
+      return damaged(directory, terms.newest().value);
+    }
   }
-  if (newest < of_head) return damaged(directory, newest.value);
-  return newest;
+  if (terms.newest() < of_head) return damaged(directory, terms.newest().value);
+  return terms.newest();
 }
 
 Result<void> begin_incarnation(Database& database, Seq head, std::int64_t now_s) {
@@ -42,7 +39,7 @@ Result<void> begin_incarnation(Database& database, Seq head, std::int64_t now_s)
              database.number("SELECT max(epoch) FROM (SELECT epoch FROM epochs UNION ALL "
                              "SELECT max(epoch) FROM batches)"));
   const Epoch term = restored_term(Epoch{static_cast<std::uint64_t>(newest.value_or(0))}, now_s);
-  const std::string holder = holder_of(term);
+  const std::string holder = restored_holder(term);
   TRY_ASSIGN(Statement insert, database.prepare("INSERT INTO epochs VALUES (?, ?, ?)"));
   insert.bind(1, term.value);
   insert.bind_text(2, holder);
