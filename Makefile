@@ -41,9 +41,8 @@ unit: all ## the tests beside the code, and those of the architecture
 test-corruption: ## random damage to stores and agents' files: found, or healed, never taken (DAMAGES=2000 SEED=1)
 	@tools/setup build
 	@$(CONFIGURE)
-	@ninja -C $(RELEASE) -j$(JOBS) --quiet controller_test store.postgres_test agent_test
-	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/controller_test --gtest_brief=1 --gtest_filter='Damage.*'
-	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/store.postgres_test --gtest_brief=1 --gtest_filter='PostgresDamage.*'
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet controller_test agent_test
+	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/controller_test --gtest_brief=1 --gtest_filter='Damage.*:PostgresDamage.*'
 	@$(RELEASE)/src/agent_test --gtest_brief=1 --gtest_filter='*.ABitThatFlippedIsNotBelieved:LeaseTest.TheTaskIsOverByTheDeadlineThatWasReadBeforeDamage:*.WhatWasCutOffIsNotBelieved:ShimTest.DamageToItsReportIsNotBelieved'
 
 # The program of the former level, for what changes versions: tests of upgrades, and bench/hand_over.

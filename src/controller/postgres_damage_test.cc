@@ -11,8 +11,12 @@
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/server_for_test.h"
 
-namespace dove::store {
+namespace dove::controller {
 namespace {
+
+using store::Connection;
+using store::PostgresServer;
+using store::PostgresStore;
 
 enum class Kind { kNumber, kText, kBytes, kInstant };
 
@@ -179,7 +183,13 @@ class TableDamager {
 
 class PostgresDamage : public testing::Test {
  protected:
-  PostgresDamage() : url_(PostgresServer::instance().new_database()) {
+  // Without PostgreSQL, the program's other tests run.
+  static void SetUpTestSuite() { store::PostgresEnvironment().SetUp(); }
+  static void TearDownTestSuite() { store::PostgresEnvironment().TearDown(); }
+
+  void SetUp() override {
+    if (store::postgres_programs().empty()) GTEST_SKIP() << "PostgreSQL is missing";
+    url_ = PostgresServer::instance().new_database();
     live(20, 5'000'000);
     auto line = Connection::open({url_, "test", std::chrono::seconds(30)});
     line_.emplace(std::move(line).value());
@@ -196,11 +206,11 @@ class PostgresDamage : public testing::Test {
     controller::live(**store, **store, policies::standard_policies(), jobs, records_kept);
   }
 
-  controller::StartMade start() const {
-    controller::StartMade made;
+  StartMade start() const {
+    StartMade made;
     const auto run = [&]() -> Result<void> {
       TRY_ASSIGN(auto store, PostgresStore::open({url_, "http://a"}));
-      return controller::start_on(*store, policies::standard_policies(), made);
+      return start_on(*store, policies::standard_policies(), made);
     };
     const Result<void> done = run();
     if (!done.ok()) made.refused = done.error();
@@ -215,22 +225,21 @@ class PostgresDamage : public testing::Test {
 
   std::string url_;
   std::optional<Connection> line_;
-  controller::StartMade whole_;
+  StartMade whole_;
 };
 
 TEST_F(PostgresDamage, IsFoundOrHarmlessAndNeverTaken) {
-  const std::uint64_t seed = controller::seed_of_damages();
+  const std::uint64_t seed = seed_of_damages();
   TableDamager damager(*line_, seed);
-  controller::expect_none_taken(seed, [&](std::uint64_t) {
+  expect_none_taken(seed, [&](std::uint64_t) {
     make_whole();
     std::string how = damager.damage();
-    std::string said = controller::apart([&] {
-      return controller::judge(start(), whole_,
-                               {"record", "dove.", "table ", "snapshot", "schema", "lease"});
+    std::string said = apart([&] {
+      return judge(start(), whole_, {"record", "dove.", "table ", "snapshot", "schema", "lease"});
     });
     return std::pair(std::move(how), std::move(said));
   });
 }
 
 }  // namespace
-}  // namespace dove::store
+}  // namespace dove::controller
