@@ -7,10 +7,12 @@
 #include <array>
 #include <cstdio>
 #include <ctime>
+#include <ranges>
 #include <string_view>
 
 #include "programs/commands.h"
 #include "programs/replays/replay_options.h"
+#include "sim/live/live_trace.h"
 #include "sim/published/openb_replay.h"
 #include "sim/published/placements.h"
 
@@ -93,16 +95,18 @@ void print_text(const std::string& policy, const sim::OpenbResult& result, const
   }
 }
 
-constexpr std::array<std::string_view, 3> kJobs{"tasks", "split", "halves"};  // as in OpenbJobs
+struct JobsWord {
+  std::string_view word;
+  sim::OpenbJobs jobs;
+};
+constexpr std::array kJobs{JobsWord{"tasks", sim::OpenbJobs::kTasks},
+                           JobsWord{"split", sim::OpenbJobs::kSplit},
+                           JobsWord{"halves", sim::OpenbJobs::kHalves}};
 
 // `policy` is null for the live scheduler.
 Result<sim::OpenbResult> replay(const sim::OpenbTrace& trace, const cli::Invocation& invocation,
-                                const core::ScorePolicy* policy) {
-  if (policy == nullptr) {
-    const auto jobs = std::ranges::find(kJobs, invocation.get("jobs", "tasks")) - kJobs.begin();
-    return sim::replay_live_openb(trace, live_scheduler(invocation),
-                                  static_cast<sim::OpenbJobs>(jobs));
-  }
+                                const core::ScorePolicy* policy, sim::OpenbJobs jobs) {
+  if (policy == nullptr) return sim::replay_live_openb(trace, live_scheduler(invocation), jobs);
   sim::OpenbOptions options;
   options.rounds_as_published = invocation.get("policy") == "fgd";
   return sim::replay_openb(trace, *policy, options);
@@ -118,11 +122,13 @@ int run(const cli::Invocation& invocation) {
     return refuse(fmt::format("--policy: there is no '{}'; known are {}, {}", name, kLivePolicies,
                               fmt::join(policy_names(), ", ")));
   }
-  const std::string jobs = invocation.get("jobs", "tasks");
-  if (std::ranges::find(kJobs, jobs) == kJobs.end()) {
-    return refuse(fmt::format("--jobs: '{}' is none of {}", jobs, fmt::join(kJobs, ", ")));
+  const std::string word = invocation.get("jobs", "tasks");
+  const auto jobs = std::ranges::find(kJobs, word, &JobsWord::word);
+  if (jobs == kJobs.end()) {
+    return refuse(fmt::format("--jobs: '{}' is none of {}", word,
+                              fmt::join(kJobs | std::views::transform(&JobsWord::word), ", ")));
   }
-  if (policy != nullptr && jobs != "tasks") {
+  if (policy != nullptr && jobs->jobs != sim::OpenbJobs::kTasks) {
     return refuse("--jobs: published policies place tasks, each on one node");
   }
   const std::string output = invocation.get("output", "text");
@@ -137,7 +143,7 @@ int run(const cli::Invocation& invocation) {
     return cli::exit_code(trace.error());
   }
   const double loaded_s = cpu_s();
-  const Result<sim::OpenbResult> result = replay(*trace, invocation, policy);
+  const Result<sim::OpenbResult> result = replay(*trace, invocation, policy, jobs->jobs);
   if (!result.ok()) {
     fmt::print(stderr, "dove sim replay openb: {}\n", result.error().message);
     return cli::exit_code(result.error());

@@ -50,7 +50,9 @@ std::shared_ptr<JobSpec> job_of(const core::TaskShape& task) {
   return spec;
 }
 
-// `count` tasks, each with an equal part of what the one has asked for.
+// `count` tasks, each with an equal part of what the one has asked for. Cores are whole and rounded
+// up, so that each task has one; memory and shares are rounded down, so that the parts fit where
+// the one did.
 void divide(TaskGroup& group, std::int32_t count) {
   Request& each = group.per_task;
   group.tasks = count;
