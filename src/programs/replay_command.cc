@@ -1,4 +1,4 @@
-// dove replay --verify DIR: decides again over a log and compares.
+// dove replay --verify DIR | --store URL: decides again over a log and compares.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -6,6 +6,7 @@
 #include "controller/replay.h"
 #include "policies/standard.h"
 #include "programs/commands.h"
+#include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace dove::programs {
@@ -16,17 +17,18 @@ cli::CommandSpec spec() {
   spec.name = "replay";
   spec.summary = "Decide again over a server's log and compare every decision";
   spec.group = "Programs";
-  spec.operands = "DIR";
+  spec.operands = "[DIR]";
   spec.completes = "file";
-  spec.operands_min = 1;
   spec.operands_max = 1;
   spec.description =
-      "Reads DIR (the --data of a server, running or not), checks the hash chain, folds every "
-      "event,\n"
-      "decides again, and compares each decision and each recorded state hash; then it compares\n"
-      "each blob and snapshot with its digest. Exits 0 when all are equal, else 1, with the first\n"
-      "difference and everything that is damaged.";
+      "Reads the log in DIR (the --data of a server, running or not), or in the database of\n"
+      "several controllers, and writes nothing. Checks the hash chain, folds every event, decides\n"
+      "again, and compares each decision and each recorded state hash; then it compares each blob\n"
+      "and snapshot with its digest. Exits 0 when all are equal, else 1, with the first "
+      "difference\n"
+      "and everything that is damaged.";
   spec.options = {{"verify", 0, "", "compare (the default, and the only mode)", false},
+                  {"store", 0, "URL", "PostgreSQL of several controllers (postgres://...)", false},
                   {"output", 'o', "FORMAT", "text or json", false}};
   return spec;
 }
@@ -64,30 +66,46 @@ void print_json(const controller::ReplayReport& report, const std::vector<Error>
   for (const Error& damage : damages) fmt::print(stderr, "{}\n", damage.message);
 }
 
-int run(const cli::Invocation& invocation) {
-  auto store = store::SqliteStore::open(invocation.operands.front(), store::OpenMode::kReadOnly);
+// Which snapshot the log has to be folded from; none: from its beginning, which is there.
+Result<std::optional<store::Snapshot>> begins_at(store::LogStore& log, store::LogKeeper& keeper) {
+  const Result<void> first = log.read(Seq{}, [](const store::Batch&) { return false; });
+  if (first.ok()) return std::optional<store::Snapshot>();
+  if (first.error().code == "records_forgotten") return keeper.latest_snapshot();
+  return first.error();
+}
+
+template <class Store>
+int verify(Result<std::unique_ptr<Store>> store, bool as_json) {
   if (!store.ok()) return fail(store.error());
-  Result<Seq> forgotten = (*store)->forgotten_through();
-  if (!forgotten.ok()) return fail(forgotten.error());
-  std::optional<store::Snapshot> from;
-  if (*forgotten) {  // the beginning is gone: begin at the snapshot that covers it
-    Result<std::optional<store::Snapshot>> latest = (*store)->latest_snapshot();
-    if (!latest.ok()) return fail(latest.error());
-    from = std::move(*latest);
-  }
+  const auto from = begins_at(**store, **store);
+  if (!from.ok()) return fail(from.error());
   controller::ReplayOptions options;
   options.policies = &policies::standard_policies();
   options.policy_digest = policies::policy_digest(*options.policies);
-  Result<controller::ReplayReport> report = controller::replay_verify(**store, from, options);
+  const Result<controller::ReplayReport> report =
+      controller::replay_verify(**store, *from, options);
   if (!report.ok()) return fail(report.error());
   const Result<std::vector<Error>> damages = (*store)->damages();
   if (!damages.ok()) return fail(damages.error());
-  if (invocation.get("output", "text") == "json") {
-    print_json(*report, *damages);
-  } else {
-    print_text(*report, *damages);
-  }
+  as_json ? print_json(*report, *damages) : print_text(*report, *damages);
   return report->clean() && damages->empty() ? cli::kExitOk : cli::kExitFailed;
+}
+
+int run(const cli::Invocation& invocation) {
+  const std::string url = invocation.get("store", "");
+  if (invocation.operands.empty() == url.empty()) {
+    fmt::print(stderr, "dove replay: name one log: a server's --data directory, or --store URL\n");
+    return cli::kExitUsage;
+  }
+  const bool as_json = invocation.get("output", "text") == "json";
+  if (url.empty()) {
+    const std::string& directory = invocation.operands.front();
+    return verify(store::SqliteStore::open(directory, store::OpenMode::kReadOnly), as_json);
+  }
+  store::PostgresOptions options;
+  options.url = url;
+  options.only_reads = true;
+  return verify(store::PostgresStore::open(std::move(options)), as_json);
 }
 
 }  // namespace

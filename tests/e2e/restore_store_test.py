@@ -99,6 +99,28 @@ class RestoreStore(JobsThatWait, unittest.TestCase):
         self.assertEqual(self.cluster.submit({"command": ["true"]}), kept + 1)
         refused = self.cluster.run("replay", self.data, check=False)
         self.assertIn("lies in PostgreSQL", refused.stderr)
+        self.assertIn("dove replay --store URL", refused.stderr)
+
+    def test_a_log_in_postgresql_is_verified_by_a_role_that_can_only_read(self):
+        self.postgres.sql("CREATE ROLE reader LOGIN")
+        reader = self.postgres.url().replace("dove@", "reader@")
+        done = self.cluster.run("replay", "--store", reader, check=False)
+        self.assertIn("the database holds no log", done.stderr)
+        self.assertEqual(self.postgres.sql("SELECT to_regclass('dove.meta') IS NULL"), [["t"]])
+
+        self.goes_on()
+        self.assertEqual(self.cluster.wait(self.cluster.submit({"command": ["true"]}))["state"], "completed")
+        self.postgres.sql("GRANT USAGE ON SCHEMA dove TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA dove TO reader")
+        done = self.cluster.run("replay", "--store", reader)
+        self.assertIn("verified: every decision, blob and snapshot is as recorded", done.stdout)
+        self.assertNotIn("records 0-", done.stdout)
+
+        self.postgres.sql("UPDATE dove.records SET body = body || 'x' WHERE seq = 3")
+        done = self.cluster.run("replay", "--store", reader, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("record 3", done.stderr)
+        done = self.cluster.run("replay", "--store", reader, self.data, check=False)
+        self.assertIn("name one log", done.stderr)
 
     def test_what_cannot_be_restored_leaves_nothing(self):
         self.cluster.run("backup", self.backup, "--plain")

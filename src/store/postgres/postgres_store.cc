@@ -85,7 +85,7 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(PostgresOptions optio
   TRY(check_store_url(options.url));
   std::unique_ptr<PostgresStore> store(new PostgresStore(std::move(options)));
   TRY_ASSIGN(Lent line, store->lend());
-  TRY(make_schema(*line));
+  TRY(store->options_.only_reads ? check_schema(*line) : make_schema(*line));
   TRY_ASSIGN(const PgHead stored, LogTables(*line).head());
   store->head_ = stored.head;
   return store;

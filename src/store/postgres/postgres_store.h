@@ -37,6 +37,7 @@ struct PostgresOptions {
   std::int64_t lease_us = 1'500'000;  // how long it lasts unless renewed
   std::string name = {};              // of this controller, as others may name it
   std::string version = {};
+  bool only_reads = false;  // open() then makes no tables: kNotFound `no_log` where there are none
 };
 
 // `bad_store`, unless it is a URL of PostgreSQL.

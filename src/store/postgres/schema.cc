@@ -57,6 +57,18 @@ INSERT INTO handed VALUES (1, '', 'epoch');
 
 constexpr char kAlone[] = "SELECT pg_advisory_xact_lock(7717)";
 
+Result<void> check_version(Connection& connection) {
+  TRY_ASSIGN(const Rows rows,
+             connection.run("SELECT number FROM dove.meta WHERE key = 'schema_version'"));
+  const std::int64_t version = rows.size() == 1 ? rows.integer(0, 0) : kPgSchemaVersion + 1;
+  if (version <= kPgSchemaVersion) return {};
+  return Error{ErrorKind::kConflict, "data_newer",
+               fmt::format("the data were written by a newer dove (schema {}, this one knows {}): "
+                           "run that version or a later one",
+                           version, kPgSchemaVersion),
+               ""};
+}
+
 }  // namespace
 
 Result<void> make_schema(Connection& connection) {
@@ -64,24 +76,19 @@ Result<void> make_schema(Connection& connection) {
   TRY(connection.run(kAlone));
   TRY_ASSIGN(const Rows tables, connection.run("SELECT to_regclass('dove.meta') IS NOT NULL, "
                                                "to_regclass('dove.handed') IS NOT NULL"));
-  if (tables.integer(0, 0) == 0) {
-    TRY(connection.execute(kTables));
-    TRY(connection.execute(kLaterTables));
-    return transaction.commit();
-  }
-  TRY_ASSIGN(const Rows rows,
-             connection.run("SELECT number FROM meta WHERE key = 'schema_version'"));
-  const std::int64_t version = rows.size() == 1 ? rows.integer(0, 0) : kPgSchemaVersion + 1;
-  if (version <= kPgSchemaVersion && tables.integer(0, 1) != 0) return {};
-  if (version <= kPgSchemaVersion) {
-    TRY(connection.execute(kLaterTables));
-    return transaction.commit();
-  }
-  return Error{ErrorKind::kConflict, "data_newer",
-               fmt::format("the data were written by a newer dove (schema {}, this one knows {}): "
-                           "run that version or a later one",
-                           version, kPgSchemaVersion),
-               ""};
+  const bool has_log = tables.integer(0, 0) != 0;
+  if (has_log) TRY(check_version(connection));
+  if (has_log && tables.integer(0, 1) != 0) return {};
+  if (!has_log) TRY(connection.execute(kTables));
+  TRY(connection.execute(kLaterTables));
+  return transaction.commit();
+}
+
+Result<void> check_schema(Connection& connection) {
+  TRY_ASSIGN(const Rows tables, connection.run("SELECT to_regclass('dove.meta') IS NOT NULL"));
+  if (tables.integer(0, 0) != 0) return check_version(connection);
+  return Error{ErrorKind::kNotFound, "no_log",
+               "the database holds no log: name the one that `dove server --store` has", "store"};
 }
 
 }  // namespace dove::store

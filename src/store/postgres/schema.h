@@ -22,4 +22,8 @@ constexpr char kMovedHead[] = "DV002";
 // Creates what is missing, one process at a time; `data_newer` for a log of a newer program.
 Result<void> make_schema(Connection& connection);
 
+// For those who only read: writes nothing. kNotFound `no_log` where there are no tables;
+// `data_newer`.
+Result<void> check_schema(Connection& connection);
+
 }  // namespace dove::store

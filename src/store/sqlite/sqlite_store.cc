@@ -36,13 +36,13 @@ bool was_used(const std::string& path) {
 }
 
 Error shared_log(const std::string& directory) {
-  return {
-      ErrorKind::kConflict, "shared_log",
-      fmt::format("the log of {} lies in PostgreSQL: start the server with --store URL; back it "
-                  "up and read it with PostgreSQL's own programs; after records were lost, `dove "
-                  "restore --in-place --store URL` (docs/operate/standby.md)",
-                  directory),
-      directory};
+  return {ErrorKind::kConflict, "shared_log",
+          fmt::format(
+              "the log of {} lies in PostgreSQL: start the server with --store URL; check it "
+              "with `dove replay --store URL`; back it up with PostgreSQL's own programs; after "
+              "records were lost, `dove restore --in-place --store URL` (docs/operate/standby.md)",
+              directory),
+          directory};
 }
 
 Error snapshot_missing(Seq newest, Seq dropped, const std::string& directory) {
