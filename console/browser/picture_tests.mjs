@@ -1,7 +1,8 @@
 // What is drawn: the map of GPUs, the plan, attempts in time; and how many streams a tab holds; a part of suite.mjs.
 import assert from 'node:assert/strict';
 import { call, submit, until, untilState } from './api.mjs';
-import { newPage } from './chromium.mjs';
+import { executor } from './executor.mjs';
+import { findings, newPage } from './chromium.mjs';
 import { heading, signIn, visit } from './person.mjs';
 
 const HEAD = 26; // of the plan, and the height of a row there
@@ -58,9 +59,38 @@ export async function pictureTests({ test, page, browser, admin, pages }) {
     await page.getByRole('button', { name: 'Table' }).click();
     await page
       .getByRole('group', { name: 'GPUs by node' })
-      .getByRole('link', { name: String(holding) })
+      .getByRole('link', { name: String(holding), exact: true })
       .waitFor();
     await call('POST', `/v1/jobs/${holding}/cancel`);
+  });
+
+  await test('a GPU that a Slurm gave to its own job has a holder, on the map and on the page of its node', async () => {
+    const slurm = await executor('slurm', 'node2', [0, 1]);
+    try {
+      await visit(page, '/nodes');
+      await visit(page, '/');
+      await page.getByRole('button', { name: 'Holder', exact: true }).click();
+      await page.locator('.heat-box .legend').getByText('ada (slurm)').waitFor();
+      const map = page.getByRole('application');
+      await map.focus();
+      const told = page.locator('.heat-tip').getByText('slurm job 77 of ada (main)');
+      for (let at = 0; at < 8 && (await told.count()) === 0; at++) await page.keyboard.press('ArrowRight');
+      assert.equal(await told.count(), 1, await page.locator('.heat-tip').innerText());
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/\/nodes\/node2/);
+      const devices = page.getByRole('group', { name: 'Devices' }).locator('tbody tr');
+      await devices.filter({ hasText: 'slurm job 77 of ada (main)' }).nth(1).waitFor();
+      const row = page.getByRole('group', { name: 'Jobs of slurm' }).locator('tbody tr');
+      assert.match(
+        await row.innerText(),
+        /77 folding\s+ada\s+lab\s+queue default\s+main\s+4,000\s+GPU 0, 1, 1 core, 1 GiB\s+in /,
+      );
+      assert.deepEqual(await findings(page), []);
+      await slurm.says([]); // the page hears that it has ended
+      await page.getByText('slurm runs nothing here.').waitFor();
+    } finally {
+      await slurm.end();
+    }
   });
 
   await test('the plan draws a reservation and what runs, where the table has them, and a click opens it', async () => {

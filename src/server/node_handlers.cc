@@ -141,9 +141,10 @@ bool take_piece(Context& context, NodePage& page) {
       page.list.has_next();
       return false;
     }
-    page.list.add(node.id.value, page.query.is_brief ? views::node_brief_json(
-                                                           node, context.nodes.use.devices_of(node))
-                                                     : shown(context, node));
+    page.list.add(node.id.value, page.query.is_brief
+                                     ? views::node_brief_json(context.state(), node,
+                                                              context.nodes.use.devices_of(node))
+                                     : shown(context, node));
   }
   return false;
 }

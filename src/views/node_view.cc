@@ -15,6 +15,7 @@
 #include "core/nodes/maintenance.h"
 #include "core/place/fit.h"
 #include "core/state/executors/foreign.h"
+#include "core/state/executors/foreign_use.h"
 #include "views/state_words.h"
 
 namespace dove::views {
@@ -88,12 +89,22 @@ void put_amounts(Json& object, const core::Node& node) {
   if (!node.slots_taken.empty()) object["slices_free"] = slices_free_json(node);
 }
 
-Json executors_json(const core::Node& node) {
+// With the queue of ours in whose use it counts, where its account stands for one.
+void put_queue(Json& object, const core::State& state, const core::NodeExecutor& executor,
+               const ForeignAllocation& one) {
+  const std::string* queue = core::queue_of(state, executor.name, one.account);
+  if (queue != nullptr) object["queue"] = *queue;
+}
+
+Json executors_json(const core::State& state, const core::Node& node) {
   Json executors = Json::array();
   for (const core::NodeExecutor& executor : node.executors) {
     Json foreign = Json::array();
-    for (const ForeignAllocation& one : executor.foreign)
-      foreign.push_back(codec::foreign_json(one));
+    for (const ForeignAllocation& one : executor.foreign) {
+      Json object = codec::foreign_json(one);
+      put_queue(object, state, executor, one);
+      foreign.push_back(std::move(object));
+    }
     executors.push_back({{"name", executor.name},
                          {"contact", word(executor.contact)},
                          {"state", word(executor.state)},
@@ -103,6 +114,22 @@ Json executors_json(const core::Node& node) {
                          {"foreign", std::move(foreign)}});
   }
   return executors;
+}
+
+// Those that hold devices now.
+Json device_holders_json(const core::State& state, const core::Node& node) {
+  Json holders = Json::array();
+  core::each_foreign(node, [&](const core::NodeExecutor& executor, const ForeignAllocation& one) {
+    if (one.devices.empty()) return;
+    Json object = {{"executor", executor.name},
+                   {"id", one.id},
+                   {"user", one.user},
+                   {"partition", one.partition},
+                   {"devices", one.devices}};
+    put_queue(object, state, executor, one);
+    holders.push_back(std::move(object));
+  });
+  return holders;
 }
 
 Json findings_json(const core::Node& node) {
@@ -166,7 +193,7 @@ Json node_json(const core::State& state, const core::Node& node) {
     object["unit_suspected"] = unit->level + " " + unit->name;
   }
   object["jobs"] = jobs_json(node);
-  if (!node.executors.empty()) object["executors"] = executors_json(node);
+  if (!node.executors.empty()) object["executors"] = executors_json(state, node);
   object["countables_free"] = codec::countables_json(node.countables_free);
   if (node.inventory == nullptr) return object;
   put_amounts(object, node);
@@ -181,7 +208,8 @@ Json node_json(const core::State& state, const core::Node& node) {
   return object;
 }
 
-Json node_brief_json(const core::Node& node, const std::map<std::int32_t, std::int32_t>& use) {
+Json node_brief_json(const core::State& state, const core::Node& node,
+                     const std::map<std::int32_t, std::int32_t>& use) {
   Json free = Json::array();
   const std::size_t gpus = node.inventory == nullptr ? 0 : node.inventory->devices.size();
   for (std::size_t i = 0; i < gpus; ++i) free.push_back(free_milli_of(node, i));
@@ -193,6 +221,8 @@ Json node_brief_json(const core::Node& node, const std::map<std::int32_t, std::i
                  {"jobs", jobs_json(node)},
                  {"gpu_model", gpus == 0 ? "" : node.inventory->devices[0].model},
                  {"devices_free_milli", std::move(free)}};
+  Json holders = device_holders_json(state, node);
+  if (!holders.empty()) object["foreign"] = std::move(holders);
   if (use.empty()) return object;
   Json percents = Json::array();
   for (std::size_t i = 0; i < gpus; ++i) {

@@ -67,14 +67,54 @@ TEST(Views, ANodeShowsWhatIsFree) {
   EXPECT_EQ(node["jobs"], Json({1}));
   EXPECT_FALSE(node.contains("agent_token_sha256"));
 
-  const Json brief = node_brief_json(state.nodes.front(), {});
+  const Json brief = node_brief_json(state, state.nodes.front(), {});
   EXPECT_EQ(brief["devices_free_milli"], Json({0, 750})) << brief;
   for (const char* same : {"id", "name", "state", "topology", "findings", "jobs", "gpu_model"}) {
     EXPECT_EQ(brief[same], node[same]) << same;
   }
   EXPECT_FALSE(brief.contains("devices_use_percent"));
-  EXPECT_EQ(node_brief_json(state.nodes.front(), {{0, 4250}})["devices_use_percent"],
+  EXPECT_EQ(node_brief_json(state, state.nodes.front(), {{0, 4250}})["devices_use_percent"],
             Json::array({42.5, nullptr}));
+}
+
+TEST(Views, ANodeShowsWhoElseHoldsWhatAndInWhichQueueThatCounts) {
+  core::State state = sample_state();
+  Executor declared;
+  declared.name = "slurm";
+  declared.queues = {{"lab", "research"}};
+  state.executors["slurm"] = declared;
+  ForeignAllocation held;
+  held.id = "77";
+  held.devices = {0};
+  held.user = "ada";
+  held.account = "lab";
+  held.partition = "main";
+  held.priority = 4294901758;
+  ForeignAllocation other = held;
+  other.id = "78";
+  other.devices = {1};
+  other.account = "guests";
+  ForeignAllocation cores = held;
+  cores.id = "79";
+  cores.devices = {};
+  ForeignAllocation later = held;
+  later.id = "reservation:course";
+  later.started_at = Instant{5};
+  core::NodeExecutor executor{.name = "slurm", .foreign = {held, other, cores, later}};
+  executor.knows_to_come = true;
+  state.nodes.front().executors = {executor};
+
+  const Json shown = node_json(state, state.nodes.front())["executors"][0]["foreign"];
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0]["queue"], "research");
+  EXPECT_EQ(shown[0]["priority"], 4294901758);
+  EXPECT_FALSE(shown[1].contains("queue"));
+  const Json brief = node_brief_json(state, state.nodes.front(), {})["foreign"];
+  EXPECT_EQ(brief, Json::parse(R"([
+    {"executor":"slurm","id":"77","user":"ada","partition":"main","devices":[0],"queue":"research"},
+    {"executor":"slurm","id":"78","user":"ada","partition":"main","devices":[1]}])"));
+  state.nodes.front().executors = {};
+  EXPECT_FALSE(node_brief_json(state, state.nodes.front(), {}).contains("foreign"));
 }
 
 Reason reason(ReasonKind kind, std::string subject = "", std::string resource = "") {

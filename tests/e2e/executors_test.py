@@ -3,6 +3,7 @@
 to jobs here, is named by `dove why` and shown with the node, and who waits for it is promised the end that the Slurm
 names. Here a fake adapter speaks for a Slurm that is not there."""
 import datetime
+import re
 import threading
 import uuid
 
@@ -15,7 +16,7 @@ class FakeAdapter:
     def __init__(self, cluster, token):
         self.cluster, self.token = cluster, token
         self.allocations, self.nodes, self.refuses, self.gives = [], [], False, True
-        self.held, self.ends = {}, False
+        self.held, self.runs, self.ends = {}, set(), False
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
@@ -32,6 +33,7 @@ class FakeAdapter:
                 continue  # the server is down
             seen = answer["version"]
             wanted = {(one["job"], one["attempt"], one["node"]): one for one in answer["wanted"]}
+            self.runs |= {one["job"] for one in answer["wanted"] if one["runs"]}  # jobs that it is to run itself
             self.held = {key: one for key, one in self.held.items() if key in wanted}
             for key, one in wanted.items():
                 state = "refused" if self.refuses else "confirmed" if self.gives else "asked"
@@ -52,7 +54,8 @@ class FakeAdapter:
 def main():
     with Cluster(nodes=1, gpus=4, cores=8) as cluster:
         token = cluster.api.call("POST", "/v1/users/slurm-1/token?create=1")["token"]
-        cluster.run("apply", "-f", "-", input="kind: Executor\nname: slurm\nservice_account: slurm-1\nnodes: [node1]\n")
+        cluster.run("apply", "-f", "-", input="kind: Executor\nname: slurm\nservice_account: slurm-1\nnodes: [node1]\n"
+                                               "queues: {lab: default}\n")
         node = lambda: cluster.api.call("GET", "/v1/nodes/node1")  # noqa: E731
         assert node()["state"] == "drained", node()
         adapter = FakeAdapter(cluster, token)
@@ -66,10 +69,12 @@ def main():
             # What the Slurm runs is not free, until it ends.
             ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
             adapter.allocations = [{"id": "77", "node": "node1", "devices": [0, 2], "cores": [0], "user": "ada",
+                                    "account": "lab", "partition": "main", "priority": 4000,
                                     "ends_by": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}]
             until(lambda: node()["gpus_free"] == 2, 20, "the allocation to be known")
             shown = cluster.run("nodes", "node1").stdout
-            assert "slurm job 77 of ada: gpu 0,2, 1 core" in shown, shown
+            assert re.search(r"slurm job 77 of ada: gpu 0,2, 1 core until \S.*; account lab \(queue default\), partition main, "
+                             "priority 4000\n", shown), shown
             waits = cluster.submit({"name": "waits", "gpus": 4, "command": ["true"]})
             why = cluster.run("why", str(waits)).stdout
             assert "slurm job 77 of ada holds gpu 0,2 on node1" in why, why

@@ -3,7 +3,8 @@ import type { ApiRecord } from './types';
 
 export type Topic = string; // "jobs", "job:7", "nodes", "queues", "objects", "keys"
 
-const OF_NODES = /^(Node|FindingReported|RemedyEnded|MoveNode|DeclareNodeLost|PreflightFailed)/;
+const OF_NODES =
+  /^(Node|FindingReported|RemedyEnded|MoveNode|DeclareNodeLost|PreflightFailed|ForeignAllocation|ExecutorContact|ExecutorNode)/;
 const OF_PLACES = /^(Launch|PlacementEnded|EndJob|Stop|Requeue|LaunchFailed)$/;
 
 export function topicsOf(record: ApiRecord): Topic[] {

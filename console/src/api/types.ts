@@ -12,6 +12,7 @@ export type JobUse = Schemas['JobUse'];
 export type UsageOverTime = Schemas['UsageOverTime'];
 export type Node = Schemas['Node'];
 export type NodeBrief = Schemas['NodeBrief'];
+export type NodeExecutor = NonNullable<Node['executors']>[number];
 export type Cluster = Schemas['Cluster'];
 export type QueueInUse = Schemas['QueueInUse'];
 export type Key = Schemas['Key'];

@@ -33,6 +33,8 @@ const TONES: Record<string, string> = {
   completed: 'done',
   ready: 'good',
   connected: 'good',
+  up: 'good',
+  down: 'bad',
   open: 'good',
   waiting: 'wait',
   preparing: 'busy',

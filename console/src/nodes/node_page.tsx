@@ -5,11 +5,13 @@ import type { Job, JobsPage, Node } from '../api/types';
 import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Table, Time, Trouble } from '../elements/elements';
 import { bytes, words } from '../elements/format';
 import { JobTable } from '../jobs/jobs_page';
-import { holdersOf } from '../overview/heat_colour';
+import { foreignText, holdersOf, strangersOf } from '../overview/heat_colour';
+import { ExecutorPanel, foreignHere } from './executors';
 import { NodeActions } from './node_actions';
 
 function Devices({ node, jobs }: { node: Node; jobs: Job[] }) {
   const holders = holdersOf(jobs);
+  const strangers = strangersOf([{ name: node.name, foreign: foreignHere(node) }]);
   if (!node.devices?.length) return <Empty title="It has no devices." />;
   return (
     <Table
@@ -19,7 +21,9 @@ function Devices({ node, jobs }: { node: Node; jobs: Job[] }) {
       ))}
     >
       {node.devices.map((device) => {
-        const holder = holders.get(`${node.name}/${device.id}`);
+        const place = `${node.name}/${device.id}`;
+        const holder = holders.get(place);
+        const stranger = strangers.get(place);
         return (
           <tr key={device.id}>
             <td>
@@ -39,13 +43,14 @@ function Devices({ node, jobs }: { node: Node; jobs: Job[] }) {
               />
             </td>
             <td>
-              {holder ? (
+              {holder && (
                 <Link href={`/jobs/${holder.id}`}>
                   {holder.name} of {holder.user}
                 </Link>
-              ) : (
-                '–'
               )}
+              {holder && stranger && ', '}
+              {stranger && foreignText(stranger)}
+              {!holder && !stranger && '–'}
             </td>
           </tr>
         );
@@ -131,6 +136,9 @@ export default function NodePage({ name }: { name: string }) {
           <JobTable label="Jobs of the node" jobs={here} />
         )}
       </Panel>
+      {node.executors?.map((executor) => (
+        <ExecutorPanel key={executor.name} executor={executor} />
+      ))}
       <Panel title="Findings">
         <Findings node={node} />
       </Panel>

@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Job, NodeBrief } from '../api/types';
-import { groupOf, healthTone, holdersOf, takenTone, tip, tones, unheldTone, useTone } from './heat_colour';
+import {
+  groupOf,
+  healthTone,
+  holdersOf,
+  strangersOf,
+  takenTone,
+  tip,
+  tones,
+  unheldTone,
+  useTone,
+  wordOf,
+} from './heat_colour';
 
 describe('heat colours', () => {
   it('tells free, partly and wholly taken', () => {
@@ -12,7 +23,7 @@ describe('heat colours', () => {
     expect(useTone({ devices_free_milli: [0] }, 0)).toBe('none');
     expect([0, 2, 4, 5].map((device) => unheldTone(node, device))).toEqual(['none', 'none', 'free', 'free']);
     const shown = { ...node, name: 'n1', gpu_model: '', state: 'ready', jobs: [], findings: [], topology: [], id: 1 };
-    expect(tip(shown as unknown as NodeBrief, 0, undefined)).toBe('n1, GPU 0 · 100 % taken · 90 % busy');
+    expect(tip(shown as unknown as NodeBrief, 0, undefined, undefined)).toBe('n1, GPU 0 · 100 % taken · 90 % busy');
   });
   it('shows the trouble of a device before that of its node', () => {
     const node = { state: 'ready' as const, findings: [{ check: 'ecc', severity: 'fault' as const, device: 3 }] };
@@ -40,6 +51,21 @@ describe('heat colours', () => {
     const holders = holdersOf([job, ended]);
     expect(holders.get('n1/2')?.id).toBe(7);
     expect(holders.has('n1/1')).toBe(false);
+  });
+  it('names what a Slurm runs there as the holder', () => {
+    const foreign = [
+      { executor: 'slurm', id: '77', user: 'ada', partition: 'main', queue: 'research', devices: [1, 2] },
+      { executor: 'slurm', id: '78', user: 'bo', partition: '', devices: [3] },
+    ];
+    const node = { name: 'n1', foreign, devices_free_milli: [1000, 0, 0, 0], gpu_model: '', state: 'ready', jobs: [] };
+    const strangers = strangersOf([node, { name: 'n2' }]);
+    const said = (device: number) =>
+      tip(node as unknown as NodeBrief, device, undefined, strangers.get(`n1/${device}`));
+    expect(said(0)).toBe('n1, GPU 0 · free');
+    expect(said(2)).toBe('n1, GPU 2 · slurm job 77 of ada (main)');
+    expect(said(3)).toBe('n1, GPU 3 · slurm job 78 of bo');
+    expect([...strangers.values()].map(wordOf.holder.foreign)).toEqual(['ada (slurm)', 'ada (slurm)', 'bo (slurm)']);
+    expect([...strangers.values()].map(wordOf.queue.foreign)).toEqual(['research', 'research', 'slurm, no queue']);
   });
   it('names the rack of a node', () => {
     expect(

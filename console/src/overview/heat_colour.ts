@@ -28,6 +28,28 @@ export function holdersOf(jobs: readonly Job[]): Holders {
   return holders;
 }
 
+// What an executor (a Slurm) runs for somebody else, and we did not place.
+export type Foreign = Omit<NonNullable<NodeBrief['foreign']>[number], 'devices'>;
+export type Strangers = Map<string, Foreign>; // by "node/device"
+
+export function strangersOf(nodes: readonly Pick<NodeBrief, 'name' | 'foreign'>[]): Strangers {
+  const strangers: Strangers = new Map();
+  for (const { name, foreign } of nodes)
+    for (const one of foreign ?? []) for (const device of one.devices) strangers.set(`${name}/${device}`, one);
+  return strangers;
+}
+
+// "slurm job 77 of ada (main)".
+export function foreignText({ executor, id, user, partition }: Foreign): string {
+  return `${executor} job ${id} of ${user}${partition ? ` (${partition})` : ''}`;
+}
+
+// What a device is coloured by: whom it is held by, or for which queue.
+export const wordOf = {
+  holder: { ours: (job: JobSummary) => job.user, foreign: (one: Foreign) => `${one.user} (${one.executor})` },
+  queue: { ours: (job: JobSummary) => job.queue, foreign: (one: Foreign) => one.queue ?? `${one.executor}, no queue` },
+};
+
 // Tones are names of design tokens (--heat-NAME), so that both modes have their own.
 const HEALTH: Record<string, string> = {
   ready: 'good',
@@ -75,11 +97,17 @@ export function groupOf(node: Pick<NodeBrief, 'topology'>): string {
   return node.topology.map((unit) => unit.name).join(' / ') || 'No rack';
 }
 
-export function tip(node: NodeBrief, device: number, holder: JobSummary | undefined): string {
+export function tip(
+  node: NodeBrief,
+  device: number,
+  holder: JobSummary | undefined,
+  stranger: Foreign | undefined,
+): string {
   const free = node.devices_free_milli[device];
   const lines = [`${node.name}, GPU ${device}${node.gpu_model ? ` (${node.gpu_model})` : ''}`];
   if (holder) lines.push(`job ${holder.id} ${holder.name} of ${holder.user}, queue ${holder.queue}`);
-  else if (free !== undefined) lines.push(free >= 1000 ? 'free' : `${(1000 - free) / 10} % taken`);
+  if (stranger) lines.push(foreignText(stranger));
+  else if (!holder && free !== undefined) lines.push(free >= 1000 ? 'free' : `${(1000 - free) / 10} % taken`);
   const use = node.devices_use_percent?.[device];
   if (use !== undefined && use !== null) lines.push(`${Math.round(use)} % busy`);
   if (node.state !== 'ready') lines.push(words(node.state));

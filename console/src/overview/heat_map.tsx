@@ -7,7 +7,21 @@ import { Empty, Skeleton, Table } from '../elements/elements';
 import { count } from '../elements/format';
 import { IDLE_PERCENT, MEASURED_EVERY_MS } from '../jobs/use';
 import { onColours, token } from '../frame/mode';
-import { BY, groupOf, healthTone, holdersOf, takenTone, tip, tones, unheldTone, useTone, type By } from './heat_colour';
+import {
+  BY,
+  foreignText,
+  groupOf,
+  healthTone,
+  holdersOf,
+  strangersOf,
+  takenTone,
+  tip,
+  tones,
+  unheldTone,
+  useTone,
+  wordOf,
+  type By,
+} from './heat_colour';
 import { Finder, layOut, type Layout } from './heat_layout';
 
 export const MEASURED = 'measured'; // the topic of what nodes measure, which no record tells of
@@ -115,6 +129,7 @@ function HeatTable({ nodes }: { nodes: NodeBrief[] }) {
                 {id}{' '}
               </Link>
             ))}
+            {node.foreign?.slice(0, 8).map(foreignText).join(', ')}
           </td>
         </tr>
       ))}
@@ -243,6 +258,7 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
     return () => clearInterval(timer);
   }, [by]);
   const holders = useMemo(() => holdersOf(data?.jobs ?? []), [data]);
+  const strangers = useMemo(() => strangersOf(nodes ?? []), [nodes]);
   const shown = useMemo(
     () =>
       (nodes ?? []).map((node) => ({
@@ -254,16 +270,19 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
   );
   const layout = useMemo(() => (width > 0 ? layOut(shown, width, TALL) : undefined), [shown, width]);
   const coloured = useMemo(() => {
-    const word = (job: Job) => (by === 'queue' ? job.queue : job.user);
-    const named = tones((data?.jobs ?? []).map(word));
+    const word = wordOf[by === 'queue' ? 'queue' : 'holder'];
+    const named = tones([...(data?.jobs ?? []).map(word.ours), ...[...strangers.values()].map(word.foreign)]);
     const toneOf = (index: number): string => {
       const cell = layout!.cells[index]!;
       const node = nodes![cell.node]!;
       if (by === 'taken') return takenTone(node.devices_free_milli[cell.device] ?? 1000);
       if (by === 'use') return useTone(node, cell.device);
       if (by === 'health') return healthTone(node, cell.device);
-      const holder = holders.get(`${node.name}/${cell.device}`);
-      return holder ? named.get(word(holder))! : unheldTone(node, cell.device);
+      const place = `${node.name}/${cell.device}`;
+      const holder = holders.get(place);
+      if (holder) return named.get(word.ours(holder))!;
+      const stranger = strangers.get(place);
+      return stranger ? named.get(word.foreign(stranger))! : unheldTone(node, cell.device);
     };
     return {
       toneOf,
@@ -273,10 +292,12 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
         ...[...named].map(([name, tone]) => [tone, name] as [string, string]),
       ],
     };
-  }, [by, data, holders, layout, nodes]);
+  }, [by, data, holders, layout, nodes, strangers]);
   const holderAt = (index: number) => {
     const cell = layout!.cells[index]!;
-    return { cell, node: nodes![cell.node]!, holder: holders.get(`${nodes![cell.node]!.name}/${cell.device}`) };
+    const node = nodes![cell.node]!;
+    const place = `${node.name}/${cell.device}`;
+    return { cell, node, holder: holders.get(place), stranger: strangers.get(place) };
   };
   return (
     <div ref={box} className="heat-box">
@@ -291,8 +312,8 @@ export function HeatMap({ nodes }: { nodes: NodeBrief[] | undefined }) {
           layout={layout}
           toneOf={coloured.toneOf}
           tipOf={(index) => {
-            const { cell, node, holder } = holderAt(index);
-            return tip(node, cell.device, holder);
+            const { cell, node, holder, stranger } = holderAt(index);
+            return tip(node, cell.device, holder, stranger);
           }}
           pathOf={(index) => {
             const { node, holder } = holderAt(index);

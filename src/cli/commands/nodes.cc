@@ -130,6 +130,20 @@ std::string held_text(const json& allocation) {
   return out.empty() ? "nothing" : out;
 }
 
+// "; account lab (queue research), partition main, priority 100": what the executor says of it.
+std::string standing_text(const json& allocation) {
+  std::string out;
+  const auto add = [&](const char* title, const std::string& text) {
+    if (!text.empty()) out += fmt::format("{} {} {}", out.empty() ? ";" : ",", title, text);
+  };
+  const std::string queue = text_of(allocation, "queue");
+  add("account", text_of(allocation, "account") + (queue.empty() ? "" : " (queue " + queue + ")"));
+  add("partition", text_of(allocation, "partition"));
+  const std::int64_t priority = number_of(allocation, "priority");
+  add("priority", priority == 0 ? "" : std::to_string(priority));
+  return printable(out);
+}
+
 // Who else runs work there, and what.
 std::string executors_text(const json& node) {
   std::string out;
@@ -145,10 +159,10 @@ std::string executors_text(const json& node) {
       // Nobody runs in what is kept for others: with an instant it is still to come.
       const std::int64_t from_us =
           text_of(one, "id").starts_with(kKept_begin) ? number_of(one, "started_at_us") : 0;
-      out += fmt::format("  {:<9} {} job {} of {}: {}{}{}\n", "Foreign", printable(name),
+      out += fmt::format("  {:<9} {} job {} of {}: {}{}{}{}\n", "Foreign", printable(name),
                          printable(text_of(one, "id")), printable(text_of(one, "user")),
                          held_text(one), from_us == 0 ? "" : " from " + when_text(from_us),
-                         ends_us == 0 ? "" : " until " + when_text(ends_us));
+                         ends_us == 0 ? "" : " until " + when_text(ends_us), standing_text(one));
     }
   }
   return out;
