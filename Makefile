@@ -73,9 +73,10 @@ peers: all ## tests and comparisons against a real Slurm
 	@tools/peer_tools
 	@tools/run_tests $(RELEASE) --only peers
 
-test-slurm: build ## Slurm and Dovetail on the same nodes, against a real Slurm
+test-slurm: build ## Slurm and Dovetail on the same nodes, and tools and scripts of Slurm's users, against a real Slurm
 	@tools/setup run test peers
-	@tools/run_tests $(RELEASE) --only peers --jobs 1 --match slurm_
+	@tools/peer_tools
+	@tools/run_tests $(RELEASE) --only peers --jobs 1 --match slurm_ --match tools_ --match sbatch_scripts_
 
 test-slurm-full: ## the same with 2 000 random operations and 300 races for the last GPU (an hour)
 	@DOVE_TEST_LIMIT_S=7200 OPERATIONS=2000 ROUNDS=300 $(MAKE) --no-print-directory test-slurm
