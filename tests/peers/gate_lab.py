@@ -41,8 +41,9 @@ class GateLab(SlurmLab):
         with open(f"{ROOT}/deploy/slurm/{name}") as file:
             return file.read()
 
-    def shipped_gate(self):
-        text = self.shipped("job_submit.lua").replace('local GATED = { "*" }', 'local GATED = { "main" }')
+    def shipped_gate(self, *partitions):
+        names = ", ".join(f'"{name}"' for name in partitions or ("main",))
+        text = self.shipped("job_submit.lua").replace('local GATED = { "*" }', f"local GATED = {{ {names} }}")
         return text.replace("/run/dovetail/gate", self.gate)
 
     def set_gate(self, text):

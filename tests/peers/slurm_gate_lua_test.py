@@ -6,6 +6,10 @@ what slipped past is put back by the prolog.
 Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
 """
 import os
+import re
+import shutil
+import stat
+import subprocess
 import sys
 import time
 import unittest
@@ -29,6 +33,21 @@ class Gate(unittest.TestCase):
         self.lab.until("squeue -h", lambda out: not out.strip())
         for name in os.listdir(self.lab.gate):
             os.unlink(f"{self.lab.gate}/{name}")
+
+    @unittest.skipUnless(shutil.which("systemd-tmpfiles"), "no systemd here")
+    def test_the_folder_is_there_after_a_boot(self):
+        root = self.lab.folder + "/root"
+        os.makedirs(root + "/etc/tmpfiles.d")
+        with open(root + "/etc/tmpfiles.d/dovetail-gate.conf", "w") as file:
+            file.write(self.lab.shipped("tmpfiles.conf"))
+        for name, line in ("passwd", "slurm:x:64030:64030::/:/bin/sh\n"), ("group", "root:x:0:\n"):
+            with open(f"{root}/etc/{name}", "w") as file:
+                file.write(line)
+        subprocess.run(["systemd-tmpfiles", f"--root={root}", "--create", "dovetail-gate.conf"], check=True, timeout=30)
+        folder = re.search('local FOLDER = "(.*)"', self.lab.shipped("job_submit.lua")).group(1)
+        for path in (os.path.dirname(folder), folder):
+            made = os.stat(root + path)
+            self.assertEqual((made.st_uid, stat.filemode(made.st_mode)), (64030, "drwx------"), path)
 
     def scheduled(self):
         """Waits until Slurm's scheduler has looked at all jobs: one of the open partition that it has to start."""

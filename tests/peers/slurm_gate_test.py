@@ -16,7 +16,7 @@ import sys
 import time
 import unittest
 
-from gate_lab import LUA, GateLab
+from gate_lab import LUA, ROOT, GateLab
 from people import add_people, person
 from shared_nodes import CPUS, GPUS, NODES, SKIP, SharedNodes, available, until
 
@@ -57,6 +57,10 @@ class Gate(SharedNodes):
 
     def state(self, job):
         return self.lab.state(job)
+
+    def comment(self, job):
+        said = self.lab.run(f"squeue -h -t all -j {job} -O comment:200").split("\n")[0].strip()
+        return "" if said == "(null)" else said
 
     def runs(self, job, limit_s=40):
         self.lab.until(f"squeue -h -t all -j {job} -o %T", lambda out: out.strip() == "RUNNING", limit_s)
@@ -165,6 +169,50 @@ class Gate(SharedNodes):
         job = self.gated("--gres=gpu:1", script="true")
         found = self.cluster.wait(self.known_as(job), 40)
         self.assertEqual((found["state"], found["exit_code"]), ("completed", 0))
+
+    def test_a_partition_is_taken_over_and_given_back(self):
+        """As docs/operate/slurm.md says it."""
+        before = self.gated("-p", "open", "--gres=gpu:1")  # from before the gate: as usual
+        self.runs(before)
+        held = [node for node, _ in self.lab.indices(before)]
+        ours = [self.submit(GPUS - held.count(f"n{i}"), node=f"n{i}") for i in range(NODES)]
+        for job in ours:
+            self.started(job)
+        self.lab.set_gate(self.lab.shipped_gate("main", "open"))
+        self.addCleanup(lambda: self.lab.set_gate(self.lab.shipped_gate()))
+        waits = [self.gated("-p", "open", "--gres=gpu:1", *more) for more in ([], ["--array=0-1"], ["--comment=run 7"])]
+        kept, stays = (self.gated("-p", "open", "--gres=gpu:1", *more) for more in (["--hold"], []))
+        elsewhere = self.gated("--gres=gpu:1")
+        known = [self.known_as(job) for job in (waits[0], waits[2], elsewhere)]
+        for job in (waits[0], waits[2], elsewhere):
+            self.assertTrue(self.lab.mark(job).startswith("dovetail-gate"), self.lab.mark(job))
+
+        self.lab.set_gate(self.lab.shipped_gate())
+        self.end_adapter(signal.SIGTERM)
+        self.lab.run(f"scontrol update JobId={stays} AdminComment=broken; scontrol hold {stays}")  # the site's own hold
+        for job, words in (waits[0], "dovetail: needs 1 GPU"), (waits[2], "run 7 | dovetail: needs 1 GPU"):  # within 30 s
+            self.lab.run(["scontrol", "update", f"JobId={job}", f"Comment={words}"])
+        # As if it had been placed, and not started yet.
+        self.lab.run(f"scontrol update JobId={waits[0]} NodeList=n1 AdminComment='dovetail-gate run=99.1 restarts=0 nodes=-'")
+        self.lab.run([f"{ROOT}/deploy/slurm/give_back", "open"])
+        self.assertEqual(self.lab.fields(waits[0])["ReqNodeList"], "(null)")
+        self.start_adapter()
+
+        for job in ours:
+            self.cluster.run("cancel", str(job))
+        for job in waits:
+            self.lab.until(f"squeue -h -r -t all -j {job} -o %T", lambda out: set(out.split()) == {"RUNNING"}, 60)
+            self.assertEqual((self.lab.mark(job), self.comment(job)), ("", "run 7" if job == waits[2] else ""))
+        self.assertEqual(self.cluster.wait(known[0], 40)["state"], "cancelled")
+        self.assertEqual(self.cluster.wait(known[1], 40)["state"], "cancelled")
+        for job in (waits[0], waits[2]):
+            self.known(job, next(iter(self.lab.given(job))))
+        self.in_its_place(elsewhere)  # the other partition stays under the gate
+        self.runs(self.gated("-p", "open"))
+        reasons = dict(line.split() for line in self.lab.run("squeue -h -t PD -o '%i %r'").splitlines())
+        self.assertEqual(reasons, {str(kept): "JobHeldUser", str(stays): "JobHeldAdmin"})
+        self.assertEqual(self.lab.as_user("scontrol", "release", str(kept)), (0, ""))
+        self.runs(kept)
 
     def test_t19_out_of_order(self):
         """A has 0, B has 1, A ends, and ours takes what is free; the next of Slurm's gets what the ledger says."""
