@@ -182,10 +182,27 @@ class StandbyTest(unittest.TestCase):
         self.assertIn(first.url, found["leader"]["evidence"])
         self.assertIn(second.url, found["standby"]["evidence"])
         self.assertIn("no synchronous standby", found["replication"]["evidence"])
+        self.assertEqual(found["encryption"]["evidence"], "none, and the connection stays on this machine")
         second.kill()
         first.kill()
         until(lambda: checks()["leader"]["verdict"] == "fault", 20, "the end of the lease")
         until(lambda: checks()["standby"]["verdict"] == "warning", 20, "the silence of the standby")
+
+    def test_a_database_elsewhere_without_tls_is_told(self):
+        # It is here, under an address that is none of loopback's.
+        self.cluster.postgres.url = lambda port=None: f"postgres://dove@0.0.0.0:{port or self.cluster.postgres.port}/dove"
+        done = subprocess.run([DOVE, "doctor", "store", "--store", self.cluster.postgres.url(), "-o", "json"], timeout=60,
+                              capture_output=True, text=True, check=False)
+        check = next(one for one in json.loads(done.stdout)["checks"] if one["subject"] == "encryption")
+        self.assertEqual(check["verdict"], "warning")
+        self.assertIn("none on the way to 0.0.0.0", check["evidence"])
+        self.assertIn("sslmode=verify-full", check["remedy"])
+        second = self.cluster.controllers[1]
+        with open(self.cluster.log.name) as log:
+            self.assertNotIn('"event":"store_not_encrypted"', log.read())
+            second.kill()
+            second.start()
+            until(lambda: '"event":"store_not_encrypted"' in log.read(), 30, "the controller to say so")
 
     def test_keys_of_another_cluster_are_refused(self):
         second = self.cluster.controllers[1]
@@ -203,6 +220,7 @@ class TlsTest(StandbyTest):
     test_the_leader_is_cut_from_the_database = test_what_reads_a_log_in_sqlite_says_what_to_use = None
     test_it_is_stopped_in_order_and_commands_know_both = test_keys_of_another_cluster_are_refused = None
     test_the_leader_is_stopped_and_continued = test_the_doctor_looks_at_the_database = None
+    test_a_database_elsewhere_without_tls_is_told = None
 
 
 class ProofTest(unittest.TestCase):

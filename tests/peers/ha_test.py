@@ -2,18 +2,22 @@
 """deploy/ha/configure with the real etcd, Patroni and PostgreSQL, three "machines" on ports of loopback: the one with the primary
 ends, alone or together with the controller that leads, and another takes over under two controllers that submit and run jobs.
 Writes wait at most 2 s longer than Patroni takes, or than it may take (ttl). What was acknowledged is there, ran once, and no task
-was ended."""
+was ended. All of it goes over TLS, and who comes without it, or without a certificate, is refused."""
 # limit_s: 600
+import http.client
 import json
 import os
 import pwd
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
@@ -71,6 +75,8 @@ class Patroni:
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "ha")
+        self.certificates = os.path.join(self.folder, "certificates")
+        self.ca = os.path.join(self.folder, "db1/etc/dove/postgres-ca.pem")
         self.bases = {name: free_ports(4) for name in NAMES}
         self.port = self.bases["db1"] + 2
         self.process = None
@@ -89,7 +95,8 @@ class Patroni:
             root = os.path.join(self.folder, name)
             os.makedirs(root)
             subprocess.run([f"{ROOT}/deploy/ha/configure", name, "--machines", machines, "--passwords", passwords, "--root", root,
-                            "--user", owner, "--data", f"{root}/data"], check=True, stdout=subprocess.DEVNULL)
+                            "--certificates", self.certificates, "--user", owner, "--etcd-user", owner, "--data", f"{root}/data"],
+                           check=True, stdout=subprocess.DEVNULL)
             if user:
                 for folder in (root, f"{root}/etc", f"{root}/etc/patroni"):
                     shutil.chown(folder, user["user"], user["group"])
@@ -110,13 +117,16 @@ class Patroni:
 
     def url(self, _port=None):
         hosts = ",".join(f"127.0.0.1:{base + 2}" for base in self.bases.values())
-        return f"postgres://dove:{self.password}@{hosts}/dove"
+        return f"postgres://dove:{self.password}@{hosts}/dove?sslmode=verify-full&sslrootcert={self.ca}"
 
-    def ask(self, name, sql, database="dove", role="dove", password=None):
-        done = subprocess.run(
+    def psql(self, name, sql, database="dove", role="dove", password=None, mode="verify-full"):
+        return subprocess.run(
             [f"{programs()}/psql", "-X", "-A", "-t", "-w", "-F", "\t", "-h", "127.0.0.1", "-p", str(self.bases[name] + 2), "-U", role,
-             "-d", database, "-c", sql], env={"PGPASSWORD": password or self.password, "PGCONNECT_TIMEOUT": "3"},
-            capture_output=True, text=True, timeout=20)
+             "-d", database, "-c", sql], capture_output=True, text=True, timeout=20,
+            env={"PGPASSWORD": password or self.password, "PGCONNECT_TIMEOUT": "3", "PGSSLMODE": mode, "PGSSLROOTCERT": self.ca})
+
+    def ask(self, *what):
+        done = self.psql(*what)
         return [line.split("\t") for line in done.stdout.splitlines()] if done.returncode == 0 else None
 
     def primary(self, limit_s=60):
@@ -229,8 +239,36 @@ class Ha(unittest.TestCase):
             self.assertEqual(len(file.read().split()), 1, "its task went on")
         self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
 
+    def check_strangers(self, ha):
+        """Who comes without TLS, or to what is for the machines alone without their certificate, is refused."""
+        for name in NAMES:
+            plain = ha.psql(name, "SELECT 1", mode="disable")
+            self.assertNotEqual(plain.returncode, 0)
+            self.assertIn("no encryption", plain.stderr)
+        self.assertEqual(ha.sql("SELECT DISTINCT backend_type, ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) "
+                                "WHERE client_addr IS NOT NULL ORDER BY 1", "postgres"),
+                         [["client backend", "t"], ["walsender", "t"]])
+        stranger = ssl.create_default_context(cafile=ha.ca)
+        member = ssl.create_default_context(cafile=ha.ca)
+        member.load_cert_chain(f"{ha.certificates}/db2.pem", f"{ha.certificates}/db2.key")
+        for port, path in ((ha.bases["db1"], "/version"), (ha.bases["db1"] + 3, "/patroni")):
+            def get(scheme, context=None):
+                with urllib.request.urlopen(f"{scheme}://127.0.0.1:{port}{path}", timeout=10, context=context) as answer:
+                    return answer.status
+            self.assertEqual(get("https", member), 200)
+            for how in (("http",), ("https", stranger)):
+                with self.assertRaises((OSError, http.client.HTTPException)):
+                    get(*how)
+        with self.assertRaises(OSError):  # etcd's peers
+            with socket.create_connection(("127.0.0.1", ha.bases["db1"] + 1), 10) as line:
+                with stranger.wrap_socket(line, server_hostname="127.0.0.1") as safe:
+                    safe.sendall(b"GET /members HTTP/1.0\r\n\r\n")
+                    if not safe.recv(1):
+                        raise OSError("closed")
+
     def test_the_machine_of_the_primary_ends(self):
         with Kept(count=2, nodes=2) as cluster:
+            self.check_strangers(cluster.postgres)
             long, mark = self.begin(cluster)
             with Submissions(cluster, timeout=0.5) as submissions:
                 self.end_primary(cluster, submissions)
@@ -258,7 +296,7 @@ class Ha(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    why = missing() or next((f"there is no {name} (tools/setup peers)" for name in ("patroni", "etcd") if not shutil.which(name)), None)
+    why = missing() or next((f"there is no {name} (tools/setup ha)" for name in ("patroni", "etcd", "openssl") if not shutil.which(name)), None)
     if why:
         print(f"skipped: {why}")
         sys.exit(SKIP)

@@ -30,6 +30,27 @@ void add(Checks& out, const char* subject, Verdict verdict, std::string evidence
 Verdict fault_unless(bool good) { return good ? Verdict::kGood : Verdict::kFault; }
 Verdict warning_unless(bool good) { return good ? Verdict::kGood : Verdict::kWarning; }
 
+void check_line(const store::LineSafety& line, Checks& out) {
+  static constexpr char kRemedy[] =
+      "TLS for PostgreSQL, and sslmode=verify-full&sslrootcert=FILE in the URL; "
+      "docs/operate/standby.md";
+  if (line.is_open()) {
+    add(out, "encryption", Verdict::kWarning,
+        fmt::format("none on the way to {}: jobs' environments and hashes of passwords can be read "
+                    "there",
+                    line.address),
+        kRemedy);
+  } else if (line.tls.empty()) {
+    add(out, "encryption", Verdict::kGood, "none, and the connection stays on this machine");
+  } else {
+    add(out, "encryption", warning_unless(line.is_verified || line.address.empty()),
+        fmt::format("{}, {}", line.tls,
+                    line.is_verified ? "and the server's certificate is verified"
+                                     : "but the server's certificate is not verified"),
+        kRemedy);
+  }
+}
+
 void check_settings(const store::PostgresFacts& facts, Checks& out) {
   add(out, "version", fault_unless(facts.version_num >= kVersionLeast),
       fmt::format("PostgreSQL {} at {}", facts.version, facts.where), "use PostgreSQL 14 or later");
@@ -156,6 +177,7 @@ std::vector<Check> check_store(const DoctorOptions& options) {
     add(out, "connection", Verdict::kFault, facts.error().message, kPage);
     return out;
   }
+  check_line(facts->line, out);
   check_settings(*facts, out);
   check_replicas(*facts, out);
   check_room(*facts, out);

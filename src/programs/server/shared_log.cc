@@ -5,11 +5,13 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "files/text_file.h"
 #include "programs/commands.h"
 #include "store/sqlite/sqlite_store.h"
+#include "telemetry/log.h"
 #include "wire/secret.h"
 
 namespace dove::programs {
@@ -78,6 +80,15 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
   // An authority is made where there is none, but only by the first.
   const bool has_authority = access((data + "/ca.pem").c_str(), F_OK) == 0;
   if (!keys.empty() && settings.tls.on && !has_authority) return keys_differ(data);
+  TRY_ASSIGN(const std::optional<std::string> open_to, store->open_to());
+  if (open_to) {
+    telemetry::log(telemetry::Level::kWarning, "store_not_encrypted",
+                   {{"address", *open_to},
+                    {"effect", "jobs' environments and hashes of passwords can be read on the way"},
+                    {"remedy",
+                     "TLS for PostgreSQL, and sslmode=verify-full in the URL; "
+                     "docs/operate/standby.md"}});
+  }
   TRY(files::write_atomically(data + "/" + store::kSharedLogMark, "", 0644));
   return store;
 }

@@ -162,6 +162,25 @@ Result<void> Connection::configure() {
 
 bool Connection::is_over() const { return is_over_; }
 
+LineSafety Connection::safety() const {
+  PGconn* connection = connection_.get();
+  LineSafety made;
+  const std::string_view host = PQhost(connection);
+  const std::string_view address = PQhostaddr(connection);
+  const bool is_here = host.starts_with('/') || host.starts_with('@') ||
+                       address.starts_with("127.") || address == "::1";
+  if (!is_here) made.address = address;
+  if (PQsslInUse(connection) == 0) return made;
+  made.tls = PQsslAttribute(connection, "protocol");
+  PQconninfoOption* const all = PQconninfo(connection);
+  for (const PQconninfoOption* one = all; one != nullptr && one->keyword != nullptr; ++one) {
+    if (std::strcmp(one->keyword, "sslmode") != 0 || one->val == nullptr) continue;
+    made.is_verified = std::strcmp(one->val, "verify-full") == 0;
+  }
+  PQconninfoFree(all);
+  return made;
+}
+
 std::string Connection::take_warning() { return std::exchange(*warning_, ""); }
 
 Connection::Instant Connection::deadline() const {
@@ -183,7 +202,10 @@ Error Connection::failure(const pg_result* result) const {
   if (state == kStaleEpoch) return error(ErrorKind::kConflict, "epoch_stale");
   if (state == kMovedHead || state == "23505") return error(ErrorKind::kConflict, "head_moved");
   if (state == "53100") {
-    return Error{ErrorKind::kExhausted, "disk_full", "the disk of the PostgreSQL server is full",
+    const char* host = PQhost(connection_.get());
+    return Error{ErrorKind::kExhausted, "disk_full",
+                 fmt::format("the disk of the PostgreSQL server at {} is full ({})",
+                             host == nullptr ? "?" : host, why),
                  ""};
   }
   if (is_class(state, "28") || state == "42501") return error(ErrorKind::kDenied, "store_denied");

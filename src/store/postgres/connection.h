@@ -69,6 +69,15 @@ struct ConnectionOptions {
   std::chrono::seconds patience;  // of one statement
 };
 
+// How what goes to the server is kept from others.
+struct LineSafety {
+  std::string tls = {};      // "TLSv1.3"; "": none
+  std::string address = {};  // the server's; "": it is on this machine
+  bool is_verified = false;  // the server's certificate, and the name in it
+
+  bool is_open() const { return tls.empty() && !address.empty(); }
+};
+
 class Connection {
  public:
   // Only to a server that takes writes. Blocks for two seconds a host at most, but for the names of
@@ -95,6 +104,7 @@ class Connection {
   // How long an answer is waited for from now on, whatever the server's own time-out is.
   void be_patient(std::chrono::seconds patience) { patience_ = patience; }
   bool is_over() const;
+  LineSafety safety() const;
 
  private:
   struct Closer {

@@ -96,6 +96,7 @@ Result<PostgresFacts> look_at_postgres(const std::string& url) {
   TRY(check_store_url(url));
   TRY_ASSIGN(Connection line, Connection::open({url, "dove doctor", kPatience}));
   PostgresFacts facts;
+  facts.line = line.safety();
   TRY(look_at_settings(line, facts));
   TRY(look_at_clock(line, facts));
   TRY(look_at_replicas(line, facts));

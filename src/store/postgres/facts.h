@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/postgres/connection.h"
 #include "store/postgres/postgres_store.h"
 
 namespace dove::store {
@@ -24,6 +25,7 @@ struct PostgresFacts {
   std::string version;           // "15.8 (Debian 15.8-1)"
   std::int64_t version_num = 0;  // 150008
   std::string where;             // address and port of the one that takes writes
+  LineSafety line;               // of the connection to it
   std::string fsync, full_page_writes, data_checksums;
   std::string synchronous_commit;  // as the writer of the log has it
   std::string synchronous_standby_names;

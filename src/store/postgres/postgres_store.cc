@@ -396,4 +396,10 @@ Result<std::optional<std::string>> PostgresStore::can_be_lost() {
   return std::optional<std::string>();
 }
 
+Result<std::optional<std::string>> PostgresStore::open_to() {
+  TRY_ASSIGN(Lent line, lend());
+  const LineSafety safety = line->safety();
+  return safety.is_open() ? std::optional(safety.address) : std::nullopt;
+}
+
 }  // namespace dove::store

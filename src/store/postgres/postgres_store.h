@@ -100,6 +100,8 @@ class PostgresStore : public LogStore,
   void wait_for_news(std::chrono::milliseconds at_most, int wakes);
   // What an acknowledged write does not survive; none: it waits for a second machine.
   Result<std::optional<std::string>> can_be_lost();
+  // The database's address where what goes to it leaves this machine without TLS; none: it is safe.
+  Result<std::optional<std::string>> open_to();
 
  private:
   struct Writer;
