@@ -42,6 +42,12 @@ class Names(unittest.TestCase):
         self.assertNotIn("chromium", packages("ubuntu 24.04", "test"))
         self.assertEqual(setup("debian 13", "fuzz", mode="").returncode, 0, "nothing is left to install")
 
+    def test_peers_have_the_database_that_moves(self):
+        found = packages("debian 12", "ha")
+        self.assertEqual(found, ["etcd-server", "openssl", "patroni", "postgresql"])
+        self.assertLessEqual(set(found), set(packages("debian 12", "peers")))
+        self.assertLessEqual(set(found), set(packages("debian 12", "all")))
+
     def test_another_release_is_refused_before_anything_is_installed(self):
         with tempfile.TemporaryDirectory() as folder:  # without dpkg-query: nothing is installed as far as it can tell
             for name in ("bash", "awk", "sed", "id", "env"):
