@@ -428,7 +428,7 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
     const bool refused = is_low && input.input.kind == InputKind::kNewWork;
     input.answer = refused ? Result<Committed>(disk.error()) : maker.add(input.input);
   }
-  if (maker.empty() && wake_at <= ledger.state().now) {
+  if (maker.empty() && (wake_at <= ledger.state().now || disk.wants_proof())) {
     Cause cause;
     cause.principal = "controller";
     maker.add(TimeReached{}, cause);
@@ -479,7 +479,7 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
 
 void Controller::Impl::append_failed(const Error& error) {
   if (error.kind != ErrorKind::kExhausted) return fatal(error);
-  disk.append_failed();
+  disk.append_failed(error);
   // The batch did not happen: memory goes back to what the log says.
   housekeeping.finish();
   const Result<void> recovered = ledger.recover(log, keeper);

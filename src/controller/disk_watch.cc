@@ -8,6 +8,11 @@
 #include "telemetry/log.h"
 
 namespace dove::controller {
+namespace {
+
+constexpr int kDoublings_max = 4;  // of the time until the next try
+
+}  // namespace
 
 std::int64_t DiskWatch::monotonic_us() const {
   return options_.monotonic ? options_.monotonic() : telemetry::monotonic_us();
@@ -19,21 +24,26 @@ std::optional<std::int64_t> DiskWatch::full_for_us() const {
 }
 
 Error DiskWatch::error() const {
+  if (!options_.free_bytes) return no_room_error(said_);
   const bool is_low = room_ != Room::kNone;
   return disk_full_error(is_low ? options_.free_floor_bytes : options_.full_floor_bytes,
-                         options_.free_bytes ? std::optional(options_.free_bytes()) : std::nullopt);
+                         options_.free_bytes());
 }
 
 void DiskWatch::look() {
-  if (!options_.free_bytes) return;
-  const std::int64_t free_bytes = options_.free_bytes();
-  Room now = free_bytes < options_.free_floor_bytes ? Room::kLow : Room::kEnough;
-  if (full_until_us_ != 0 || free_bytes < options_.full_floor_bytes) now = Room::kNone;
+  Room now = was_full_ ? Room::kNone : Room::kEnough;
+  std::string left = "enough";
+  if (options_.free_bytes) {
+    const std::int64_t free_bytes = options_.free_bytes();
+    left = megabytes(free_bytes);
+    now = free_bytes < options_.free_floor_bytes ? Room::kLow : Room::kEnough;
+    if (full_until_us_ != 0 || free_bytes < options_.full_floor_bytes) now = Room::kNone;
+  }
   if (now == room_) return;
   room_ = now;
   std::optional<Error> lacks;
   if (now == Room::kEnough) {
-    telemetry::log(telemetry::Level::kInfo, "disk_has_room", {{"free", megabytes(free_bytes)}});
+    telemetry::log(telemetry::Level::kInfo, "disk_has_room", {{"free", left}});
   } else {
     lacks = error();
     const bool is_full = now == Room::kNone;
@@ -54,9 +64,18 @@ bool DiskWatch::is_full() {
   return full_until_us_ != 0;
 }
 
-void DiskWatch::append_failed() {
-  full_until_us_ = monotonic_us() + options_.full_retry_us;
+void DiskWatch::appended() {
+  failures_ = 0;
+  if (!was_full_) return;
+  was_full_ = false;
+  look();
+}
+
+void DiskWatch::append_failed(const Error& error) {
+  const int doublings = options_.free_bytes ? 0 : std::min(failures_++, kDoublings_max);
+  full_until_us_ = monotonic_us() + (options_.full_retry_us << doublings);
   was_full_ = true;
+  said_ = error.message;
   look();
 }
 

@@ -1,11 +1,15 @@
 // DiskWatch: whether the log's disk has room, and what is refused while it has not.
 //
+// A disk that cannot be looked at (that of a database elsewhere) is full from the append that
+// failed to the next one that succeeds, which is tried more and more rarely.
+//
 // The controller's thread; shortage() may be called on any.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "controller/options.h"
@@ -30,8 +34,10 @@ class DiskWatch {
   // What those are told who are refused: kExhausted.
   Error error() const;
 
-  void appended() { was_full_ = false; }
-  void append_failed();  // for want of room
+  // Only an append shows whether there is room again: one is to be made though nothing waits.
+  bool wants_proof() const { return was_full_ && !options_.free_bytes && full_until_us_ == 0; }
+  void appended();
+  void append_failed(const Error& error);  // for want of room
 
   // What the disk lacks; none: nothing.
   std::optional<Error> shortage() const;
@@ -44,6 +50,8 @@ class DiskWatch {
 
   const ControllerOptions& options_;
   std::int64_t full_until_us_ = 0;
+  int failures_ = 0;  // in a row
+  std::string said_;  // by the last one
   Room room_ = Room::kEnough;
   bool was_full_ = false;
   mutable std::mutex mutex_;

@@ -16,16 +16,17 @@ Error busy_error() {
 
 std::string megabytes(std::int64_t bytes) { return fmt::format("{} MB", bytes >> 20); }
 
-Error disk_full_error(std::int64_t floor_bytes, std::optional<std::int64_t> free_bytes) {
-  const std::string amounts = free_bytes
-                                  ? fmt::format(": it wants {} free, and has {}",
-                                                megabytes(floor_bytes), megabytes(*free_bytes))
-                                  : "";
+Error disk_full_error(std::int64_t floor_bytes, std::int64_t free_bytes) {
   return Error{ErrorKind::kExhausted, "disk_full",
-               fmt::format("the disk of the controller's data directory is full{}; nothing was "
-                           "accepted, make room there and try again",
-                           amounts),
+               fmt::format("the disk of the controller's data directory is full: it wants {} free, "
+                           "and has {}; nothing was accepted, make room there and try again",
+                           megabytes(floor_bytes), megabytes(free_bytes)),
                ""};
+}
+
+Error no_room_error(const std::string& why) {
+  return Error{ErrorKind::kExhausted, "disk_full",
+               fmt::format("{}; nothing was accepted, make room there and try again", why), ""};
 }
 
 Error refusal_of(const Error& error) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -11,8 +10,10 @@ namespace dove::controller {
 
 Error stopping_error();
 Error busy_error();
-// What the disk must have free, and what it has; none: not known.
-Error disk_full_error(std::int64_t floor_bytes, std::optional<std::int64_t> free_bytes);
+// What the disk must have free, and what it has.
+Error disk_full_error(std::int64_t floor_bytes, std::int64_t free_bytes);
+// For a disk that cannot be looked at. `why`: the error of the write that failed.
+Error no_room_error(const std::string& why);
 std::string megabytes(std::int64_t bytes);  // "64 MB"
 // To those whose batch was not written, or may not have been, by the error of that.
 Error refusal_of(const Error& error);

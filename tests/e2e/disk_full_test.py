@@ -1,26 +1,29 @@
 #!/usr/bin/env python3
-"""A full disk of the controller is said to clients and operators, and the job that fills it can be ended. The disk is a
-small tmpfs that only this test's mount namespace sees. Needs root.
+"""A full disk of the controller is said to clients and operators, and the job that fills it can be ended. So is one of the database
+that controllers share: what is refused is not written, and what is asked again is written once. The disk is a small tmpfs that only
+this test's mount namespace sees. Needs root.
 """
 import errno
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
 import unittest
 
 from cluster import SKIP, ApiError, Cluster, until
+from controllers import Controllers
+from postgres import missing
 
 MB = 1 << 20
 
 
-class DiskFull(unittest.TestCase):
+class SmallDisk(unittest.TestCase):
     def setUp(self):
         self.disk = tempfile.mkdtemp(prefix="dove-disk.")
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160m", "none", self.disk], check=True)
-        self.cluster = Cluster(nodes=1, cores=8)
-        self.cluster.data = os.path.join(self.disk, "server")
+        self.cluster = self.begin()
         self.cluster.__enter__()
 
     def tearDown(self):
@@ -41,13 +44,20 @@ class DiskFull(unittest.TestCase):
         finally:
             os.close(file)
 
-    def ready(self):
-        status, _, body = self.cluster.api.raw("GET", "/readyz")
-        return status, json.loads(body)
-
     def log(self):
         with open(self.cluster.log.name) as file:
             return file.read()
+
+
+class DiskFull(SmallDisk):
+    def begin(self):
+        cluster = Cluster(nodes=1, cores=8)
+        cluster.data = os.path.join(self.disk, "server")
+        return cluster
+
+    def ready(self):
+        status, _, body = self.cluster.api.raw("GET", "/readyz")
+        return status, json.loads(body)
 
     def test_low_then_full_then_room(self):
         job = self.cluster.submit({"name": "hog", "command": ["sleep", "600"]})
@@ -90,6 +100,51 @@ class DiskFull(unittest.TestCase):
                     yield file.read()
             except OSError:
                 continue
+
+
+@unittest.skipIf(missing(), missing())
+class DatabaseFull(SmallDisk):
+    def begin(self):
+        cluster = Controllers(count=2, nodes=1, cores=8)
+        cluster.postgres.folder = os.path.join(self.disk, "postgres")
+        cluster.postgres.data = os.path.join(self.disk, "postgres/data")
+        return cluster
+
+    def submit_large(self, name):
+        spec = {"name": name, "command": ["true"], "environment": {"LARGE": secrets.token_hex(50_000)}}
+        headers = {"Idempotency-Key": name}
+        for _ in range(20):  # a table has some room left
+            status, _, body = self.cluster.api.raw("POST", "/v1/jobs", spec, headers)
+            if status != 201:
+                break
+            headers = {"Idempotency-Key": secrets.token_hex(8)}
+        return headers, spec, status, json.loads(body)
+
+    def test_full_then_room(self):
+        job = self.cluster.submit({"name": "long", "command": ["sleep", "600"]})
+        self.cluster.wait_state(job, "running")
+        leader = self.cluster.wait_leader()
+        self.fill(0)
+        headers, spec, status, said = self.submit_large("large")
+        self.assertEqual((status, said["code"]), (507, "disk_full"), said)
+        self.assertIn("the disk of the PostgreSQL server at 127.0.0.1 is full", said["detail"])
+        self.assertIn("nothing was accepted, make room there and try again", said["detail"])
+        status, ready = leader.ask("/readyz")
+        self.assertEqual((status, json.loads(ready)["code"]), (503, "disk_full"), ready)
+        self.assertIn("trouble: the disk of the PostgreSQL server",
+                      self.cluster.run("nodes", DOVE_URL=self.cluster.url, DOVE_TOKEN=self.cluster.token).stderr)
+        self.assertEqual(self.cluster.job(job)["state"], "running")
+        before = len(self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"])
+
+        os.unlink(self.disk + "/filler")
+        until(lambda: leader.ask("/readyz")[0] == 200, 60, "the leader to be ready, though nobody asks it for anything")
+        ids = {self.cluster.api.call("POST", "/v1/jobs", spec, headers)["id"] for _ in range(3)}
+        self.assertEqual(len(ids), 1, "it is there once")
+        self.assertEqual(len(self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]), before + 1)
+        self.assertEqual(self.cluster.wait(ids.pop())["state"], "completed")
+        self.assertEqual(self.cluster.job(job)["state"], "running")
+        self.assertEqual(self.log().count('"event":"disk_full"'), self.log().count('"event":"disk_has_room"'))
+        self.assertEqual(self.log().count('"event":"leads"'), 1, "the lease was renewed all the time")
 
 
 if __name__ == "__main__":
