@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """dove doctor beside a running cluster and on damaged data: what is well is said to be, what is not is named with its
 remedy, and nothing is written."""
+import fcntl
 import json
 import os
 import re
 import resource
 import shutil
 import sqlite3
+import struct
 import subprocess
+import time
 import unittest
 
 from cluster import ROOT, Cluster, until
@@ -97,6 +100,55 @@ class Doctor(unittest.TestCase):
         self.assertIn("RemoveIPC=no", told["remedy"])
         for owner, says in ((1000, "b false"), (0, "b true"), (999, "b true")):
             self.assertEqual(secrets(owner, says)["verdict"], "good", (owner, says))
+
+    def test_the_lease_of_a_node_and_its_disk(self):
+        name, agent = next(iter(self.cluster.agents.items()))
+        data = f"{self.cluster.folder}/nodes/{name}"
+        checks = self.checks_of("agent", "--agent-data", data)
+        self.assertEqual(checks["lease"]["verdict"], "good", checks)
+        self.assertRegex(checks["lease"]["evidence"], r"^tasks may run for another .* unless it is renewed$")
+        self.assertRegex(checks[f"fsync {data}"]["evidence"], r"^\d+ ms$")
+        copy = f"{self.cluster.folder}/copy-of-node"
+        os.mkdir(copy)
+
+        def lease(deadline_us, damage=0):
+            """What is said of such a deadline, with its check as src/shim/lease_file.h has it."""
+            mask = (1 << 64) - 1
+            mixed = (deadline_us + 0x9E3779B97F4A7C15) & mask
+            mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
+            mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & mask
+            check = (mixed ^ mixed >> 31) ^ damage
+            with open(f"{copy}/lease", "wb") as file:
+                file.write(struct.pack("<qQQ", deadline_us, check, check))
+            return self.checks_of("agent", "--agent-data", copy)["lease"]
+
+        now_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+        for deadline_us, says in ((now_us + 600_000_000, "tasks may run for another 9 min unless it is renewed"),
+                                  (now_us - 1_000_000, "this node's tasks were ended"),
+                                  (now_us + 90_000_000_000, "it is from before a reboot")):
+            told = lease(deadline_us)
+            self.assertEqual((told["verdict"], told["remedy"]), ("warning", "systemctl start dove-agent"), told)
+            self.assertIn("no agent is seen to run here", told["evidence"])
+            self.assertIn(says, told["evidence"])
+        self.assertEqual(lease(0)["evidence"], "there is none yet: no task has run here")
+        told = lease(now_us, damage=1)
+        self.assertEqual(told["verdict"], "fault")
+        self.assertIn("is damaged", told["evidence"])
+        # As an agent that runs and could not renew its lease: it is known by its name, and holds this file locked.
+        with open("/proc/self/comm") as file:
+            name = file.read()
+        with open(f"{copy}/contact", "w") as contact:
+            fcntl.flock(contact, fcntl.LOCK_EX)
+            self.rename("dove-test")
+            try:
+                told = lease(now_us - 1_000_000)
+            finally:
+                self.rename(name)
+        self.assertEqual((told["verdict"], told["remedy"]), ("fault", "dove doctor cluster; journalctl -u dove-agent"), told)
+
+    def rename(self, name):
+        with open("/proc/self/comm", "w") as file:
+            file.write(name)
 
     def checks_of(self, *arguments):
         done = self.cluster.run("doctor", "-o", "json", *arguments, check=False)

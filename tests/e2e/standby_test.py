@@ -183,6 +183,8 @@ class StandbyTest(unittest.TestCase):
         self.assertIn(second.url, found["standby"]["evidence"])
         self.assertIn("no synchronous standby", found["replication"]["evidence"])
         self.assertEqual(found["encryption"]["evidence"], "none, and the connection stays on this machine")
+        self.assertRegex(found["chain"]["evidence"], r"^it holds from record 1 to \d+$")
+        self.assertRegex(found["disk " + self.cluster.postgres.data]["evidence"], " free$")
         second.kill()
         first.kill()
         until(lambda: checks()["leader"]["verdict"] == "fault", 20, "the end of the lease")

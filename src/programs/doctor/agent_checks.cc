@@ -1,5 +1,6 @@
 // What a node needs to run tasks: its directory, its membership, what the kernel and the system
 // offer, and what it shares with others.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "agent/session/lease.h"
 #include "command/command.h"
+#include "files/descriptor.h"
 #include "files/text_file.h"
 #include "programs/doctor/checks.h"
 
@@ -17,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kRoomLeast_bytes = 1 << 30;
 constexpr std::size_t kLineMax = 4096;
+constexpr std::int64_t kLeaseMax_s = 24 * 3600;
 constexpr uid_t kSystemUserMax = 999;  // of Debian; logind leaves their files alone
 
 Check check_cgroups() {
@@ -105,6 +109,45 @@ Check check_secrets(const std::string& data) {
   return check;
 }
 
+// Until when this node's tasks may run (agent/session/lease.h).
+Check check_lease(const std::string& data) {
+  Check check{"agent", "lease", Verdict::kGood, "there is none yet: no task has run here", ""};
+  const std::string path = data + "/lease";
+  const files::Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) {
+    if (errno == ENOENT) return check;
+    check.verdict = Verdict::kUnknown;
+    check.evidence = std::strerror(errno);
+    check.remedy = "run dove doctor as root, or as the user that the program runs as";
+    return check;
+  }
+  agent::shim::LeaseFile file;
+  const bool runs = is_running(data + "/contact");
+  if (agent::shim::read_lease(fd.get(), file) == agent::shim::LeaseRead::kDamaged) {
+    check.verdict = Verdict::kFault;
+    check.evidence = path + " is damaged: tasks end by the deadline that they read before";
+    check.remedy = "systemctl restart dove-agent; is the disk sound?";
+    return check;
+  }
+  if (file.deadline_us == 0) return check;
+  const std::int64_t left_s = (file.deadline_us - agent::boottime_us()) / 1'000'000;
+  if (left_s > kLeaseMax_s) {
+    check.evidence = "it is from before a reboot, and holds for nothing";
+  } else if (left_s > 0) {
+    check.evidence =
+        fmt::format("tasks may run for another {} unless it is renewed", span_text(left_s));
+  } else {
+    check.evidence =
+        fmt::format("it was over {} ago, and this node's tasks were ended", span_text(-left_s));
+  }
+  if (runs && left_s > 0) return check;
+  check.verdict = runs ? Verdict::kFault : Verdict::kWarning;
+  check.remedy =
+      runs ? "dove doctor cluster; journalctl -u dove-agent" : "systemctl start dove-agent";
+  if (!runs) check.evidence = "no agent is seen to run here; " + check.evidence;
+  return check;
+}
+
 }  // namespace
 
 std::vector<Check> check_agent(const DoctorOptions& options) {
@@ -116,6 +159,8 @@ std::vector<Check> check_agent(const DoctorOptions& options) {
     return out;
   }
   out.push_back(check_disk("agent", data, kRoomLeast_bytes));
+  out.push_back(check_fsync("agent", data));
+  out.push_back(check_lease(data));
   if (::access((data + "/agent_token").c_str(), F_OK) != 0) {
     out.push_back({"agent", "membership", Verdict::kFault, "it has never joined",
                    "dove join-token create; docs/operate/systemd.md"});

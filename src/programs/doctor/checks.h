@@ -51,6 +51,8 @@ Check check_private(const std::string& part, const std::string& path);
 // When it ends; a warning below `days_least`. One that is not there is good.
 Check check_certificate(const std::string& part, const std::string& path, std::int64_t now_s,
                         std::int64_t days_least, const std::string& remedy);
+// Whether a program of ours has the file locked, as far as can be seen from here.
+bool is_running(const std::string& locked);
 // How much the program has left of open files and of tasks. It is known by the file that it has
 // locked; nothing where none runs.
 void check_limits(const std::string& part, const std::string& locked, std::vector<Check>& out);

@@ -99,7 +99,10 @@ Check check_fsync(const std::string& part, const std::string& directory) {
   check.evidence = hangs ? "it has not ended within 5 s" : fmt::format("{} ms", took_us / 1000);
   if (hangs || took_us > kFsyncSlow_us) {
     check.verdict = hangs ? Verdict::kFault : Verdict::kWarning;
-    check.remedy = "each submission waits for one: put the data on a local SSD; iostat -x 1";
+    check.remedy = part == "server"
+                       ? "each submission waits for one: put the data on a local SSD; iostat -x 1"
+                       : "a slow disk slows joining and tasks: put the data on a local SSD; "
+                         "iostat -x 1";
   }
   return check;
 }

@@ -1,6 +1,7 @@
 // The PostgreSQL that several controllers share: whether it keeps what it acknowledged, whether it
 // goes on when a machine ends, and who leads.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +18,8 @@ constexpr std::int64_t kConnectionsOfOne = 8;  // that a controller may have ope
 constexpr std::int64_t kBehindMax_bytes = 64 << 20;
 constexpr std::int64_t kSilent_us = 5'000'000;
 constexpr std::int64_t kSnapshotRecordsMax = 5'000'000;
+constexpr std::uint64_t kChainRecords = 20'000;
+constexpr std::int64_t kDatabaseRoomLeast_bytes = 1 << 30;
 constexpr char kPage[] = "docs/operate/standby.md";
 
 using Checks = std::vector<Check>;
@@ -106,6 +109,25 @@ void check_replicas(const store::PostgresFacts& facts, Checks& out) {
   }
 }
 
+// PostgreSQL tells nobody how much room it has; where it is on this machine, its disk does.
+void check_disks(const store::PostgresFacts& facts, Checks& out) {
+  const std::string& data = facts.data_directory;
+  struct stat of_data {};
+  if (!facts.line.address.empty() || data.empty() || ::stat(data.c_str(), &of_data) != 0) {
+    return add(out, "disk", Verdict::kUnknown, "PostgreSQL does not say how much room it has",
+               fmt::format("df -h {}, on its machine", data.empty() ? "DATA_DIRECTORY" : data));
+  }
+  const auto check = [&out](const std::string& directory) {
+    out.push_back(check_disk("store", directory, kDatabaseRoomLeast_bytes));
+    Check& made = out.back();
+    if (!made.remedy.empty()) made.remedy = "free some space; docs/operate/standby.md";
+  };
+  check(data);
+  const std::string wal = data + "/pg_wal";
+  struct stat of_wal {};
+  if (::stat(wal.c_str(), &of_wal) == 0 && of_wal.st_dev != of_data.st_dev) check(wal);
+}
+
 void check_room(const store::PostgresFacts& facts, Checks& out) {
   const std::int64_t left = facts.connections_max - facts.connections_used;
   add(out, "connections", warning_unless(left >= 2 * kConnectionsOfOne),
@@ -119,6 +141,19 @@ void check_room(const store::PostgresFacts& facts, Checks& out) {
       fmt::format("its clock is {} ms {} this machine's", std::abs(facts.ahead_us) / 1000,
                   facts.ahead_us < 0 ? "behind" : "ahead of"),
       "set the clocks (chrony); leases do not depend on it, instants of a new leader do");
+}
+
+void check_chain(const store::PostgresFacts& facts, Checks& out) {
+  if (facts.chain_error) {
+    const bool is_damage =
+        facts.chain_error->kind == ErrorKind::kCorrupt || facts.chain_error->code == "log_rewound";
+    return add(out, "chain", is_damage ? Verdict::kFault : Verdict::kUnknown,
+               facts.chain_error->message, is_damage ? kPage : "");
+  }
+  add(out, "chain", Verdict::kGood,
+      facts.chain_to ? fmt::format("it holds from record {} to {}", facts.chain_after.value + 1,
+                                   facts.chain_to.value)
+                     : "the log is empty");
 }
 
 void check_log(const store::PostgresFacts& facts, Checks& out) {
@@ -136,6 +171,7 @@ void check_log(const store::PostgresFacts& facts, Checks& out) {
   add(out, "snapshot", warning_unless(!is_long),
       facts.snapshot ? fmt::format("of record {}", facts.snapshot->value) : "there is none yet",
       "the first takeover reads the whole log");
+  check_chain(facts, out);
 }
 
 void check_turns(const store::PostgresFacts& facts, Checks& out) {
@@ -172,7 +208,8 @@ void check_turns(const store::PostgresFacts& facts, Checks& out) {
 
 std::vector<Check> check_store(const DoctorOptions& options) {
   Checks out;
-  const Result<store::PostgresFacts> facts = store::look_at_postgres(options.store);
+  const Result<store::PostgresFacts> facts =
+      store::look_at_postgres(options.store, options.whole_log ? UINT64_MAX : kChainRecords);
   if (!facts.ok()) {
     add(out, "connection", Verdict::kFault, facts.error().message, kPage);
     return out;
@@ -181,6 +218,7 @@ std::vector<Check> check_store(const DoctorOptions& options) {
   check_settings(*facts, out);
   check_replicas(*facts, out);
   check_room(*facts, out);
+  check_disks(*facts, out);
   check_log(*facts, out);
   check_turns(*facts, out);
   return out;

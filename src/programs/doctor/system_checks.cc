@@ -115,6 +115,8 @@ Check check_tasks(const std::string& part, const std::string& process) {
 
 }  // namespace
 
+bool is_running(const std::string& locked) { return !locker_of(locked).empty(); }
+
 void check_limits(const std::string& part, const std::string& locked, std::vector<Check>& out) {
   const std::string pid = locker_of(locked);
   if (pid.empty()) return;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "store/postgres/connection.h"
+#include "store/postgres/log_tables.h"
 
 namespace dove::store {
 namespace {
@@ -33,7 +35,8 @@ Result<void> look_at_settings(Connection& line, PostgresFacts& facts) {
                "current_setting('max_connections')::bigint, "
                "pg_database_size(current_database()), "
                "has_database_privilege(current_database(), 'CREATE'), "
-               "pg_has_role('pg_monitor', 'USAGE')"));
+               "pg_has_role('pg_monitor', 'USAGE'), "
+               "coalesce((SELECT setting FROM pg_settings WHERE name = 'data_directory'), '')"));
   facts.version = text(rows, 0);
   facts.version_num = rows.integer(0, 1);
   facts.where = text(rows, 2);
@@ -47,6 +50,7 @@ Result<void> look_at_settings(Connection& line, PostgresFacts& facts) {
   facts.database_bytes = rows.integer(0, 10);
   facts.may_create = rows.integer(0, 11) != 0;
   facts.may_see_replicas = rows.integer(0, 12) != 0;
+  facts.data_directory = text(rows, 13);
   return {};
 }
 
@@ -90,9 +94,23 @@ Result<void> look_at_log(Connection& line, PostgresFacts& facts) {
   return {};
 }
 
+Result<void> read_chain(Connection& line, std::uint64_t records_max, PostgresFacts& facts) {
+  LogTables tables(line);
+  TRY_ASSIGN(const PgHead head, tables.head());
+  TRY_ASSIGN(const Anchor anchor, tables.anchor());
+  const std::uint64_t end = head.head.seq.value;
+  facts.chain_after = std::max(anchor.seq, Seq{end - std::min(end, records_max)});
+  facts.chain_to = facts.chain_after;
+  TRY(tables.read(facts.chain_after, std::nullopt, [&](const Batch& batch) {
+    facts.chain_to = Seq{batch.first_seq.value + batch.events.size() + batch.decisions.size() - 1};
+    return true;
+  }));
+  return {};
+}
+
 }  // namespace
 
-Result<PostgresFacts> look_at_postgres(const std::string& url) {
+Result<PostgresFacts> look_at_postgres(const std::string& url, std::uint64_t records_max) {
   TRY(check_store_url(url));
   TRY_ASSIGN(Connection line, Connection::open({url, "dove doctor", kPatience}));
   PostgresFacts facts;
@@ -105,6 +123,10 @@ Result<PostgresFacts> look_at_postgres(const std::string& url) {
   facts.has_log = tables.integer(0, 0) != 0;
   if (!facts.has_log) return facts;
   TRY(look_at_log(line, facts));
+  if (const auto read = read_chain(line, records_max, facts); !read.ok()) {
+    facts.chain_error = read.error();
+    if (line.is_over()) return facts;
+  }
   if (tables.integer(0, 1) == 0) return facts;  // of a former version
   TRY_ASSIGN(facts.leader, leader_of(line, ""));
   TRY_ASSIGN(facts.standbys, standbys_of(line, ""));

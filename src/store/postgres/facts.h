@@ -26,6 +26,7 @@ struct PostgresFacts {
   std::int64_t version_num = 0;  // 150008
   std::string where;             // address and port of the one that takes writes
   LineSafety line;               // of the connection to it
+  std::string data_directory;    // on the database's machine; "": not this role's to see
   std::string fsync, full_page_writes, data_checksums;
   std::string synchronous_commit;  // as the writer of the log has it
   std::string synchronous_standby_names;
@@ -44,9 +45,13 @@ struct PostgresFacts {
   std::vector<ControllerSeen> standbys;
   std::int64_t records = 0;  // about
   std::optional<Seq> snapshot;
+  // The chain of the last records: after which one it was read, up to which, and what is wrong.
+  Seq chain_after, chain_to;
+  std::optional<Error> chain_error;
 };
 
-// `url` as PostgresOptions::url. Errors as PostgresStore::open().
-Result<PostgresFacts> look_at_postgres(const std::string& url);
+// `url` as PostgresOptions::url; the chain of as many records as `records_max` is read. Errors as
+// PostgresStore::open().
+Result<PostgresFacts> look_at_postgres(const std::string& url, std::uint64_t records_max);
 
 }  // namespace dove::store

@@ -195,16 +195,33 @@ TEST(PostgresStore, ALogOfAFormerVersionGetsTheTablesThatItLacks) {
   open(url).reset();
   Connection line = line_to(url);
   ASSERT_TRUE(line.execute("DROP TABLE handed; DROP TABLE controllers").ok());
-  EXPECT_FALSE(look_at_postgres(url)->leader.has_value());
+  EXPECT_FALSE(look_at_postgres(url, 100)->leader.has_value());
   auto store = open(url);
   ASSERT_TRUE(store->begin_epoch("a").ok());
   EXPECT_TRUE(store->standbys()->empty());
-  const auto facts = look_at_postgres(url);
+  const auto facts = look_at_postgres(url, 100);
   ASSERT_TRUE(facts.ok()) << facts.error().message;
   EXPECT_EQ(facts->leader->holder, "a");
   EXPECT_TRUE(facts->has_log && facts->may_write && facts->may_see_replicas);
   EXPECT_GE(facts->version_num, 130'000);
   EXPECT_LT(std::abs(facts->ahead_us), facts->doubt_us + 1'000'000);
+}
+
+TEST(PostgresStore, TheChainOfTheLastRecordsIsLookedAt) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  EXPECT_EQ(look_at_postgres(url, 4)->chain_to, Seq{});
+  const Epoch epoch = *store->begin_epoch("a");
+  for (int i = 0; i < 5; ++i) append(*store, epoch, 1, 1);
+  const auto last = look_at_postgres(url, 4);
+  EXPECT_EQ(last->chain_after, Seq{6});
+  EXPECT_EQ(last->chain_to, Seq{10});
+  EXPECT_FALSE(last->chain_error.has_value());
+  EXPECT_FALSE(last->data_directory.empty());
+  EXPECT_EQ(look_at_postgres(url, UINT64_MAX)->chain_after, Seq{});
+  ASSERT_TRUE(line_to(url).execute("UPDATE records SET body = '\\x00' WHERE seq = 3").ok());
+  EXPECT_FALSE(look_at_postgres(url, 4)->chain_error.has_value()) << "it is none of the last four";
+  EXPECT_EQ(look_at_postgres(url, 10)->chain_error->kind, ErrorKind::kCorrupt);
 }
 
 TEST(PostgresStore, ARoleThatMayNotWriteAllIsSeen) {
@@ -216,7 +233,7 @@ TEST(PostgresStore, ARoleThatMayNotWriteAllIsSeen) {
                   .ok());
   std::string of_half = url;
   of_half.replace(of_half.find("dove@"), 5, "half@");
-  const auto facts = look_at_postgres(of_half);
+  const auto facts = look_at_postgres(of_half, 100);
   ASSERT_TRUE(facts.ok()) << facts.error().message;
   EXPECT_TRUE(facts->has_log);
   EXPECT_FALSE(facts->may_write || facts->may_create || facts->may_see_replicas);
