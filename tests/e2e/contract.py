@@ -2,7 +2,8 @@
 
 A request that was accepted must be one that the document describes, and so must every answer: its status, its kind of
 content, and each of its fields. Clients ignore fields that they do not know, so the document leaves answers open; here
-they are closed, so that a field without a schema is a mistake of the document.
+they are closed, so that a field without a schema is a mistake of the document. An object for which the document names
+no fields has none, unless it says `additionalProperties`.
 
     contract = Contract.load()
     problems = contract.check("POST", "/v1/jobs", body, 201, "application/json", answer)
@@ -28,6 +29,13 @@ def shape(value, depth=0):
     if isinstance(value, str):  # words of a fixed list are told apart, free texts are not
         return value if re.fullmatch(r"[A-Za-z_]{0,24}", value) else "a text"
     return type(value).__name__
+
+
+def is_bare(schema):
+    """An object of which nothing is said: neither its fields, nor that it may have any."""
+    kinds = schema.get("type")
+    return (kinds == "object" or isinstance(kinds, list) and "object" in kinds) and not {
+        "$ref", "properties", "additionalProperties", "allOf", "oneOf", "anyOf"} & set(schema)
 
 
 class Closer:
@@ -58,7 +66,7 @@ class Closer:
                 out[key] = self.close(value, False)
             else:
                 out[key] = value
-        if closed and ("properties" in out or "allOf" in out) and "additionalProperties" not in out:
+        if closed and ("properties" in out or "allOf" in out or is_bare(out)) and "additionalProperties" not in out:
             out["unevaluatedProperties"] = False
         return out
 

@@ -10,7 +10,7 @@ import unittest
 import urllib.parse
 
 from cluster import ROOT, SKIP, Api, Cluster, until
-from contract import Contract
+from contract import Contract, is_bare
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 OPEN = {"/.well-known/openid-configuration", "/v1/identity-keys", "/healthz", "/readyz", "/version", "/openapi.yaml"}
@@ -80,6 +80,29 @@ class OpenApi(unittest.TestCase):
     def test_the_document_is_served(self):
         self.assertEqual(self.ask("GET", "/openapi.yaml")[2].decode(), self.text)
         self.assertGreater(len(self.operations), 35)
+
+    def test_every_object_says_which_fields_it_has(self):
+        def bare(part, where):
+            if isinstance(part, dict) and is_bare(part):
+                yield where
+            for name, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+                yield from bare(inner, f"{where}/{name}")
+        self.assertEqual(list(bare(self.contract.document, "")), [])
+
+    def test_every_kind_of_record_has_a_schema(self):
+        """tests/golden/records.jsonl has one record of each kind, with every field (src/server/record_json_test.cc)."""
+        record = self.contract.document["components"]["schemas"]["Record"]
+        described = [kind for each in record["allOf"] for word in [each["if"]["properties"]["kind"]]
+                     for kind in word.get("enum", [word.get("const")])]
+        self.assertEqual(sorted(described), sorted(record["properties"]["kind"]["enum"]))
+        with open(os.path.join(ROOT, "tests/golden/records.jsonl")) as file:
+            shown = [json.loads(line) for line in file]
+        self.assertEqual({one["kind"] for one in shown}, set(described))
+        for one in shown:
+            with self.subTest(one["kind"]):
+                self.assertEqual(self.contract.wrong({"$ref": "#/components/schemas/Record"}, one), [])
+        one = {**shown[0], "data": {**shown[0]["data"], "undocumented": 1}}
+        self.assertNotEqual(self.contract.wrong({"$ref": "#/components/schemas/Record"}, one), [])
 
     def test_every_operation_names_the_errors_that_it_answers(self):
         with open(os.path.join(ROOT, "api/authz.yaml")) as file:
@@ -269,7 +292,7 @@ class Tour(unittest.TestCase):
                           self.api.call("GET", f"/v1/events?job={job}&kind=JobSubmitted,EndJob&limit=10")["events"]),
               20, "the job's end in the log")
         self.api.call("GET", "/v1/events?after=0&limit=10000")
-        for target in ("/v1/cluster", "/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"):
+        for target in ("/v1/cluster", "/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml", "/v1/identity-keys"):
             self.api.raw("GET", target)
 
     def test_an_agent(self):

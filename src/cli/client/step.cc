@@ -250,8 +250,6 @@ class Step {
       seen_[{rank, error_stream}] += static_cast<std::int64_t>(data.size());
       const std::int64_t only = error_stream ? wanted_.stderr_rank : wanted_.stdout_rank;
       if (only < 0 || only == rank) output_.add(rank, error_stream, data);
-    } else if (said.contains("error")) {
-      fmt::print(stderr, "{}: error: {}\n", name_, said["error"].dump());
     }
     return true;
   }
