@@ -179,7 +179,7 @@ class SlurmLab:
             time.sleep(0.2)
 
     def forget_soon(self, after_s=2):
-        """slurmctld keeps the record of a job for so long after its end; it looks as often as that, but for once a minute."""
+        """slurmctld forgets a job about `after_s` after its end."""
         path = self.folder + "/slurm.conf"
         with open(path) as file:
             lines = re.sub(r"^MinJobAge=.*", f"MinJobAge={after_s}", file.read(), flags=re.M)
@@ -228,7 +228,7 @@ class SlurmLab:
             "TaskPlugin=task/none", "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
             "SchedulerType=sched/backfill", "MaxJobCount=20000", "MinJobAge=300", "PriorityType=priority/basic",
             "JobAcctGatherType=jobacct_gather/none",
-            # A srun that asks for its step while slurmctld starts waits for so long before it asks again, a minute at least.
+            # An srun that asks for its step while slurmctld starts waits this long before it asks again, a minute at least.
             "MailProg=/bin/true", "SlurmctldTimeout=60", "SlurmdTimeout=300", "InactiveLimit=0", "KillWait=30",
             "SchedulerParameters=batch_sched_delay=0,sched_min_interval=20000,"
             "max_rpc_cnt=150,default_queue_depth=1000",

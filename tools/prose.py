@@ -1,7 +1,7 @@
 """Sentences that a native reader stumbles over, for tools/tidy (rule `prose`).
 
-Reads README.md, ARCHITECTURE.md, STYLE.md and docs/ without their code, and of C++ under src/ the comments and the
-messages: string literals of the product with five words or more. The list is short on purpose: each pattern was found
+Reads README.md, ARCHITECTURE.md, STYLE.md, docs/ and api/ without their code, and of C++ under src/, bench/, python/ and
+the console the comments and the messages: string literals of the product with five words or more. The list is short on purpose: each pattern was found
 dozens of times, has a plain equivalent, and is almost never right.
 """
 import re
@@ -28,11 +28,20 @@ README_LINES, README_COLUMNS = 120, 120
 PAGES = ("README.md", "ARCHITECTURE.md", "STYLE.md")
 CODE_OF_PAGE = re.compile(r"^```.*?^```|^ {4}\S[^\n]*|`[^`\n]*`", re.M | re.S)
 SPAN = re.compile(r"`[^`]*`")
+SPAN_OF_LINE = re.compile(r"`[^`\n]*`")
+BROWSER = (".ts", ".tsx", ".mjs", ".js")
 NOT_LINE_END = re.compile(r"[^\n]")
 MESSAGE_WORDS = 5
 # What of C++ has a meaning of its own: a raw string, a comment, a string, a character.
 TOKEN = re.compile(r'R"([^\s()\\]{0,16})\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?P<string>(?:\\.|[^"\\\n])*)"'
                    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
+
+
+QUOTED = r"""|"(?P<double>(?:\\.|[^"\\\n])*)"|'(?P<single>(?:\\.|[^'\\\n])*)'"""
+# The comments and strings of scripts, and of what browsers run, where an element's text is one of its strings.
+OF_SCRIPT = re.compile(r'"""(?P<long>.*?)"""|#(?P<comment>[^\n]*)' + QUOTED, re.S)
+OF_BROWSER = re.compile(r"(?<!:)//(?P<comment>[^\n]*)|/\*(?P<aside>.*?)\*/|`(?P<template>(?:\\.|[^`\\])*)`"
+                        r"|>(?P<element>[^<>{}();=]+)<" + QUOTED, re.S)
 
 
 def blank(text):
@@ -41,8 +50,22 @@ def blank(text):
 
 def is_read(path):
     if path.endswith(".md"):
-        return path in PAGES or path.startswith("docs/")
-    return path.startswith("src/") and path.endswith((".h", ".cc"))
+        return path in PAGES or path.startswith(("docs/", "api/", "console/"))
+    if path.startswith("src/"):
+        return path.endswith((".h", ".cc"))
+    return path.startswith(("api/", "bench/", "python/")) or (
+        path.startswith("console/") and path.endswith(BROWSER) and ".gen." not in path)
+
+
+def paragraphs(path, text, is_product):
+    """What of a file is prose: pairs of a text and the number of each of its lines."""
+    if path.endswith(".md"):
+        return [page(text)]
+    if path.startswith("api/") and path.endswith(".yaml"):
+        return [(SPAN_OF_LINE.sub(" ", text), range(1, text.count("\n") + 2))]
+    if path.endswith((".h", ".cc", ".c")):
+        return [comments(text), messages(text)] if is_product else [comments(text)]
+    return [scripted(text, OF_BROWSER if path.endswith(BROWSER) else OF_SCRIPT, is_product and ".test." not in path)]
 
 
 def page(text):
@@ -92,6 +115,24 @@ def messages(text):
     return "\n".join(lines), numbers
 
 
+def scripted(text, pieces, is_product):
+    """The comments of a script, and the messages of a product, with the number of each of their lines."""
+    lines, numbers, commented = [], [], 0
+    for piece in pieces.finditer(text):
+        kind, number = piece.lastgroup, text.count("\n", 0, piece.start()) + 1
+        if kind not in ("comment", "aside", "long") and (not is_product or len(piece[kind].split()) < MESSAGE_WORDS):
+            continue
+        if kind != "comment" or number != commented + 1:
+            lines.append(".")
+            numbers.append(number)
+        commented = number if kind == "comment" else 0
+        for line in SPAN.sub(lambda m: blank(m.group(0)), piece[kind]).replace("\\n", "  ").split("\n"):
+            lines.append(line)
+            numbers.append(number)
+            number += 1
+    return "\n".join(lines), numbers
+
+
 def readme(lines):
     if len(lines) > README_LINES:
         yield README_LINES + 1, f"{len(lines)} lines, at most {README_LINES}: move the details to docs/"
@@ -107,10 +148,7 @@ def findings(path, text, is_product):
         return
     if path == "README.md":
         yield from readme(text.splitlines())
-    read = [page(text)] if path.endswith(".md") else [comments(text)]
-    if is_product and not path.endswith(".md"):
-        read.append(messages(text))
-    for prose, numbers in read:
+    for prose, numbers in paragraphs(path, text, is_product):
         for pattern, remedy in PATTERNS:
             for match in pattern.finditer(prose):
                 yield numbers[prose.count("\n", 0, match.start())], f'"{" ".join(match.group(0).split())}": {remedy}'

@@ -48,8 +48,8 @@ def map(function: typing.Callable[[typing.Any], typing.Any], items: typing.Itera
 
     In a container (container={"image": ...}) the folder is a volume, and the interpreter is the image's python3.
 
-    The function and the items are pickled. Functions of modules go by name, those of the script, of a notebook and
-    lambdas with their code and the globals that they use (dove.carried). For a class of the script the task loads the
+    The function and the items are pickled. Functions of modules are pickled by name, those of the script, of a notebook
+    and lambdas with their code and the globals that they use (dove.carried). For a class of the script the task loads the
     script, which must then have its own `if __name__ == "__main__":`. Tasks run in this directory with this program's
     module paths, and with no other variables than `environment`.
 

@@ -1,9 +1,9 @@
 """Pickles of functions for another process: by name where it can import them, else with their code.
 
-A function of a module goes by name. One of the script that runs or of an interactive session, a lambda and a nested
+A function of a module is pickled by its name. One of the script that runs or of an interactive session, a lambda and a nested
 function go as compiled code, with their defaults, the variables of the functions around them, and copies of the globals
 of the script that they use; functions in one pickle share these. Compiled code is for the same Python, 3.11 say, at
-both ends. A class of the script goes by name: then the task loads the script.
+both ends. A class of the script is pickled by its name: then the task loads the script.
 """
 from __future__ import annotations
 

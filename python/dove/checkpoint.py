@@ -137,7 +137,7 @@ def _sync_directory(path):
 
 def _commit(temporary, step, name, parts, keep):
     folder = _folder(step)
-    # A part that is saved again has no manifest meanwhile: its old one tells of other content.
+    # A part that is saved again has no manifest meanwhile: its old one describes other content.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, name + ".json"))
     manifest = {"step": step, "parts": parts, "bytes": os.path.getsize(temporary), "sha256": _digest(temporary)}
@@ -179,7 +179,7 @@ def _point_to(folder):
 
 
 def _prune(newest, keep):
-    """Of the checkpoints up to `newest`, those behind the last `keep` whole ones go; torn ones too."""
+    """Removes the checkpoints up to `newest` but the last `keep` whole ones; torn ones too."""
     whole = 0
     for step in sorted((step for step in _steps() if step <= newest), reverse=True):
         if whole < max(keep, 1):

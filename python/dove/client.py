@@ -216,7 +216,7 @@ class Client:
 
 
 class DoveWarning(UserWarning):
-    """What of a job has no effect, or not the one that it seems to have."""
+    """A part of a job has no effect, or not the one that it seems to have."""
 
 
 def _known(waited: dict[str, typing.Any]) -> dict[str, typing.Any]:

@@ -25,7 +25,7 @@ _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
 _ASKED_TOO_MUCH_TRIES, _ASKED_TOO_MUCH_MAX_S = 30, 10
 _LASTING = ("certificate_untrusted", "certificate_expired", "certificate_not_yet_valid", "certificate_wrong_name",
             "certificate_refused", "not_tls", "bad_ca_file", "bad_url")
-# By OpenSSL's number of the verdict: the code, and what to do. Of all others, the authority is not trusted.
+# By OpenSSL's number of the verdict: the code, and what to do. All others mean that the authority is not trusted.
 _VERDICTS = {
     9: ("certificate_not_yet_valid", "look at the clocks of both machines"),
     10: ("certificate_expired", "look at this machine's clock; a dove server renews its own certificate"),
@@ -101,7 +101,7 @@ class Patience:
 class Api:
     """The calls of /v1. A call that may be made again is, for `patience_s` seconds, while the server restarts.
 
-    Of several controllers each one answers reads. What this Api has changed is in all answers that it gets later.
+    Each of several controllers answers reads. What this Api has changed is in all answers that it gets later.
     """
 
     def __init__(self, endpoint: Endpoint, timeout_s: float = 60.0, patience_s: float = 60.0) -> None:

@@ -184,6 +184,22 @@ class Prose(Tree):
                      "constexpr char b = '\"';\n"
                      'auto c = R"(\n  the node hangs on its rack\n)";\nauto d = "it is not \\"so\\", `goes by` of the list";\n'})
 
+    def test_scripts_the_console_and_the_api_are_read(self):
+        for path, text, line in (
+                ("api/openapi.yaml", "a: 1\nb: {description: \"Of the nodes the best, `Of`.\"}\n", 2),
+                ("api/protocol.md", "# Page\n\nIt goes by the share.\n", 3),
+                ("bench/fast.sh", "#!/bin/sh\n# It hangs\n# on the share.\n", 2),
+                ("bench/fleet.py", '"""A fleet.\n\nIt goes by the share.\n"""\n', 3),
+                ("python/dove/client.py", "raise Error('the node hangs on its rack')\n", 1),
+                ("console/src/jobs.tsx", "const a = 1; // it hangs on the share\n", 1),
+                ("console/src/why.tsx", "return (\n  <p>\n    The node hangs on its rack.\n  </p>\n);\n", 3)):
+            with self.subTest(path):
+                self.finds(f"{path}:{line}", "prose", {path: text})
+                os.remove(os.path.join(self.folder.name, path))
+        self.passes({"bench/plain.py": "said = 'goes by'  # it says `goes by`\n", "console/src/a.gen.ts": "// it hangs on it\n",
+                     "console/src/a.test.ts": "it('hangs on the share that it has');\n",
+                     "console/src/b.ts": "const link = 'http://so many';\n"})
+
     def test_comments_apart_are_no_phrase(self):
         self.passes({"src/model/node.cc": "int x;  // what an agent tells\nint y;\nint z;  // of its node\n"})
 

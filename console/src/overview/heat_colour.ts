@@ -75,7 +75,7 @@ export function takenTone(freeMilli: number): string {
   return freeMilli <= 0 ? 'full' : 'part';
 }
 
-// Of a device whose job is not among those that were read: the reader may not see it, or there are too many.
+// The tone of a device whose job is not among those that were read: the reader may not see it, or there are too many.
 export function unheldTone(node: Pick<NodeBrief, 'devices_free_milli'>, device: number): string {
   return (node.devices_free_milli[device] ?? 1000) >= 1000 ? 'free' : 'none';
 }

@@ -1,4 +1,4 @@
-// Who holds which role, and where; whoever may, gives roles here and takes them back.
+// The roles that people hold, and where; whoever may, gives roles here and takes them back.
 import { useState } from 'react';
 import { declare } from '../api/declared';
 import { useQuery } from '../api/query';

@@ -42,7 +42,7 @@ export function borrowed(used: number, guaranteed: Amounts | null | undefined): 
 
 const guaranteeOf = (queue: QueueInUse) => (queue.guaranteed as Amounts | null | undefined)?.gpus_milli ?? 0;
 
-// What of each queue's guarantee others use at the moment, in thousandths of GPUs, by its name. What is borrowed is
+// The part of each queue's guarantee that others use now, in thousandths of GPUs, by its name. What is borrowed is
 // first what nobody is guaranteed; the rest comes from the siblings that leave some of theirs unused, from each by how
 // much that is.
 export function lent(queues: readonly QueueInUse[], clusterMilli: number): Map<string, number> {

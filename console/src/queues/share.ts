@@ -7,7 +7,7 @@ export interface Shares {
   queues: { name: string; gpus: number[] }[]; // in the mean of each step; those that held most, first
 }
 
-// Of each queue itself and all above it.
+// Each queue itself and all above it.
 export function ancestry(queues: readonly QueueInUse[]): Map<string, string[]> {
   const above = new Map<string, string[]>();
   const path: string[] = [];

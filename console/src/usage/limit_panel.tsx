@@ -11,7 +11,7 @@ import { mayRunDomain, runsADomain } from '../session/may';
 import { useSession } from '../session/session';
 import { limitsOf, LIMITS, shownLimit, type Limits } from './limits';
 
-// Who is limited by which kind of object. A user's limits are an object of their own; a project and a domain bear theirs.
+// The kind of object that limits each. A user's limits are an object of their own; a project and a domain bear theirs.
 const WHOSE = [
   { kind: 'limit', title: 'Limits of users', one: 'user', add: 'Limit a user', nobody: 'No user has a limit.' },
   { kind: 'project', title: 'Limits of projects', one: 'project', nobody: 'No project has a limit.' },
