@@ -22,10 +22,10 @@ ScoreIndex::ScoreIndex(std::vector<FreeState> nodes, Ties ties, std::uint64_t se
 
 void ScoreIndex::use(const Scorer* scorer) {
   scorer_ = scorer;
-  // Nothing that was scored by another scorer is of use; a new epoch makes every shape score anew
-  // when it is next asked about.
+  // Nothing that was scored by another scorer is of use; a new generation makes every shape score
+  // anew when it is next asked about.
   changes_.clear();
-  ++epoch_;
+  scoring_.move_on();
 }
 
 std::int32_t ScoreIndex::shape_id(const TaskShape& shape) {
@@ -88,7 +88,7 @@ void ScoreIndex::join(std::int32_t node, FreeState state) {
     // Shapes that have seen little of a long list are better off scoring all groups again.
     if (changes_.size() > 4 * groups_.size() + 1024) {
       changes_.clear();
-      ++epoch_;
+      scoring_.move_on();
     }
     changes_.push_back(at->second);
   }
@@ -118,14 +118,14 @@ void ScoreIndex::refresh(Scored& scored) {
   // New groups are in changes_ as well, so growing with kNoRoom never leaves one unscored.
   scored.values.resize(groups_.size(), kNoRoom);
   scored.devices.resize(groups_.size(), kAnyDevice);
-  if (scored.epoch != epoch_) {
+  if (scored.scoring != scoring_) {
     for (std::size_t i = 0; i < groups_.size(); ++i) score_group(scored, i);
   } else {
     for (std::size_t i = scored.seen; i < changes_.size(); ++i) {
       score_group(scored, static_cast<std::size_t>(changes_[i]));
     }
   }
-  scored.epoch = epoch_;
+  scored.scoring = scoring_;
   scored.seen = changes_.size();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "core/collections/generation.h"
 #include "core/place/score.h"
 
 namespace dove::core {
@@ -66,7 +67,7 @@ class ScoreIndex {
   // What a shape scored, by group. Groups that changed since are in changes_ from `seen` on.
   struct Scored {
     TaskShape shape;
-    std::uint64_t epoch = 0;
+    Generation scoring;
     std::size_t seen = 0;
     std::vector<std::int64_t> values;
     std::vector<std::int32_t> devices;
@@ -94,7 +95,7 @@ class ScoreIndex {
   std::vector<std::int32_t> group_of_;  // by node
   std::vector<std::int32_t> vacant_;    // groups without nodes
   std::map<FreeState, std::int32_t> by_state_;
-  std::uint64_t epoch_ = 1;            // of scores; older ones are void
+  Generation scoring_;                 // scores of older ones are void; use() begins the first
   std::vector<std::int32_t> changes_;  // groups with another state, in order of change
   std::map<TaskShape, std::int32_t> ids_;
   std::vector<Scored> scored_;    // by shape id
