@@ -39,6 +39,8 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
     filter.job = found->id;
   }
   filter.user = call.query_text("user");
+  TRY_ASSIGN(filter.from.us, call.query_number("from", 0, 0, INT64_MAX));
+  TRY_ASSIGN(filter.before.us, call.query_number("before", kNever.us, 0, INT64_MAX));
   filter.audit = call.query_flag("audit");
   if (filter.audit && !accounts::may_audit(call.caller)) {
     return Error{ErrorKind::kDenied, "role_needed",
@@ -111,7 +113,12 @@ void get_events(Context& context, CallPtr call) {
     return call->fail(invalid("bad_parameter",
                               "order=newest is for a page; a stream is always in order", "order"));
   }
-  const Result<Seq> after = read_after(*call, streamed ? state.head : Seq());
+  if (streamed && filter->before != kNever) {
+    return call->fail(
+        invalid("bad_parameter", "before is for a page; a stream has no end", "before"));
+  }
+  const bool from_now = streamed && filter->from.us == 0;
+  const Result<Seq> after = read_after(*call, from_now ? state.head : Seq());
   if (!after.ok()) return call->fail(after.error());
   if (streamed) {
     return context.feed.follow(call->responder->stream(200, {{"Content-Type", "text/event-stream"},
@@ -125,7 +132,7 @@ void get_events(Context& context, CallPtr call) {
       [&context, call](const Result<EventFeed::Page>& page) {
         if (!page.ok()) return call->fail(page.error());
         const Seq head = context.state().head;
-        const bool more = page->looked_through < head;
+        const bool more = !page->is_late && page->looked_through < head;
         call->reply(200, Json{{"events", page->records},
                               {"next", more ? Json(page->looked_through.value) : Json(nullptr)},
                               {"log_head", head.value}});

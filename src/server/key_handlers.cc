@@ -7,8 +7,8 @@
 #include "codec/words.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/lists/page_wanted.h"
 #include "server/new_key.h"
-#include "server/page.h"
 
 namespace dove::server {
 namespace {
@@ -41,13 +41,13 @@ Result<Key> read_key(const Call& call, Instant now) {
 }  // namespace
 
 void list_keys(Context& context, CallPtr call) {
-  const Result<std::int64_t> limit = call->query_number("limit", kPageUsual, 1, kPageMost);
-  if (!limit.ok()) return call->fail(limit.error());
+  const Result<PageWanted> asked = read_page_wanted(*call);
+  if (!asked.ok()) return call->fail(asked.error());
   const std::string user = call->query_text("user");
-  Page<std::string> page(call->query_text("after"), *limit);
+  Page<std::string> page(asked->after, asked->limit);
   for (const auto& entry : context.state().keys) {  // by SHA-256, and so by id
     const Key& key = entry.second;
-    const bool wanted = user.empty() || key.user == user;
+    const bool wanted = (user.empty() || key.user == user) && asked->has(key.name, {});
     if (!wanted || !may_keep_keys(context.state(), call->caller, key.user)) continue;
     if (!page.offer(key.id, [&] { return codec::key_json(key); })) break;
   }

@@ -121,6 +121,9 @@ TEST_F(Keys, OnesOwnAreListedAndNoneIsShownAgain) {
   EXPECT_EQ(own.response.body.find(key.at("key").get<std::string>()), std::string::npos);
   EXPECT_EQ(live.call("GET", "/v1/keys").body.at("keys").size(), 2U);
   EXPECT_EQ(live.call("GET", "/v1/keys?user=bob").body.at("keys").size(), 1U);
+  const std::string name = key.at("name");
+  EXPECT_EQ(live.call("GET", "/v1/keys?user=ada&name=other," + name).body.at("keys").size(), 1U);
+  EXPECT_EQ(live.call("GET", "/v1/keys?name=other").body.at("keys").size(), 0U);
 }
 
 TEST_F(Keys, WhatIsWrongIsNamed) {

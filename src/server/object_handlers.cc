@@ -11,9 +11,8 @@
 #include "server/declared/kinds.h"
 #include "server/declared/object_checks.h"
 #include "server/handlers.h"
-#include "server/lists/wanted_labels.h"
+#include "server/lists/page_wanted.h"
 #include "server/notices/declared_targets.h"
-#include "server/page.h"
 #include "server/sessions/declared_app.h"
 
 namespace dove::server {
@@ -46,22 +45,6 @@ controller::Input input_of(const std::vector<ObjectChange>& changes, const Call&
   return input;
 }
 
-struct PageWanted {
-  std::string after;
-  std::int64_t limit = kPageUsual;
-  std::set<std::string> names;  // only these; empty: all
-  WantedLabels labels = {};
-};
-
-Result<PageWanted> read_page(const Call& call) {
-  PageWanted page;
-  page.after = call.query_text("after");
-  TRY_ASSIGN(page.limit, call.query_number("limit", kPageUsual, 1, kPageMost));
-  for (std::string& name : split_list(call.query_text("name"))) page.names.insert(std::move(name));
-  TRY_ASSIGN(page.labels, read_wanted_labels(call));
-  return page;
-}
-
 // The cursor of an object: what orders the kinds, and its name.
 std::string cursor_of(const Declared& object, const std::string& name) {
   return fmt::format("{}/{}", object.index(), name);
@@ -76,20 +59,16 @@ Json usage_json(const core::Usage& usage) {
               {"countables", usage.countables}};
 }
 
-bool is_wanted(const std::string& name, const Labels& labels, const PageWanted& wanted) {
-  return (wanted.names.empty() || wanted.names.contains(name)) && has_labels(labels, wanted.labels);
-}
-
 }  // namespace
 
 // Those open to the caller; administrators see all.
 void list_pools(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  const Result<PageWanted> wanted = read_page(*call);
+  const Result<PageWanted> wanted = read_page_wanted(*call);
   if (!wanted.ok()) return call->fail(wanted.error());
   Page<std::string> page(wanted->after, wanted->limit);
   for (const auto& [name, pool] : state.pools) {
-    if (!is_wanted(name, pool.labels, *wanted)) continue;
+    if (!wanted->has(name, pool.labels)) continue;
     const Declared object(pool);
     if (!may_see(state, call->caller, object)) continue;
     if (!page.offer(name, [&] { return shown(object); })) break;
@@ -99,11 +78,11 @@ void list_pools(Context& context, CallPtr call) {
 
 void list_queues(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  const Result<PageWanted> wanted = read_page(*call);
+  const Result<PageWanted> wanted = read_page_wanted(*call);
   if (!wanted.ok()) return call->fail(wanted.error());
   Page<std::string> page(wanted->after, wanted->limit);
   for (const auto& [name, queue] : state.queues) {
-    if (!is_wanted(name, queue.labels, *wanted)) continue;
+    if (!wanted->has(name, queue.labels)) continue;
     const auto make = [&, &own = name, &declared = queue] {
       Json out = shown(Declared(declared));
       const auto usage = state.usage_by_queue.find(own);
@@ -124,7 +103,7 @@ void list_objects(Context& context, CallPtr call) {
     if (!found.ok()) return call->fail(found.error());
     kind = found->path;
   }
-  const Result<PageWanted> wanted = read_page(*call);
+  const Result<PageWanted> wanted = read_page_wanted(*call);
   if (!wanted.ok()) return call->fail(wanted.error());
   Page<std::string> page(wanted->after, wanted->limit);
   for (const Declared& object : all_objects(state, kind)) {
@@ -132,7 +111,7 @@ void list_objects(Context& context, CallPtr call) {
         std::visit([](const auto& each) -> const std::string& { return each.name; }, object);
     const Labels& labels =
         std::visit([](const auto& each) -> const Labels& { return each.labels; }, object);
-    if (!is_wanted(name, labels, *wanted)) continue;
+    if (!wanted->has(name, labels)) continue;
     if (!may_see(state, call->caller, object)) continue;
     if (!page.offer(cursor_of(object, name), [&] { return shown(object); })) break;
   }

@@ -277,7 +277,9 @@ class Tour(unittest.TestCase):
         self.api.call("POST", "/v1/sign-in", {"token": token})
         self.api.call("POST", "/v1/sign-in", {"token": self.api.call("POST", "/v1/sign-in-codes")["code"]})
         self.api.call("GET", "/v1/me")
-        self.api.call("GET", "/v1/events?audit=1")
+        self.api.call("GET", "/v1/events?audit=1&user=admin&from=1&before=9000000000000000&order=newest")
+        for target in ("/v1/keys?name=ci&limit=1", "/v1/secrets?name=hub&labels=team=vision", "/v1/apps?name=code&labels=a=b"):
+            self.api.call("GET", target)
         self.api.raw("POST", "/v1/sign-out")
         self.api.call("POST", "/v1/join-tokens", {"node": "spare", "ttl_s": 60})
         later = self.api.call("GET", "/v1/objects/reservation/later")

@@ -1,6 +1,13 @@
 #include "cli/client/pages.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "cli/terminal/times.h"
+#include "codec/quantity.h"
+#include "telemetry/clock.h"
 
 namespace dove::cli {
 
@@ -30,6 +37,21 @@ std::string labels_query(const std::vector<std::string>& labels) {
     query += "&labels=" + wire::percent_encode(label);
   }
   return query;
+}
+
+Result<std::optional<std::int64_t>> instant_us(const Invocation& invocation, const char* option) {
+  const std::string given = invocation.get(option);
+  if (!invocation.has(option)) return std::optional<std::int64_t>();
+  if (const auto ago_us = parse_span_us(given)) {
+    return std::optional(std::max<std::int64_t>(telemetry::now_us() - *ago_us, 0));
+  }
+  const Result<Instant> at = codec::parse_instant(given);
+  if (at.ok() && at->us >= 0) return std::optional(at->us);
+  return Error{ErrorKind::kInvalid, "bad_option",
+               fmt::format("--{}={} is neither a time ago, such as 12h, nor an instant, such as "
+                           "2026-01-02T03:04:05Z",
+                           option, given),
+               ""};
 }
 
 }  // namespace dove::cli

@@ -3,7 +3,9 @@
 // Include only from .cc files of this part: it brings nlohmann/json_fwd.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,5 +19,8 @@ Result<nlohmann::json> get_all(Api& api, const std::string& target, const std::s
 
 // What --labels adds to a target that has a query: "&labels=team%3Dvision".
 std::string labels_query(const std::vector<std::string>& labels);
+
+// What --option says, if it is there: an instant, or how long ago.
+Result<std::optional<std::int64_t>> instant_us(const Invocation& invocation, const char* option);
 
 }  // namespace dove::cli

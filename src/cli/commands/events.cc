@@ -1,9 +1,15 @@
 // dove events, audit, top: what happens, as it happens.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/client/api.h"
+#include "cli/client/pages.h"
 #include "cli/commands/job_list.h"
 #include "cli/families.h"
 #include "cli/terminal/job_text.h"
@@ -23,6 +29,8 @@ using nlohmann::json;
 
 constexpr std::size_t kEventBytesMax = 16 << 20;
 constexpr std::size_t kDetailsShown = 100;
+constexpr std::int64_t kRecordsUsual = 1000;
+constexpr std::int64_t kPageRecords = 1000;
 
 std::string event_line(const json& record, bool wide) {
   const bool decision = text_of(record, "type") == "decision";
@@ -79,40 +87,54 @@ void print_event(const json& record, Format format, bool audit) {
   }
 }
 
-std::string query_of(const Invocation& invocation, bool audit) {
-  std::string query = audit ? "?audit=1" : "";
-  for (const char* name : {"job", "kind", "after", "limit"}) {
+// "/v1/events?..." but for its page.
+Result<std::string> events_target(const Invocation& invocation, bool audit) {
+  std::string target = audit ? "/v1/events?audit=1" : "/v1/events?audit=0";
+  for (const char* name : {"job", "kind", "user"}) {
     if (!invocation.has(name)) continue;
-    query += fmt::format("{}{}={}", query.empty() ? "?" : "&", name,
-                         wire::percent_encode(invocation.get(name)));
+    target += fmt::format("&{}={}", name, wire::percent_encode(invocation.get(name)));
   }
-  return query;
+  for (const char* name : {"from", "before"}) {
+    TRY_ASSIGN(const std::optional<std::int64_t> at_us, instant_us(invocation, name));
+    if (at_us) target += fmt::format("&{}={}", name, *at_us);
+  }
+  return target;
 }
 
-Invocation without(Invocation invocation, const char* option) {
-  invocation.values.erase(option);
-  return invocation;
+// A page of many records may hold few of them, or none: as many pages as it takes.
+Result<int> show_pages(Api& api, const std::string& target, const Invocation& invocation,
+                       const std::function<void(const json&)>& show, std::int64_t left) {
+  std::string after = invocation.get("after");
+  while (true) {
+    const std::string from = after.empty() ? "" : "&after=" + wire::percent_encode(after);
+    TRY_ASSIGN(const json page,
+               api.get(fmt::format("{}&limit={}{}", target, std::min(left, kPageRecords), from)));
+    for (const json& record : items_of(page, "events")) show(record);
+    left -= static_cast<std::int64_t>(items_of(page, "events").size());
+    const json next = page.value("next", json());
+    if (left <= 0 || !next.is_number() || next.dump() == after) return kExitOk;
+    after = next.dump();
+  }
 }
 
 Result<int> show_events(const Invocation& invocation, bool audit) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(std::string target, events_target(invocation, audit));
+  const auto show = [&](const json& record) { print_event(record, format, audit); };
   if (!invocation.has("follow")) {
-    TRY_ASSIGN(json page, api.get("/v1/events" + query_of(invocation, audit)));
-    for (const json& record : items_of(page, "events")) print_event(record, format, audit);
-    // A page of many records may hold few of them, or none.
-    while (audit && !invocation.has("limit") && page.value("next", json()).is_number()) {
-      TRY_ASSIGN(page, api.get(fmt::format("/v1/events{}&after={}",
-                                           query_of(without(invocation, "after"), audit),
-                                           page["next"].get<std::uint64_t>())));
-      for (const json& record : items_of(page, "events")) print_event(record, format, audit);
-    }
-    return kExitOk;
+    const bool is_all = audit && !invocation.has("limit");
+    const std::int64_t usual = is_all ? INT64_MAX : kRecordsUsual;
+    return show_pages(
+        api, target, invocation, show,
+        invocation.has("limit") ? std::atoll(invocation.get("limit").c_str()) : usual);
   }
   wire::SseParser parser;
   // Also when the server ends before there was an event: what comes meanwhile is not missed.
   std::string shown_through;
-  if (!invocation.has("after")) {
+  if (invocation.has("after")) {
+    target += "&after=" + wire::percent_encode(invocation.get("after"));
+  } else if (!invocation.has("from")) {
     TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
     shown_through = text_of(cluster, "log_head");
   }
@@ -120,12 +142,12 @@ Result<int> show_events(const Invocation& invocation, bool audit) {
   while (true) {
     wire::Pairs headers = {{"Accept", "text/event-stream"}};
     if (!shown_through.empty()) headers.emplace_back("Last-Event-ID", shown_through);
-    const Result<void> streamed = api.stream(
-        "GET", "/v1/events" + query_of(invocation, audit), "", headers, [&](std::string_view line) {
+    const Result<void> streamed =
+        api.stream("GET", target, "", headers, [&](std::string_view line) {
           const auto event = parser.feed_line(line);
           if (!event) return true;
           const Result<json> record = codec::parse_json(event->data, kEventBytesMax);
-          if (record.ok()) print_event(*record, format, audit);
+          if (record.ok()) show(*record);
           failures = 0;
           return std::fflush(stdout) == 0;
         });
@@ -232,11 +254,15 @@ std::vector<Command> event_commands() {
   events.summary = "Show what happened and what was decided";
   events.group = "Jobs";
   events.description =
-      "With -f it shows what comes from now on, until it is interrupted; it survives a restart\n"
-      "of the server.";
+      "With -f it shows what comes from now on, or from WHEN on, until it is interrupted; it\n"
+      "survives a restart of the server. WHEN is a time ago, such as 12h, or an instant, such as\n"
+      "2026-01-02T03:04:05Z.";
   events.options = {{"follow", 'f', "", "show new records as they come"},
                     {"job", 'j', "JOB", "of this job"},
                     {"kind", 'k', "KINDS", "of these kinds, such as JobSubmitted,Launch"},
+                    {"user", 'u', "USER", "what this user did, or was refused"},
+                    {"from", 0, "WHEN", "from then on"},
+                    {"before", 0, "WHEN", "before then; not with -f"},
                     {"after", 0, "SEQ", "after this position of the log"},
                     {"limit", 0, "COUNT", "show at most this number (1000)"},
                     output_option()};
@@ -246,7 +272,8 @@ std::vector<Command> event_commands() {
   audit.group = "People";
   audit.description =
       "For auditors and administrators: the log without the reports of machines and without\n"
-      "decisions. Refusals of one kind within a few seconds are counted together.";
+      "decisions. Refusals of one kind within a few seconds are counted together. WHEN is a time\n"
+      "ago, such as 12h, or an instant, such as 2026-01-02T03:04:05Z.";
   CommandSpec top;
   top.name = "top";
   top.summary = "Watch the cluster";

@@ -60,6 +60,12 @@ std::string jobs_target(const JobFilter& filter, int page_limit) {
   if (filter.queues.size() == 1) add("queue", filter.queues);
   if (filter.names.size() == 1) add("name", filter.names);
   query += labels_query(filter.labels);
+  if (filter.submitted_from_us) {
+    query += fmt::format("&submitted_from={}", *filter.submitted_from_us);
+  }
+  if (filter.submitted_before_us) {
+    query += fmt::format("&submitted_before={}", *filter.submitted_before_us);
+  }
   if (filter.ended_from_us) query += fmt::format("&ended_from={}", *filter.ended_from_us);
   if (filter.ended_before_us) query += fmt::format("&ended_before={}", *filter.ended_before_us);
   return query;

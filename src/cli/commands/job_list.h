@@ -21,7 +21,8 @@ struct JobFilter {
   std::vector<std::string> states;  // words of the API; empty: all
   std::vector<std::string> users, projects, queues, names, ids;
   std::vector<std::string> labels;  // "NAME=VALUE", all of them; empty: any
-  std::optional<std::int64_t> ended_from_us, ended_before_us;  // only what ended then
+  std::optional<std::int64_t> submitted_from_us, submitted_before_us;  // only what was then
+  std::optional<std::int64_t> ended_from_us, ended_before_us;          // only what ended then
   bool with_ended = true;
   bool full = false;       // all that a job's own page says, but for its command and files
   std::int64_t limit = 0;  // 0: all

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/client/api.h"
+#include "cli/client/pages.h"
 #include "cli/commands/job_list.h"
 #include "cli/commands/list_watch.h"
 #include "cli/families.h"
@@ -15,7 +16,6 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
-#include "codec/quantity.h"
 #include "telemetry/clock.h"
 #include "text/hostlist.h"
 
@@ -26,22 +26,6 @@ using nlohmann::json;
 
 constexpr std::size_t kNameColumns = 32;
 
-// What --option says, if it is there: an instant, or how long ago.
-Result<std::optional<std::int64_t>> instant_us(const Invocation& invocation, const char* option) {
-  const std::string given = invocation.get(option);
-  if (!invocation.has(option)) return std::optional<std::int64_t>();
-  if (const auto ago_us = parse_span_us(given)) {
-    return std::optional(std::max<std::int64_t>(telemetry::now_us() - *ago_us, 0));
-  }
-  const Result<Instant> at = codec::parse_instant(given);
-  if (at.ok() && at->us >= 0) return std::optional(at->us);
-  return Error{ErrorKind::kInvalid, "bad_option",
-               fmt::format("--{}={} is neither a time ago, such as 12h, nor an instant, such as "
-                           "2026-01-02T03:04:05Z",
-                           option, given),
-               ""};
-}
-
 Result<JobFilter> filter_of(const Invocation& invocation) {
   JobFilter filter;
   filter.users = comma_list(invocation.get("user"));
@@ -51,6 +35,8 @@ Result<JobFilter> filter_of(const Invocation& invocation) {
   filter.names = comma_list(invocation.get("name"));
   filter.states = comma_list(invocation.get("state"));
   filter.labels = invocation.all("labels");
+  TRY_ASSIGN(filter.submitted_from_us, instant_us(invocation, "submitted-from"));
+  TRY_ASSIGN(filter.submitted_before_us, instant_us(invocation, "submitted-before"));
   TRY_ASSIGN(filter.ended_from_us, instant_us(invocation, "ended-from"));
   TRY_ASSIGN(filter.ended_before_us, instant_us(invocation, "ended-before"));
   filter.with_ended = invocation.has("all") || !filter.states.empty() || filter.ended_from_us ||
@@ -358,6 +344,8 @@ CommandSpec ps_spec() {
                   {"queue", 'q', "QUEUES", "in these queues"},
                   {"name", 'n', "NAMES", "of these names"},
                   labels_option(),
+                  {"submitted-from", 0, "WHEN", "that were submitted then or later"},
+                  {"submitted-before", 0, "WHEN", "that were submitted before"},
                   {"ended-from", 0, "WHEN", "that ended then or later"},
                   {"ended-before", 0, "WHEN", "that ended before"},
                   {"limit", 0, "COUNT", "show at most this number"},

@@ -54,6 +54,30 @@ TEST_F(PsTest, AsksForJobsThatEndedInATime) {
   EXPECT_NE(wrong.err.find("--ended-from=yesterday"), std::string::npos) << wrong.err;
 }
 
+TEST_F(PsTest, AsksForJobsThatWereSubmittedInATime) {
+  const auto query = asked(
+      {"--submitted-from=2026-01-02T03:04:05Z", "--submitted-before", "2026-01-02T03:04:06Z"});
+  EXPECT_EQ(values(query, "submitted_from"), (Texts{"1767323045000000"}));
+  EXPECT_EQ(values(query, "submitted_before"), (Texts{"1767323046000000"}));
+  EXPECT_EQ(values(query, "state"), (Texts{"waiting,held,active"}));
+  const Outcome wrong = run({"dove", "ps", "--submitted-before", "yesterday"});
+  EXPECT_NE(wrong.err.find("--submitted-before=yesterday"), std::string::npos) << wrong.err;
+}
+
+TEST_F(PsTest, EventsAreAskedForByUserAndTimeOnAsManyPagesAsItTakes) {
+  server_.set("GET /v1/events", {200, R"({"events":[],"next":7})"});
+  const Outcome outcome = run({"dove", "events", "--user=ann", "--from=2026-01-02T03:04:05Z",
+                               "--before=2026-01-02T03:04:06Z"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  const wire::Pairs query = server_.requests().back().query;
+  EXPECT_EQ(values(query, "user"), (Texts{"ann"}));
+  EXPECT_EQ(values(query, "from"), (Texts{"1767323045000000"}));
+  EXPECT_EQ(values(query, "before"), (Texts{"1767323046000000"}));
+  EXPECT_EQ(values(query, "after"), (Texts{"7"})) << "the first page had none";
+  const Outcome wrong = run({"dove", "events", "--from", "yesterday"});
+  EXPECT_NE(wrong.err.find("--from=yesterday"), std::string::npos) << wrong.err;
+}
+
 TEST_F(PsTest, OtherListsAreFilteredByLabelsToo) {
   const std::string labels = "&labels=team%3Dvision&labels=why%3Da%20%26%20b";
   const std::vector<std::string> options = {"--labels", "team=vision", "--labels=why=a & b"};

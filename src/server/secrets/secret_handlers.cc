@@ -14,7 +14,7 @@
 #include "codec/json_parts.h"
 #include "server/context.h"
 #include "server/handlers.h"
-#include "server/page.h"
+#include "server/lists/page_wanted.h"
 #include "wire/tls/sealed_box.h"
 
 namespace dove::server {
@@ -165,12 +165,13 @@ void reseal(Context& context, const CallPtr& call, const std::shared_ptr<Rotatio
 }  // namespace
 
 void list_secrets(Context& context, CallPtr call) {
-  const Result<std::int64_t> limit = call->query_number("limit", kPageUsual, 1, kPageMost);
-  if (!limit.ok()) return call->fail(limit.error());
+  const Result<PageWanted> wanted = read_page_wanted(*call);
+  if (!wanted.ok()) return call->fail(wanted.error());
   const std::string project = call->query_text("project");
-  Page<std::string> page(call->query_text("after"), *limit);
+  Page<std::string> page(wanted->after, wanted->limit);
   for (const auto& [path, secret] : context.state().secrets) {
     if (!project.empty() && secret.project != project) continue;
+    if (!wanted->has(accounts::secret_name(secret), secret.labels)) continue;
     if (!may_see(context.state(), call->caller, Declared(secret))) continue;
     const Secret& one = secret;
     if (!page.offer(path, [&] { return shown(one); })) break;

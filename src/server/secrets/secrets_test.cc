@@ -73,6 +73,12 @@ TEST_F(SecretsApi, AProjectsAreItsManagersToKeep) {
   EXPECT_EQ(set("hub?project=vision", max, kValue).status, 200);
   EXPECT_EQ(live.call("GET", "/v1/secrets", nullptr, {}, &ada).body.at("secrets").size(), 1U);
   EXPECT_EQ(live.call("GET", "/v1/secrets", nullptr, {}, &bob).body.at("secrets").size(), 0U);
+  const auto found = [&](const char* filter) {
+    return live.call("GET", std::string("/v1/secrets?") + filter).body.at("secrets").size();
+  };
+  EXPECT_EQ(found("name=hub,other"), 1U);
+  EXPECT_EQ(found("name=other"), 0U);
+  EXPECT_EQ(found("labels=team%3Dvision"), 0U);
   Json body = job_with({{{"secret", "vision/hub"}, {"variable", "HUB"}}});
   EXPECT_EQ(live.call("POST", "/v1/jobs", body, {}, &ada).code(), "secret_elsewhere");
   body["project"] = "vision";

@@ -8,7 +8,7 @@
 #include "accounts/access.h"
 #include "apps/app_programs.h"
 #include "server/handlers.h"
-#include "server/page.h"
+#include "server/lists/page_wanted.h"
 #include "server/sessions/declared_app.h"
 
 namespace dove::server {
@@ -54,11 +54,12 @@ std::map<std::string, Json> offered_to(const core::State& state, const accounts:
 
 void list_apps(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  const auto limit = call->query_number("limit", kPageUsual, 1, kPageMost);
-  if (!limit.ok()) return call->fail(limit.error());
-  const std::string after = call->query_text("after");
-  Page<std::string> page(after, *limit);
-  for (auto& [name, app] : offered_to(state, call->caller, after)) {
+  const Result<PageWanted> wanted = read_page_wanted(*call);
+  if (!wanted.ok()) return call->fail(wanted.error());
+  Page<std::string> page(wanted->after, wanted->limit);
+  for (auto& [name, app] : offered_to(state, call->caller, wanted->after)) {
+    const bool is_built_in = app.at("built_in").get<bool>();
+    if (!wanted->has(name, is_built_in ? Labels() : state.apps.at(name).labels)) continue;
     if (!page.offer(name, [&own = app] { return own; })) break;
   }
   call->reply(200, page.answer("apps", state.head));

@@ -150,6 +150,15 @@ TEST_F(AppsTest, AppsAreReadAPageAtATime) {
   EXPECT_EQ(names, (std::vector<std::string>{"board", "code", "desktop", "notebook", "tensorboard",
                                              "zeppelin"}));
   EXPECT_EQ(as(ada, "GET", "/v1/apps?limit=0").status, 400);
+  const auto found = [&](const char* filter) {
+    std::vector<std::string> apps;
+    const Answer page = as(ada, "GET", std::string("/v1/apps?") + filter);
+    for (const Json& app : page.body.at("apps")) apps.push_back(app.at("name"));
+    return apps;
+  };
+  EXPECT_EQ(found("name=code,zeppelin,none"), (std::vector<std::string>{"code", "zeppelin"}));
+  ASSERT_EQ(declare("board", Json{{"labels", {{"team", "vision"}}}}).status, 200);
+  EXPECT_EQ(found("labels=team%3Dvision"), (std::vector<std::string>{"board"}));
 }
 
 TEST_F(AppsTest, AStoppedSessionWaitsAndStartsAgainAsItself) {

@@ -10,6 +10,7 @@
 #include "codec/record.h"
 #include "server/job_select.h"
 #include "server/record_json.h"
+#include "server/streams/log_search.h"
 #include "telemetry/clock.h"
 #include "wire/sse.h"
 
@@ -31,31 +32,6 @@ Error reader_gone() {
 template <class Value>
 bool is_forgotten(const Result<Value>& read) {
   return !read.ok() && read.error().code == "records_forgotten";
-}
-
-// Whole batches after `after`, with at least `records` records where the log has them; fewer once
-// `stops`.
-Result<std::vector<store::Batch>> read_window(store::LogStore& log, Seq after, std::size_t records,
-                                              const std::atomic<bool>& stops) {
-  std::vector<store::Batch> batches;
-  std::size_t read = 0;
-  TRY(log.read(after, [&](const store::Batch& batch) {
-    batches.push_back(batch);
-    read += batch.events.size() + batch.decisions.size();
-    return read < records && !stops;
-  }));
-  return batches;
-}
-
-// The first point behind which the log can be read, `kept` at the latest. REQUIRES: not at
-// `forgotten`.
-Seq oldest_after(store::LogStore& log, Seq forgotten, Seq kept, const std::atomic<bool>& stops) {
-  while (kept.value - forgotten.value > 1 && !stops) {
-    const Seq middle(forgotten.value + (kept.value - forgotten.value) / 2);
-    const bool is_kept = log.read(middle, [](const store::Batch&) { return false; }).ok();
-    (is_kept ? kept : forgotten) = middle;
-  }
-  return kept;
 }
 
 // What people did, and what was refused to them: not what agents report, nor the passing of time.
@@ -80,12 +56,13 @@ std::string_view kind_of(const Decision& decision) { return codec::kind_name(dec
 
 template <class Record>
 bool wants(const core::State& state, const EventFilter& filter, const listener::Caller& caller,
-           JobId job, const Record& record) {
-  if (filter.job.has_value() && job != *filter.job) return false;
+           const RecordHead& head, const Record& record) {
+  if (filter.job.has_value() && head.job != *filter.job) return false;
+  if (head.at < filter.from || head.at >= filter.before) return false;
   if (filter.audit && !is_audited(event_of(record))) return false;
   if (!filter.user.empty() && !is_of(filter.user, event_of(record))) return false;
   if (!filter.kinds.empty() && filter.kinds.count(std::string(kind_of(record))) == 0) return false;
-  return accounts::may_see_record(state, caller, job, event_of(record));
+  return accounts::may_see_record(state, caller, head.job, event_of(record));
 }
 
 // Calls `fn(head, record)` for each record of `batch` after `after` until it gives false, which is
@@ -138,7 +115,7 @@ class Broadcast {
       if (line.head.seq <= after) return;
       std::visit(
           [&](const auto* record) {
-            if (!wants(state_, filter, caller, line.head.job, *record)) return;
+            if (!wants(state_, filter, caller, line.head, *record)) return;
             if (line.text.empty()) line.text = sse_text(record_json(line.head, *record));
             text += line.text;
           },
@@ -189,12 +166,15 @@ class EventFeed::Collector {
 
   // False once there is enough.
   bool add(const store::Batch& batch, const std::vector<JobId>* new_jobs) {
+    page_.is_late = page_.is_late || batch.at >= filter_.before;
+    if (page_.is_late) return false;
+    page_.is_early = page_.is_early || batch.at < filter_.from;
     const Seq after = page_.looked_through;
     const auto one = [this](const RecordHead& head, const auto& record) {
       if (page_.records.size() >= limit_ || head.seq >= before_) return false;
       page_.looked_through = head.seq;
       ++looked_at_;
-      if (wants(state_, filter_, caller_, head.job, record)) {
+      if (wants(state_, filter_, caller_, head, record)) {
         page_.records.push_back(record_json(head, record));
       }
       return true;
@@ -202,6 +182,7 @@ class EventFeed::Collector {
     return each_record(batch, new_jobs, state_, after, one) && looked_at_ < kLookedAtMax;
   }
   Seq looked_through() const { return page_.looked_through; }
+  void begin_after(Seq after) { page_.looked_through = after; }
   EventFeed::Page page() { return std::move(page_); }
 
  private:
@@ -245,18 +226,38 @@ void EventFeed::wait_turn(const std::string& user, Turns::Work work) {
 void EventFeed::page(Seq after, const EventFilter& filter, Reader reader, std::size_t limit,
                      std::function<void(Result<Page>)> done) {
   Collector collector(filter, reader.caller, projection_.state(), after, limit);
-  gather(std::make_shared<Gathering>(Gathering{std::move(collector),
-                                               std::min<std::size_t>(limit, kWindow_records),
-                                               std::move(reader), std::move(done)}));
+  const auto gathering = std::make_shared<Gathering>(
+      Gathering{std::move(collector), std::min<std::size_t>(limit, kWindow_records),
+                std::move(reader), std::move(done)});
+  if (filter.from.us <= 0 || is_recent(after)) return gather(gathering);
+  find_time(gathering->reader.caller.user, after, filter.from,
+            [this, gathering](Seq begin, Turns::Turn turn) {
+              gathering->turn = std::move(turn);
+              gathering->collector.begin_after(begin);
+              gather(gathering);
+            });
+}
+
+void EventFeed::find_time(const std::string& user, Seq low, Instant at,
+                          std::function<void(Seq, Turns::Turn)> done) {
+  wait_turn(user, [this, low, at, done = std::move(done)](Turns::Turn turn) {
+    const auto found = std::make_shared<Seq>();
+    log_.ask([found, low, at, high = projection_.state().head, stops = stops_](
+                 store::LogStore& log) { *found = last_before(log, low, high, at, *stops); },
+             [found, done, turn = std::move(turn)] { done(*found, turn); });
+  });
 }
 
 // Whether all that comes after `after` is in memory.
-bool EventFeed::add_recent(Collector& collector, Seq after) const {
+bool EventFeed::is_recent(Seq after) const {
   const auto& recent = projection_.recent();
-  const bool is_recent =
-      after >= projection_.state().head ||
-      (!recent.empty() && recent.front().committed->batch.first_seq.value <= after.value + 1);
-  if (!is_recent) return false;
+  return after >= projection_.state().head ||
+         (!recent.empty() && recent.front().committed->batch.first_seq.value <= after.value + 1);
+}
+
+bool EventFeed::add_recent(Collector& collector, Seq after) const {
+  if (!is_recent(after)) return false;
+  const auto& recent = projection_.recent();
   auto batch = std::partition_point(
       recent.begin(), recent.end(),
       [&](const listener::RecentBatch& each) { return each.committed->last() <= after; });
@@ -310,6 +311,7 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
         limit_(limit),
         done_(std::move(done)) {}
 
+  void begin_at(Seq last) { high_ = std::min(high_, Seq(last.value + 1)); }
   void go_on() {
     if (high_.value <= 1) return end(std::nullopt);
     if (page_.records.size() >= limit_ || looked_at_ >= kLookedAtMax) return end(high_);
@@ -353,7 +355,7 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
       if (page_.records.size() < limit_) continue;
       return end(Seq(page_.records.back().at("seq").get<std::uint64_t>()));
     }
-    if (is_bottom) return end(std::nullopt);
+    if (is_bottom || window->is_early) return end(std::nullopt);
     high_ = Seq(after.value + 1);
     looked_at_ += kWindow_records;
     go_on();
@@ -377,8 +379,14 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
 void EventFeed::page_before(Seq before, const EventFilter& filter, Reader reader, std::size_t limit,
                             std::function<void(Result<OlderPage>)> done) {
   const Seq high(std::min(before.value, projection_.state().head.value + 1));
-  std::make_shared<BackwardWalk>(*this, high, filter, std::move(reader), limit, std::move(done))
-      ->go_on();
+  const std::string user = reader.caller.user;
+  const auto walk = std::make_shared<BackwardWalk>(*this, high, filter, std::move(reader), limit,
+                                                   std::move(done));
+  if (filter.before == kNever) return walk->go_on();
+  find_time(user, Seq(), filter.before, [walk](Seq last, const Turns::Turn&) {
+    walk->begin_at(last);
+    walk->go_on();
+  });
 }
 
 void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,

@@ -37,6 +37,8 @@ struct EventFilter {
   std::set<std::string> kinds;  // empty: all
   bool audit = false;           // only what people did, and what was refused to them
   std::string user;             // "": whoever did it
+  Instant from;                 // at that instant or later
+  Instant before = kNever;
 };
 
 class EventFeed {
@@ -47,13 +49,16 @@ class EventFeed {
 
   struct Page {
     std::vector<nlohmann::json> records;
-    Seq looked_through;  // nothing up to here is left out
+    Seq looked_through;     // nothing up to here is left out
+    bool is_early = false;  // it looked at what was before the filter's time
+    bool is_late = false;   // what follows is after the filter's time
   };
   struct Reader {
     listener::Caller caller;
     std::function<bool()> is_gone;  // once it is true, no more is read
   };
-  // At most `limit` records after `after`; `done` is called now or later. Errors: kNotFound
+  // At most `limit` records after `after`, of those that are kept where the filter has a `from`;
+  // `done` is called now or later. Errors: kNotFound
   // records_forgotten; kUnavailable reader_gone.
   void page(Seq after, const EventFilter& filter, Reader reader, std::size_t limit,
             std::function<void(Result<Page>)> done);
@@ -83,6 +88,10 @@ class EventFeed {
   void gather_from_log(const std::shared_ptr<Gathering>& gathering);
   // Calls `work` when the user's other reads are over, or at once.
   void wait_turn(const std::string& user, Turns::Work work);
+  bool is_recent(Seq after) const;
+  // The last record before `at` of those after `low`.
+  void find_time(const std::string& user, Seq low, Instant at,
+                 std::function<void(Seq, Turns::Turn)> done);
   bool add_recent(Collector& collector, Seq after) const;
   void catch_up(const std::shared_ptr<Follower>& follower);
   void catch_up_later(const std::shared_ptr<Follower>& follower, std::chrono::milliseconds wait);

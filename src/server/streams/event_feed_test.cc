@@ -28,6 +28,7 @@ class FakeSlowLog : public store::LogStore {
     for (std::uint64_t seq = after.value + 1; seq <= kRecords; ++seq) {
       store::Batch batch;
       batch.first_seq = Seq(seq);
+      batch.at = Instant{static_cast<std::int64_t>(seq) * 10};
       batch.events.push_back({TimeReached{}, {}});
       if (!visit(batch)) break;
     }
@@ -106,6 +107,43 @@ TEST_F(SlowFeed, APageIsReadBesideTheLoop) {
   ASSERT_EQ(page->records.size(), 2'500U) << "from more than one window";
   EXPECT_EQ(page->records.front().at("seq"), 101);
   EXPECT_EQ(page->looked_through, Seq(2'600));
+}
+
+TEST_F(SlowFeed, ATimeIsFoundWithoutReadingAllBeforeIt) {
+  EventFilter filter;
+  filter.from = Instant{kRecords * 10 - 45};
+  filter.before = Instant{kRecords * 10 - 10};
+  std::vector<std::uint64_t> numbers;
+  std::optional<EventFeed::Page> page;
+  feed.page(Seq(0), filter, administrator(), 1'000,
+            [&](Result<EventFeed::Page> found) { page = std::move(*found); });
+  ASSERT_TRUE(loop.run_until([&] { return page.has_value(); }, kLimit));
+  for (const auto& record : page->records) numbers.push_back(record.at("seq"));
+  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{kRecords - 4, kRecords - 3, kRecords - 2}));
+  EXPECT_TRUE(page->is_late) << "there is no next page";
+  filter.from = Instant{1'000 * 10};
+  filter.before = Instant{1'003 * 10};
+  std::optional<EventFeed::OlderPage> older;
+  feed.page_before(Seq(UINT64_MAX), filter, administrator(), 1'000,
+                   [&](Result<EventFeed::OlderPage> found) { older = std::move(*found); });
+  ASSERT_TRUE(loop.run_until([&] { return older.has_value(); }, kLimit));
+  numbers.clear();
+  for (const auto& record : older->records) numbers.push_back(record.at("seq"));
+  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{1'002, 1'001, 1'000}));
+  EXPECT_FALSE(older->older.has_value());
+  EXPECT_LE(log.reads(), 60);
+}
+
+TEST_F(SlowFeed, OfATimeThatIsForgottenThereIsWhatIsKept) {
+  log.forgotten = 7;
+  EventFilter filter;
+  filter.from = Instant{30};
+  std::optional<EventFeed::Page> page;
+  feed.page(Seq(0), filter, administrator(), 2,
+            [&](Result<EventFeed::Page> found) { page = std::move(*found); });
+  ASSERT_TRUE(loop.run_until([&] { return page.has_value(); }, kLimit));
+  ASSERT_EQ(page->records.size(), 2U);
+  EXPECT_EQ(page->records.front().at("seq"), 8);
 }
 
 TEST_F(SlowFeed, TheReadsOfOneUserTakeTurns) {

@@ -1,5 +1,8 @@
 // Streams of the API: events, logs and steps.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "server/api_fixture.h"
 #include "wire/sse.h"
@@ -86,6 +89,32 @@ TEST_F(Streams, EventsAreFilteredAndPaged) {
   page = live.call("GET", "/v1/events?kind=JobSubmitted&after=" + page.at("next").dump()).body;
   EXPECT_EQ(page.at("events").size(), 3u);
   EXPECT_TRUE(page.at("next").is_null());
+}
+
+TEST_F(Streams, EventsAreFilteredByTime) {
+  for (int i = 0; i < 3; ++i) live.submit(small_job_body());
+  const Json all = live.call("GET", "/v1/events").body.at("events");
+  const std::int64_t second_us = live.call("GET", "/v1/jobs/2").body.at("submitted_at_us");
+  const auto at_us = [](const Json& record) { return record.at("at_us").get<std::int64_t>(); };
+  const auto at_or_later = std::count_if(
+      all.begin(), all.end(), [&](const Json& record) { return at_us(record) >= second_us; });
+  ASSERT_GT(at_or_later, 0);
+  for (const char* order : {"", "&order=newest"}) {
+    const Json later = live.call("GET", fmt::format("/v1/events?from={}{}", second_us, order)).body;
+    EXPECT_EQ(later.at("events").size(), static_cast<std::size_t>(at_or_later)) << order;
+    for (const Json& record : later.at("events")) EXPECT_GE(at_us(record), second_us);
+    const Json before =
+        live.call("GET", fmt::format("/v1/events?before={}{}", second_us, order)).body;
+    EXPECT_EQ(before.at("events").size(), all.size() - later.at("events").size()) << order;
+    EXPECT_TRUE(before.at("next").is_null()) << order;
+  }
+  const auto stream = open("GET", fmt::format("/v1/events?from={}", second_us), "", kSse);
+  ASSERT_TRUE(
+      live.until([&] { return events(*stream).size() == static_cast<std::size_t>(at_or_later); }));
+  live.submit(small_job_body());
+  EXPECT_TRUE(live.until([&] { return events(*stream).back().value("job", 0) == 4; }));
+  EXPECT_EQ(open("GET", "/v1/events?before=1", "", kSse)->status, 400) << "it has no end";
+  EXPECT_EQ(live.call("GET", "/v1/events?from=yesterday").code(), "bad_parameter");
 }
 
 TEST_F(Streams, EachFollowerSeesWhatItAskedFor) {
