@@ -3,9 +3,19 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
+#include <string>
+
+#include "files/text_file.h"
 
 namespace dove::agent {
+namespace {
+
+Error not_there(const std::string& why) {
+  return Error{ErrorKind::kInvalid, "data_dir",
+               fmt::format("{}; jobs would not find the package dove there", why), ""};
+}
+
+}  // namespace
 
 Result<void> write_python_package(const std::string& directory) {
   namespace fs = std::filesystem;
@@ -13,8 +23,6 @@ Result<void> write_python_package(const std::string& directory) {
   constexpr fs::perms kForAll = fs::perms::owner_all | fs::perms::group_read |
                                 fs::perms::group_exec | fs::perms::others_read |
                                 fs::perms::others_exec;
-  constexpr fs::perms kExecutable =
-      fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
   std::error_code error;
   fs::create_directories(package, error);
   for (const fs::path& each : {fs::path(directory), package}) {
@@ -22,17 +30,12 @@ Result<void> write_python_package(const std::string& directory) {
   }
   for (const EmbeddedFile& file : python_package()) {
     if (error) break;
-    const fs::path path = package / file.name;
-    const fs::path fresh = path.string() + ".new";
-    std::ofstream(fresh, std::ios::binary | std::ios::trunc) << file.text;
-    fs::permissions(fresh, kForAll & ~kExecutable, error);
-    if (!error) fs::rename(fresh, path, error);
+    const Result<void> written =
+        files::write_atomically((package / file.name).string(), file.text, 0644);
+    if (!written.ok()) return not_there(written.error().message);
   }
   if (!error) return {};
-  return Error{
-      ErrorKind::kInvalid, "data_dir",
-      fmt::format("{}: {}; jobs would not find the package dove there", directory, error.message()),
-      ""};
+  return not_there(fmt::format("{}: {}", directory, error.message()));
 }
 
 }  // namespace dove::agent

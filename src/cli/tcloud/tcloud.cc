@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
@@ -14,6 +13,8 @@
 #include "cli/tcloud/paths.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
+#include "files/text_file.h"
+#include "jobfiles/source.h"
 
 namespace dove::cli {
 namespace {
@@ -91,22 +92,18 @@ Result<int> run_init(const Invocation& invocation) {
 }
 
 Result<int> run_add(const Invocation& invocation) {
-  std::ifstream file("tuxiv.conf", std::ios::binary);
-  if (!file) return usage_error("there is no tuxiv.conf here: go to the job's directory first");
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  file.close();
+  Result<std::string> read = files::read_text("tuxiv.conf", jobfiles::kFileBytesMax);
+  if (!read.ok() && read.error().kind == ErrorKind::kNotFound) {
+    return usage_error("there is no tuxiv.conf here: go to the job's directory first");
+  }
+  TRY_ASSIGN(std::string text, std::move(read));
   for (const std::string& package : invocation.operands) {
     if (package.find_first_of("\n\r#") != std::string::npos) {
       return usage_error(fmt::format("'{}' is no package", package));
     }
     TRY_ASSIGN(text, with_dependency(text, package));
   }
-  std::ofstream out("tuxiv.conf.new", std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  std::error_code error;
-  if (out) fs::rename("tuxiv.conf.new", "tuxiv.conf", error);
-  if (!out || error) return usage_error("tuxiv.conf cannot be written");
+  TRY(files::write_atomically("tuxiv.conf", text, 0644));
   for (const std::string& package : invocation.operands)
     print(fmt::format("Added {} to tuxiv.conf.\n", package));
   return 0;
