@@ -194,6 +194,13 @@ class Cluster:
         path = self.ca_file()
         return {"DOVE_CA_FILE": path} if path and os.path.exists(path) else {}
 
+    def agents_port(self):
+        """Where agents call; None without TLS, where they do so at the server's port. It changes with each life of the
+        server."""
+        with open(self.log.name) as file:
+            lines = [json.loads(line) for line in file if '"event":"listening"' in line]
+        return next((line["port"] for line in reversed(lines) if line.get("tls") and line["port"] != self.port), None)
+
     def caller(self, token):
         """Calls as whose token it is."""
         return Api(self.url, token, ca_file=self.ca_file())

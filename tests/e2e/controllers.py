@@ -38,7 +38,7 @@ class Controller:
             options[options.index("--agents-port") + 1] = str(self.agents_port)
         self.process = self.cluster.spawn(
             "server", "--data", self.data, "--port", str(self.port), "--store",
-            self.cluster.postgres.url(int(self.link.url.rsplit(":", 1)[1])),
+            self.cluster.postgres.url(self.link.port),
             *(["--lease-ms", str(self.cluster.lease_ms)] if self.cluster.lease_ms else []),
             *options, program=self.program, stdout=self.cluster.log)
 

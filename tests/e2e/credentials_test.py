@@ -12,7 +12,6 @@ import unittest
 from certificates import FUTURE, PAST, Authority, openssl
 from cluster import ROOT, Cluster, until
 from openapi_test import METHODS
-from tls_test import agents_port
 
 RULE = re.compile(r"^(\w+): \{who: (\w+)(?:, scope: (\w+), on: (\w+))?\}$")
 REACH = {"read": {"read"}, "jobs": {"read", "jobs"}, "log": {"log"}}
@@ -140,7 +139,7 @@ class Credentials(unittest.TestCase):
         return own.pair(of_nodes + "node1"), closed
 
     def test_agents_operations_are_refused_where_they_are(self):
-        port = agents_port(self.cluster)
+        port = self.cluster.agents_port()
         nodes = self.cluster.folder + "/nodes/"
         pair_of = lambda node: (f"{nodes}{node}/agent_certificate.pem", f"{nodes}{node}/agent_key.pem")
         with open(nodes + "node1/agent_token") as file:

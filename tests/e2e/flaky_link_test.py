@@ -8,14 +8,14 @@ import sys
 import time
 
 from cluster import ENDED, Cluster, until
-from flaky_link import FlakyLink
+from flaky_link import BEHIND_LINKS, FlakyLink
 
 NODES = int(os.environ.get("NODES", "10"))
 SEED = int(os.environ.get("SEED", "1"))
 DROP = 0.1
 HEARTBEAT_S = 3.0
 # Of a hundred connections that break, one may well be lost seven times in a row: that takes some 5 s, the default fence.
-OPTIONS = ["--heartbeat-ms", str(int(HEARTBEAT_S * 1000)), "--fence-s", "15"]
+OPTIONS = ["--heartbeat-ms", str(int(HEARTBEAT_S * 1000)), "--fence-s", "15", *BEHIND_LINKS]
 WAVES, WAVE = 6, 10
 AT_ONCE = 3
 
@@ -84,7 +84,8 @@ class Test:
 
 
 def main():
-    with Cluster(nodes=0, cores=8, server_options=OPTIONS) as cluster, FlakyLink(cluster.port, seed=SEED) as link:
+    with Cluster(nodes=0, cores=8, tls=True, server_options=OPTIONS) as cluster, \
+            FlakyLink(cluster.port, cluster.agents_port(), seed=SEED) as link:
         test = Test(cluster, link)
         cluster.agent_url = link.url
         cluster.agent_options = ["--hooks", test.hooks()]

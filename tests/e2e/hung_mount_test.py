@@ -101,7 +101,7 @@ def agent_comes_back(cluster, mount):
 
 
 def shared_hangs():
-    with Cluster(nodes=0) as cluster:
+    with Cluster(nodes=0, tls=True) as cluster:
         mount = HungMount(cluster.folder, "shared")
         try:
             if not mount.is_there:
@@ -116,7 +116,7 @@ def shared_hangs():
 
 def main():
     shared_hangs()
-    with Cluster(nodes=1, server_options=["--fence-s", str(FENCE_S)]) as cluster:
+    with Cluster(nodes=1, tls=True, server_options=["--fence-s", str(FENCE_S)]) as cluster:
         mount = HungMount(cluster.folder)
         try:
             if not mount.is_there:

@@ -14,7 +14,7 @@ import unittest
 import postgres
 from cluster import DOVE, SKIP
 from controllers import Controllers, until
-from flaky_link import FlakyLink, LinkProcess
+from flaky_link import BEHIND_LINKS, HOSTS, FlakyLink, LinkProcess
 
 # Batches of a former term after one of a later: a leader wrote whose time was over.
 LATE = """SELECT count(*) FROM dove.batches b WHERE epoch <
@@ -55,7 +55,9 @@ class Submissions:
 
 
 class StandbyTest(unittest.TestCase):
-    tls = False
+    """With TLS, as between machines: agents have a port of their own, and certificates that every controller must believe."""
+
+    tls = True
 
     def setUp(self):
         self.cluster = self.enterContext(Controllers(count=2, nodes=2, tls=self.tls))
@@ -147,7 +149,7 @@ class StandbyTest(unittest.TestCase):
 
     def test_it_is_stopped_in_order_and_commands_know_both(self):
         first, second = self.cluster.controllers
-        environment = {**os.environ, "DOVE_URL": self.cluster.url, "DOVE_TOKEN": self.cluster.token}
+        environment = {**os.environ, "DOVE_URL": self.cluster.url, "DOVE_TOKEN": self.cluster.token, **self.cluster.trusts()}
         first.signal(signal.SIGTERM)
         done = subprocess.run([DOVE, "squeue"], env=environment, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -215,10 +217,10 @@ class StandbyTest(unittest.TestCase):
         self.assertNotEqual(second.process.wait(30), 0)
 
 
-class TlsTest(StandbyTest):
-    """Where agents have a port of their own, and certificates that every controller must believe."""
+class PlainTest(StandbyTest):
+    """As on one machine."""
 
-    tls = True
+    tls = False
     test_the_leader_is_cut_from_the_database = test_what_reads_a_log_in_sqlite_says_what_to_use = None
     test_it_is_stopped_in_order_and_commands_know_both = test_keys_of_another_cluster_are_refused = None
     test_the_leader_is_stopped_and_continued = test_the_doctor_looks_at_the_database = None
@@ -229,9 +231,11 @@ class ProofTest(unittest.TestCase):
     def test_what_a_standby_says_is_no_proof(self):
         """The leader sees a break and counts on the fence; the agent reaches the standby alone, and lets its task
         end before another one begins."""
-        with Controllers(count=2, nodes=0, cores=1, server_options=["--fence-s", "2"]) as cluster:
+        options = ["--fence-s", "2", *BEHIND_LINKS]
+        with Controllers(count=2, nodes=0, cores=1, tls=True, fixed_ports=True, server_options=options) as cluster:
             first, second = cluster.controllers
-            with FlakyLink(first.port) as one, FlakyLink(first.port) as other:
+            ports = (first.port, first.agents_port)
+            with FlakyLink(*ports, HOSTS[0]) as one, FlakyLink(*ports, HOSTS[1]) as other:
                 links = {"node1": one, "node2": other}
                 for name, link in links.items():
                     cluster.agent_url = f"{link.url},{second.url}"
@@ -261,9 +265,10 @@ class CutFromAgentsTest(unittest.TestCase):
     def test_a_leader_that_no_agent_reaches_leads_on(self):
         """It has its database, and what the agents hear from the standby proves nothing: nobody takes over, no task ends,
         and what was submitted meanwhile runs once they are back."""
-        with Controllers(count=2, nodes=0, server_options=["--silent-after-s", "2"]) as cluster:
+        options = ["--silent-after-s", "2", *BEHIND_LINKS]
+        with Controllers(count=2, nodes=0, tls=True, fixed_ports=True, server_options=options) as cluster:
             first, second = cluster.controllers
-            links = [LinkProcess(one.port) for one in cluster.controllers]
+            links = [LinkProcess(one.port, one.agents_port) for one in cluster.controllers]
             try:
                 cluster.agent_url = ",".join(link.url for link in links)
                 for name in ("node1", "node2"):

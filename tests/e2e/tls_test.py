@@ -21,11 +21,6 @@ def log_of(cluster):
         return file.read()
 
 
-def agents_port(cluster):
-    lines = [json.loads(line) for line in log_of(cluster).splitlines() if '"event":"listening"' in line]
-    return next(line["port"] for line in lines if line["tls"] and line["port"] != cluster.port)
-
-
 def works(cluster):
     """Jobs, steps, logs and exec go through, and what a job calls finds the server."""
     job = cluster.submit({"name": "a", "command": ["sh", "-c", "echo rank $RANK; squeue -h | wc -l"],
@@ -46,7 +41,7 @@ def works(cluster):
 
 
 def strangers_get_nothing(cluster):
-    port = agents_port(cluster)
+    port = cluster.agents_port()
     quiet = ssl._create_unverified_context()
     # The handshake of TLS 1.3 ends for the client before the server has looked at its certificate.
     with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # waits
 """One name, two machines: a copy of an agent's directory is refused and harms nothing, until somebody says that the first
-machine is off. And a controller that is away for longer than the grace ends no task."""
+machine is off. And a controller that is away for longer than the grace ends no task. With TLS, as between machines."""
 import os
 import shutil
 import signal
@@ -16,7 +16,7 @@ FENCE_S = 1
 
 class TwoMachines(unittest.TestCase):
     def setUp(self):
-        self.cluster = Cluster(nodes=1, server_options=["--fence-s", str(FENCE_S), "--disconnect-grace-s", "60",
+        self.cluster = Cluster(nodes=1, tls=True, server_options=["--fence-s", str(FENCE_S), "--disconnect-grace-s", "60",
                                                         "--silent-after-s", "1", "--heartbeat-ms", "200"]).__enter__()
         self.copies = []
 
@@ -30,8 +30,9 @@ class TwoMachines(unittest.TestCase):
         original = os.path.join(self.cluster.folder, "nodes", "node1")
         folder = os.path.join(self.cluster.folder, "copy")
         os.makedirs(folder)
-        for name in ("agent_token", "contact"):
-            shutil.copy(os.path.join(original, name), folder)
+        for name in os.listdir(original):
+            if os.path.isfile(os.path.join(original, name)):
+                shutil.copy(os.path.join(original, name), folder)
         copy = subprocess.Popen([DOVE, "agent", "--name", "node1", "--url", self.cluster.url, "--run-as-self", "--cores", "8",
                                  "--memory", "16Gi", "--data", folder, "--boot-id", "boot-of-the-copy", "--machine-id", "copy"],
                                 stdin=subprocess.DEVNULL, stderr=self.cluster.log, env=self.cluster.environment,
@@ -70,7 +71,7 @@ class TwoMachines(unittest.TestCase):
 
 class Outage(unittest.TestCase):
     def test_a_controller_that_is_away_ends_no_task(self):
-        with Cluster(nodes=1, server_options=["--fence-s", str(FENCE_S), "--disconnect-grace-s", "1", "--silent-after-s", "1",
+        with Cluster(nodes=1, tls=True, server_options=["--fence-s", str(FENCE_S), "--disconnect-grace-s", "1", "--silent-after-s", "1",
                                               "--heartbeat-ms", "200"]) as cluster:
             job = cluster.submit({"name": "long", "command": ["sleep", "600"]})
             cluster.wait_state(job, "running")

@@ -8,7 +8,6 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
 from cluster import SKIP, Cluster  # noqa: E402
-from tls_test import agents_port  # noqa: E402
 
 
 class Node:
@@ -16,7 +15,7 @@ class Node:
 
     def __init__(self, cluster):
         self.cluster = cluster
-        self.port = agents_port(cluster)
+        self.port = cluster.agents_port()
         self.folder = os.path.join(cluster.folder, "nodes/node1")
         with open(self.folder + "/agent_token") as file:
             self.token = file.read().strip()

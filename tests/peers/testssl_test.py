@@ -10,7 +10,6 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e")]
 from cluster import SKIP, Cluster  # noqa: E402
-from tls_test import agents_port  # noqa: E402
 
 BAD = {"HIGH", "CRITICAL", "FATAL"}
 # Its authority is the cluster's own, which no browser's list has; nobody asks a private server for revocation lists; a
@@ -25,7 +24,7 @@ def main():
         return SKIP
     wrong = []
     with Cluster(nodes=1, tls=True) as cluster:
-        for port in (cluster.port, agents_port(cluster)):
+        for port in (cluster.port, cluster.agents_port()):
             found = os.path.join(cluster.folder, f"{port}.json")
             done = subprocess.run(
                 [program, "--quiet", "--warnings", "off", "--color", "0", "--protocols", "--server-defaults", "--server-preference",
