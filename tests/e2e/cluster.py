@@ -197,9 +197,12 @@ class Cluster:
     def agents_port(self):
         """Where agents call; None without TLS, where they do so at the server's port. It changes with each life of the
         server."""
+        if not self.url.startswith("https:"):
+            return None
         with open(self.log.name) as file:
             lines = [json.loads(line) for line in file if '"event":"listening"' in line]
-        return next((line["port"] for line in reversed(lines) if line.get("tls") and line["port"] != self.port), None)
+        last = max(i for i, line in enumerate(lines) if line.get("port") == self.port)
+        return next((line["port"] for line in lines[last + 1:] if line.get("tls")), None)  # agents listen, too, later
 
     def caller(self, token):
         """Calls as whose token it is."""

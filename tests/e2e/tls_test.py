@@ -10,8 +10,13 @@ import subprocess
 import sys
 import time
 
-from cluster import DOVE, Api, Cluster, until
+from certificates import FUTURE, PAST, Authority, Server
+from cluster import DOVE, ROOT, Api, Cluster, until
 from ports import free_port
+
+sys.path.insert(0, os.path.join(ROOT, "python"))
+
+import dove  # noqa: E402
 
 VALID_S = 6
 
@@ -82,32 +87,73 @@ def strangers_get_nothing(cluster):
     assert status == 404, (status, body)
 
 
-def mistakes_are_named(cluster):
-    def fails(*words, **environment):
-        done = subprocess.run([DOVE, "ps"], capture_output=True, text=True, timeout=30,
-                              env={**cluster.environment, "DOVE_TOKEN": "x", **environment})
-        assert done.returncode != 0 and all(word in done.stderr for word in words), done
-    plain = cluster.url.replace("https", "http")
-    fails("https://", DOVE_URL=plain)
-    fails("DOVE_CA_FILE", "dove ca show", DOVE_URL=cluster.url)
-    fails("DOVE_CA_FILE", DOVE_URL=cluster.url, DOVE_CA_FILE="/nowhere")
-    token = os.path.join(cluster.folder, "token")
+def command_fails(cluster, words, **environment):
+    done = subprocess.run([DOVE, "ps"], capture_output=True, text=True, timeout=30,
+                          env={**cluster.environment, "DOVE_TOKEN": "secret", **environment})
+    assert done.returncode != 0 and all(word in done.stderr for word in words), (words, done)
 
-    def agent_fails(word, url, text):
-        with open(token, "w") as file:
-            file.write(text)
-        done = subprocess.Popen([DOVE, "agent", "--name", "late", "--url", url, "--data", token + ".late", "--gpus", "0",
-                                 "--run-as-self", "--join-token-file", token], stdin=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, env=cluster.environment, start_new_session=True, text=True)
-        seen = []
-        until(lambda: seen.append(done.stderr.readline()) or word in seen[-1] or done.poll() is not None, 15, word)
-        done.kill()
-        done.communicate()
-        assert word in "".join(seen), seen
+
+def agent_fails(cluster, words, url, token, *options):
+    """A node that would join says so in its log."""
+    path = os.path.join(cluster.folder, "token")
+    with open(path, "w") as file:
+        file.write(token)
+    agent = subprocess.Popen([DOVE, "agent", "--name", "late", "--url", url, "--data", path + ".late", "--gpus", "0",
+                              "--run-as-self", "--join-token-file", path, *options], stdin=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, env=cluster.environment, start_new_session=True, text=True)
+    seen = []
+
+    def is_said():
+        seen.append(agent.stderr.readline())
+        return all(word in seen[-1] for word in words) or not seen[-1]  # it has ended
+    try:
+        until(is_said, 15, f"{words} from the agent")
+    finally:
+        agent.kill()
+        agent.communicate()
+    assert all(word in seen[-1] for word in words), (words, seen)
+
+
+def mistakes_are_named(cluster):
+    plain = cluster.url.replace("https", "http")
+    command_fails(cluster, ["https://"], DOVE_URL=plain)
+    try:
+        raise AssertionError(dove.Client(url=plain, token="secret", patience_s=5).api.get("/v1/jobs"))
+    except dove.ApiError as error:
+        assert "https://" in str(error), error
+    command_fails(cluster, ["DOVE_CA_FILE", "dove ca show"], DOVE_URL=cluster.url)
+    command_fails(cluster, ["DOVE_CA_FILE"], DOVE_URL=cluster.url, DOVE_CA_FILE="/nowhere")
     good = cluster.api.call("POST", "/v1/join-tokens", {"node": "late"})["token"]
     assert "." in good
-    agent_fails("https://", plain, good)
-    agent_fails("https://", plain, good.split(".")[0])
+    agent_fails(cluster, ["https://"], plain, good)
+    agent_fails(cluster, ["https://"], plain, good.split(".")[0])
+
+
+def wrong_certificates_are_named(cluster):
+    """By commands, by an agent that is told whom to believe by a file, and by one that knows the cluster's authority; nobody sends
+    a token to whoever shows one."""
+    own = Authority(cluster.folder + "/own", cluster.data + "/ca.pem", cluster.data + "/ca.key")
+    other = Authority(cluster.folder + "/other")
+    good = cluster.api.call("POST", "/v1/join-tokens", {"node": "late"})["token"]
+    trusted = ["--ca-file", own.certificate]
+    for pair, of_command, of_agent, by_digest in (
+            (own.pair("DNS:head,IP:127.0.0.2"), ["--tls-name"], ["head", "127.0.0.2", "--tls-name 127.0.0.1"], True),
+            (own.pair("IP:127.0.0.1", PAST), ["this machine's clock"], ["certificate ended at", "clock", "renew"], True),
+            # An agent that knows the authority takes this one: its own clock may be the wrong one, and may not cut it off.
+            (own.pair("IP:127.0.0.1", FUTURE), ["clocks of both"], ["certificate begins at", "set the clock that is wrong"], False),
+            (other.pair("IP:127.0.0.1"), ["DOVE_CA_FILE", "dove ca show"], ["--ca-file", "DOVE_CA_FILE", "dove ca show"], True)):
+        with open(pair[0], "a") as file:  # as the cluster's own: who knows its digest alone finds the authority behind it
+            file.write(shown(own.certificate))
+        server = Server(pair)
+        try:
+            url = f"https://127.0.0.1:{server.port}"
+            command_fails(cluster, of_command, DOVE_URL=url, DOVE_CA_FILE=own.certificate)
+            agent_fails(cluster, of_agent, url, good.split(".")[0], *trusted)
+            if by_digest:
+                agent_fails(cluster, of_agent, url, good)
+            assert server.said == b"", server.said
+        finally:
+            server.end()
 
 
 def shown(path):
@@ -207,10 +253,7 @@ def metrics_are_a_nodes(cluster, port):
             raise AssertionError(f"as {name}: {read(name)}")
         except ssl.SSLCertVerificationError:
             pass
-    done = subprocess.run([DOVE, "ps"], capture_output=True, text=True, timeout=30,
-                          env={**cluster.environment, "DOVE_TOKEN": "x", "DOVE_URL": f"https://127.0.0.1:{port}",
-                               "DOVE_CA_FILE": cluster.ca_file()})
-    assert done.returncode != 0 and "--tls-name" in done.stderr, done
+    command_fails(cluster, ["--tls-name"], DOVE_URL=f"https://127.0.0.1:{port}", DOVE_CA_FILE=cluster.ca_file())
 
 
 class SiteCluster(Cluster):
@@ -258,6 +301,7 @@ def main():
         works(cluster)
         strangers_get_nothing(cluster)
         mistakes_are_named(cluster)
+        wrong_certificates_are_named(cluster)
         renews(cluster)
         authority_is_followed(cluster)
         works(cluster)
