@@ -17,6 +17,9 @@ from flaky_link import FlakyLink
 from ports import free_port
 from postgres import Postgres
 
+# Batches of a former term after one of a later: a leader wrote whose time was over.
+LATE = """SELECT count(*) FROM dove.batches b WHERE epoch <
+          (SELECT max(epoch) FROM dove.batches e WHERE e.batch < b.batch)"""
 KEYS = ("secret", "token", "identity.pem", "ssh_gateway_token")
 
 
@@ -172,4 +175,4 @@ class Controllers(Cluster):
             self.postgres.__exit__()
 
 
-__all__ = ["AnyApi", "ApiError", "Controller", "Controllers", "until"]
+__all__ = ["LATE", "AnyApi", "ApiError", "Controller", "Controllers", "until"]

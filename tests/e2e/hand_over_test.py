@@ -10,8 +10,8 @@ import unittest
 
 import postgres
 from cluster import DOVE, SKIP, Api, Cluster
-from controllers import ApiError, Controllers, until
-from standby_test import LATE, Submissions
+from controllers import LATE, ApiError, Controllers, until
+from standby_test import Submissions
 
 
 class HandOverTest(unittest.TestCase):

@@ -13,12 +13,8 @@ import unittest
 
 import postgres
 from cluster import DOVE, SKIP
-from controllers import Controllers, until
+from controllers import LATE, Controllers, until
 from flaky_link import BEHIND_LINKS, HOSTS, FlakyLink, LinkProcess
-
-# Batches of a former term after one of a later: a leader wrote whose time was over.
-LATE = """SELECT count(*) FROM dove.batches b WHERE epoch <
-          (SELECT max(epoch) FROM dove.batches e WHERE e.batch < b.batch)"""
 
 
 class Submissions:
