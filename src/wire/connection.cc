@@ -217,6 +217,10 @@ void Connection::stream_end() {
   flush();
 }
 
+void Connection::stream_cut() {
+  if (phase_ == Phase::kStreaming && !finishing_) drop();
+}
+
 void Connection::close_chunk() {
   if (!chunk_open_) return;
   chunk_open_ = false;

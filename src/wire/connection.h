@@ -40,6 +40,7 @@ class Connection final : public Accepted,
   // From the Outflow.
   bool stream_write(std::string_view bytes) override;
   void stream_end() override;
+  void stream_cut() override;
   std::size_t unsent_bytes() const override { return out_.size() + sending_.size() - sent_; }
 
  private:

@@ -70,6 +70,13 @@ void StreamOut::close() {
   if (const auto outlet = outlet_.lock()) outlet->stream_end();
 }
 
+void StreamOut::cut() {
+  if (closed_) return;
+  closed_ = true;
+  on_closed_ = nullptr;
+  if (const auto outlet = outlet_.lock()) outlet->stream_cut();
+}
+
 void StreamOut::on_closed(std::function<void()> fn) {
   if (ended_) {
     announce(std::move(fn));

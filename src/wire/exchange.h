@@ -29,6 +29,7 @@ class Outlet {
   virtual ~Outlet() = default;
   virtual bool stream_write(std::string_view bytes) = 0;
   virtual void stream_end() = 0;
+  virtual void stream_cut() = 0;
   virtual std::size_t unsent_bytes() const = 0;
 };
 
@@ -58,10 +59,11 @@ class StreamOut final : public Outflow, public std::enable_shared_from_this<Stre
 
   bool write(std::string_view bytes) override;
   void close() override;
+  void cut() override;
   void on_closed(std::function<void()> fn) override;
   std::size_t buffered_bytes() const override;
 
-  // From below: the stream is over, and not by close().
+  // From below: the stream is over, and not by close() or cut().
   void ended();
 
  private:

@@ -36,6 +36,19 @@ TEST(Outflow, dropping_it_ends_the_stream_and_http_1_0_has_no_chunks) {
   EXPECT_FALSE(peer.timed_out);
 }
 
+TEST(Outflow, what_was_cut_is_not_whole) {
+  TestServer at([](const Request&, const std::shared_ptr<Responder>& responder) {
+    const auto out = responder->stream(200, {});
+    out->write("half of it");
+    out->cut();
+    EXPECT_FALSE(out->write("late"));
+  });
+  RawPeer peer(at.port);
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_FALSE(peer.read_all().ends_with("0\r\n\r\n"));
+  EXPECT_FALSE(peer.timed_out);
+}
+
 TEST(Outflow, goes_on_over_many_turns) {
   std::shared_ptr<Outflow> out;
   Timer timer;

@@ -32,9 +32,12 @@ class Outflow {
   virtual bool write(std::string_view bytes) = 0;
   // Ends the stream once what is queued has left. Later writes return false.
   virtual void close() = 0;
-  // `fn` is called once, in a later turn, when the stream ended without close(): peer gone,
-  // overflow, server shut down. Replaces the former `fn`; called too when the end came before
-  // on_closed().
+  // Ends the connection, or its stream, before the end of the answer: whoever reads it can tell
+  // that it is not whole. Later writes return false.
+  virtual void cut() = 0;
+  // `fn` is called once, in a later turn, when the stream ended without close() or cut():
+  // peer gone, overflow, server shut down. Replaces the former `fn`; called too when the end came
+  // before on_closed().
   virtual void on_closed(std::function<void()> fn) = 0;
   // Queued and not yet taken by the system.
   virtual std::size_t buffered_bytes() const = 0;

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Agents are upgraded behind a link that loses one message in ten, while jobs come and go: no task is restarted or run
 twice, and once the link is whole, the controller knows within one heartbeat what has become of every task. A link that
-delays and cuts off what it carries runs nothing twice, either, with TLS and without. SEED repeats a run."""
+delays and cuts off what it carries runs nothing twice, either, with TLS and without, and with TLS what a task
+has printed is read as it was or not at all. SEED repeats a run."""
 # limit_s: 400
+import http.client
 import os
 import stat
 import sys
@@ -20,6 +22,7 @@ OPTIONS = ["--heartbeat-ms", str(int(HEARTBEAT_S * 1000)), "--fence-s", "15", *B
 WAVES, WAVE = 6, 10
 AT_ONCE = 3
 DELAY_S, CUT_BYTES, CUTS = 0.05, 24_000, 60
+PRINTED = "".join(f"line {i}\n" for i in range(1, 501))
 
 
 def lines_of(path):
@@ -85,6 +88,18 @@ class Test:
         assert not any(attempt["started_at"] for attempt in found["attempts"][:-1]), found
 
 
+def read_while_cut(cluster, job):
+    """Whether what an ended one has printed could be read: then it is whole."""
+    try:
+        status, _, said = cluster.api.raw("GET", f"/v1/jobs/{job}/logs?rank=0")
+    except (OSError, http.client.HTTPException):
+        return False
+    if status != 200:
+        return False
+    assert said.decode() == PRINTED, (job, len(said), said[-60:])
+    return True
+
+
 def delayed_and_cut_off(tls):
     with Cluster(nodes=0, cores=8, tls=tls, server_options=OPTIONS) as cluster, \
             FlakyLink(cluster.port, cluster.agents_port(), delay_s=DELAY_S, cut_bytes=CUT_BYTES, seed=SEED) as link:
@@ -94,10 +109,13 @@ def delayed_and_cut_off(tls):
         for name in cluster.names:
             cluster.start_agent(name)
         cluster.wait_connected(60)
-        jobs = []
+        jobs, read = [], [0, 0]
 
         def wave():
-            jobs.extend(test.submit("true") for _ in range(5))
+            jobs.extend(test.submit("seq -f 'line %g' 500") for _ in range(5))
+            for job in jobs[-20:-5] if tls else []:
+                if cluster.job(job)["state"] == "completed":
+                    read[read_while_cut(cluster, job)] += 1
             return link.cut >= CUTS
 
         until(wave, 120, f"{CUTS} connections to be cut off")
@@ -107,7 +125,8 @@ def delayed_and_cut_off(tls):
         for job in jobs:
             test.check_once(job, "completed")
         print(f"{'TLS' if tls else 'plain'}: {link.cut} connections cut off after up to {CUT_BYTES} bytes, each piece delayed by up "
-              f"to {DELAY_S} s; {len(jobs)} jobs ran once")
+              f"to {DELAY_S} s; {len(jobs)} jobs ran once; {read[1]} logs read whole, {read[0]} not at all")
+        assert read[1] > 0 or not tls, read
 
 
 def agents_upgraded():

@@ -70,7 +70,7 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
       return self == nullptr ? 0 : self->out_->buffered_bytes();
     };
     reader.on_node_gone = [weak](NodeId) {
-      if (const auto self = weak.lock()) self->finish();
+      if (const auto self = weak.lock()) self->break_off();
     };
     relay_ = relays_.open(std::move(reader));
     protocol::Control line;
@@ -104,6 +104,13 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
     relays_.close(relay_);
     const auto self = shared_from_this();  // close() drops what owns this
     out_->close();
+  }
+
+  // What the node did not send may be most of it: that must not look like the end of the output.
+  void break_off() {
+    relays_.close(relay_);
+    const auto self = shared_from_this();  // cut() drops what owns this
+    out_->cut();
   }
 
   void reader_gone() {

@@ -17,6 +17,7 @@ class Streams : public WithApi {
     int status = 0;
     std::vector<std::string> lines;
     bool closed = false;
+    std::string why;
   };
   std::unique_ptr<Reading> open(const std::string& method, const std::string& target,
                                 const std::string& body = "", wire::Pairs headers = {},
@@ -33,7 +34,10 @@ class Streams : public WithApi {
     Reading* into = reading.get();
     callbacks.on_open = [into](int status) { into->status = status; };
     callbacks.on_line = [into](std::string_view line) { into->lines.emplace_back(line); };
-    callbacks.on_closed = [into](const Error&) { into->closed = true; };
+    callbacks.on_closed = [into](const Error& why) {
+      into->closed = true;
+      into->why = why.code;
+    };
     reading->stream = live.client->open_stream(std::move(request), std::move(callbacks));
     EXPECT_TRUE(live.until([into] { return into->status != 0 || into->closed; }));
     return reading;
@@ -150,6 +154,20 @@ TEST_F(Streams, ALogIsReadThroughTheController) {
   EXPECT_EQ(log->lines.back(), "three");
   EXPECT_EQ(agent.relay(relay.at("id"), "four\n", false).status, 404);
   EXPECT_EQ(live.call("GET", "/v1/jobs/1/logs?rank=5").code(), "no_such_task");
+}
+
+// A node that is cut off may have sent a part of a log, or nothing.
+TEST_F(Streams, ALogWhoseNodeIsGoneIsNotWhole) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  run_job(agent);
+  const auto log = open("GET", "/v1/jobs/1/logs");
+  const Json relay = agent.wait_line("relay").at("relay");
+  EXPECT_EQ(agent.relay(relay.at("id"), "one\n", false).status, 204);
+  ASSERT_TRUE(live.until([&] { return log->lines.size() == 1; }));
+  agent.stream.reset();
+  ASSERT_TRUE(live.until([&] { return log->closed; }));
+  EXPECT_EQ(log->why, "connection_broken");
 }
 
 TEST_F(Streams, TheTailOfALogThenWhatFollows) {

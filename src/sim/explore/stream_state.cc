@@ -31,6 +31,7 @@ class ServerEnd : public wire::Outflow {
     stream_->on_closed = nullptr;
     stream_->server_closes();
   }
+  void cut() override { close(); }
   void on_closed(std::function<void()> fn) override {
     stream_->on_closed = std::move(fn);
     if (!stream_->server_open) stream_->tell_server();

@@ -226,6 +226,14 @@ void ServedStream::stream_end() {
   resume();
 }
 
+void ServedStream::stream_cut() {
+  if (!open() || phase_ != Phase::kStreaming || finishing_) return;
+  finishing_ = true;
+  nghttp2_submit_rst_stream(connection_->link().session(), NGHTTP2_FLAG_NONE, id_,
+                            NGHTTP2_INTERNAL_ERROR);
+  connection_->link().flush();
+}
+
 void ServedStream::resume() {
   if (std::exchange(deferred_, false)) {
     nghttp2_session_resume_data(connection_->link().session(), id_);

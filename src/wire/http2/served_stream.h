@@ -55,6 +55,7 @@ class ServedStream final : public Answers,
   // From the Outflow.
   bool stream_write(std::string_view bytes) override;
   void stream_end() override;
+  void stream_cut() override;
   std::size_t unsent_bytes() const override { return out_.size() - sent_; }
 
  private:
