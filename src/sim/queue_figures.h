@@ -20,6 +20,8 @@ struct QueueResult {
   Instant last_end;
   __int128 used_gpu_us = 0;
   std::int64_t longest_queue = 0;
+  std::vector<Span> took;    // by job, from submission to end; empty: as long as it waited and ran
+  std::int64_t stopped = 0;  // attempts, for others
 };
 
 struct AccountFigures {
@@ -36,7 +38,7 @@ struct QueueFigures {
   std::int64_t jobs_waited = 0;
   double jct_s = 0;  // mean
   double makespan_s = 0;
-  double use_pct = 0;  // of all GPUs, from first submission to last end
+  double use_pct = 0;  // of all GPUs, from first submission to last end; 0 where there are none
   AccountFigures worst;
   std::vector<AccountFigures> accounts;
 };

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <numeric>
 
 #include "programs/commands.h"
 #include "programs/replays/replay_options.h"
@@ -52,11 +53,10 @@ Result<sim::QueuePolicy> policy_of(const cli::Invocation& invocation) {
       "policy"};
 }
 
-Result<sim::QueueTrace> read_log(const std::string& path) {
+Result<void> read_log(const std::string& path, sim::LogTrace& trace) {
   TRY_ASSIGN(auto store, store::SqliteStore::open(path, store::OpenMode::kReadOnly));
   TRY_ASSIGN(const Seq forgotten, store->forgotten_through());
   Seq after;
-  sim::LogTrace trace;
   if (forgotten) {
     TRY_ASSIGN(const std::optional<store::Snapshot> latest, store->latest_snapshot());
     if (latest) {
@@ -64,16 +64,16 @@ Result<sim::QueueTrace> read_log(const std::string& path) {
       after = latest->head.seq;
     }
   }
-  TRY(store->read(after, [&](const store::Batch& batch) {
+  return store->read(after, [&](const store::Batch& batch) {
     trace.begin(batch.at, batch.epoch);
     for (const StampedEvent& event : batch.events) trace.add(event);
     for (const Decision& decision : batch.decisions) trace.add(decision);
     return true;
-  }));
-  return trace.take(path);
+  });
 }
 
-cli::CommandSpec spec(const char* name, const char* summary, const char* format) {
+cli::CommandSpec spec(const char* name, const char* summary, const char* format,
+                      const char* nodes = "nodes, of each kind") {
   cli::CommandSpec spec;
   spec.name = name;
   spec.summary = summary;
@@ -93,7 +93,7 @@ cli::CommandSpec spec(const char* name, const char* summary, const char* format)
       "srtf\n"
       "and srsf know the true run time; the others are told nothing about durations.",
       format, names());
-  spec.options = {{"nodes", 0, "COUNT[,COUNT]", "nodes, of each kind", false},
+  spec.options = {{"nodes", 0, "COUNT[,COUNT]", nodes, false},
                   {"gpus-per-node", 0, "COUNT[,COUNT]", "GPUs of a node, of each kind", false},
                   {"policy", 0, "NAME", "default, plain, or a published scheduler", false},
                   {"output", 'o', "FORMAT", "text or json", false}};
@@ -135,7 +135,8 @@ Result<std::vector<std::int64_t>> nodes_of(const cli::Invocation& invocation) {
   return by_node;
 }
 
-void print_json(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::int64_t gpus) {
+void print_json(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::int64_t gpus,
+                std::int64_t stopped) {
   std::string accounts;
   for (const sim::AccountFigures& account : it.accounts) {
     accounts += fmt::format(
@@ -145,20 +146,23 @@ void print_json(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::
   fmt::print(R"({{"jobs": {}, "left_out": {}, "gpus": {}, "avg_wait_s": {:.3f}, )"
              R"("p99_wait_s": {:.3f}, "max_wait_s": {:.3f}, "jobs_waited": {}, )"
              R"("avg_jct_s": {:.3f}, "makespan_s": {:.3f}, "use_pct": {:.4f}, )"
-             R"("worst_account": "{}", "worst_account_slowdown": {:.4f}, "accounts": [{}]}})"
+             R"("stopped": {}, "worst_account": "{}", "worst_account_slowdown": {:.4f}, )"
+             R"("accounts": [{}]}})"
              "\n",
              trace.jobs.size(), trace.left_out, gpus, it.wait_s, it.wait_p99_s, it.wait_max_s,
-             it.jobs_waited, it.jct_s, it.makespan_s, it.use_pct, it.worst.name, it.worst.slowdown,
-             accounts);
+             it.jobs_waited, it.jct_s, it.makespan_s, it.use_pct, stopped, it.worst.name,
+             it.worst.slowdown, accounts);
 }
 
-void print_text(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::int64_t gpus) {
-  fmt::print("{} jobs of {} accounts on {} GPUs; {} of the trace never ran and are left out\n\n",
+void print_text(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::int64_t gpus,
+                std::int64_t stopped) {
+  fmt::print("{} jobs of {} accounts on {} GPUs; {} of the trace are left out\n\n",
              trace.jobs.size(), trace.accounts.size(), gpus, trace.left_out);
   fmt::print("wait        mean {:.1f} s, p99 {:.1f} s, longest {:.1f} s; {} jobs waited\n",
              it.wait_s, it.wait_p99_s, it.wait_max_s, it.jobs_waited);
   fmt::print("completion  mean {:.1f} s; all ended after {:.1f} s\n", it.jct_s, it.makespan_s);
-  fmt::print("use         {:.2f} % of the GPUs\n", it.use_pct);
+  if (gpus > 0) fmt::print("use         {:.2f} % of the GPUs\n", it.use_pct);
+  if (stopped > 0) fmt::print("preemption  {} attempts were stopped for others\n", stopped);
   fmt::print("worst       account {}: slowdown {:.3f}\n\n", it.worst.name, it.worst.slowdown);
   fmt::print("{:12} {:>8} {:>12} {:>9}\n", "account", "jobs", "wait s", "slowdown");
   for (const sim::AccountFigures& account : it.accounts) {
@@ -174,21 +178,64 @@ Result<sim::QueueResult> run(const cli::Invocation& invocation, const sim::Queue
   return sim::replay_queue(trace, nodes, policy);
 }
 
+int print(const sim::QueueTrace& trace, const sim::QueueResult& result, std::int64_t gpus,
+          bool json) {
+  const sim::QueueFigures figures = sim::figures_of(trace, result, gpus);
+  (json ? print_json : print_text)(trace, figures, gpus, result.stopped);
+  return cli::kExitOk;
+}
+
+Result<int> replay_on(const cli::Invocation& invocation, const sim::QueueTrace& trace,
+                      const std::vector<std::int64_t>& nodes) {
+  TRY_ASSIGN(const bool json, json_option(invocation));
+  TRY_ASSIGN(const sim::QueueResult result, run(invocation, trace, nodes));
+  return print(trace, result, std::accumulate(nodes.begin(), nodes.end(), std::int64_t{0}), json);
+}
+
 Result<int> replay(const cli::Invocation& invocation, Reader read) {
   TRY(require_options(invocation, {"nodes", "gpus-per-node", "policy"}));
-  TRY_ASSIGN(const bool json, json_option(invocation));
   TRY_ASSIGN(const std::vector<std::int64_t> nodes, nodes_of(invocation));
   TRY_ASSIGN(const sim::QueueTrace trace, read(invocation.operands.front()));
-  TRY_ASSIGN(const sim::QueueResult result, run(invocation, trace, nodes));
-  std::int64_t gpus = 0;
-  for (const std::int64_t of_node : nodes) gpus += of_node;
-  const sim::QueueFigures figures = sim::figures_of(trace, result, gpus);
-  if (json) {
-    print_json(trace, figures, gpus);
-  } else {
-    print_text(trace, figures, gpus);
+  return replay_on(invocation, trace, nodes);
+}
+
+Result<int> replay_as_submitted(const cli::Invocation& invocation, const sim::LoggedWork& work) {
+  TRY_ASSIGN(const bool json, json_option(invocation));
+  TRY_ASSIGN(sim::LiveLog found, sim::replay_live_log(work, live_scheduler(invocation)));
+  if (found.not_run > 0) {
+    fmt::print(stderr, "{} jobs of the log did not run here; {}\n", found.not_run, found.why);
   }
-  return cli::kExitOk;
+  found.trace.left_out = work.left_out + found.not_run;
+  std::int64_t gpus = 0;
+  for (const sim::LoggedNode& node : work.nodes) gpus += sim::gpus_of(*node.inventory);
+  return print(found.trace, found.result, gpus, json);
+}
+
+Result<int> replay_log(const cli::Invocation& invocation) {
+  TRY(require_options(invocation, {"policy"}));
+  const bool others = invocation.has("nodes") || invocation.has("gpus-per-node");
+  std::vector<std::int64_t> nodes;
+  if (others) {
+    TRY(require_options(invocation, {"nodes", "gpus-per-node"}));
+    TRY_ASSIGN(nodes, nodes_of(invocation));
+  }
+  // A wrong name is found before a long log is read.
+  if (!is_live(invocation)) TRY(policy_of(invocation));
+  const std::string& path = invocation.operands.front();
+  sim::LogTrace log;
+  TRY(read_log(path, log));
+  if (is_live(invocation) && !others) {
+    TRY_ASSIGN(const sim::LoggedWork work, log.take_work(path));
+    return replay_as_submitted(invocation, work);
+  }
+  if (!others) nodes = log.gpus_by_node();
+  if (nodes.empty()) {
+    return Error{ErrorKind::kInvalid, "usage",
+                 "no node of the log has GPUs; give nodes with --nodes and --gpus-per-node",
+                 "nodes"};
+  }
+  TRY_ASSIGN(const sim::QueueTrace trace, log.take(path));
+  return replay_on(invocation, trace, nodes);
 }
 
 }  // namespace
@@ -214,11 +261,17 @@ cli::Command sim_replay_log_command() {
   constexpr const char* kName = "sim replay log";
   cli::CommandSpec made = spec(
       kName, "Run the jobs of a server's log through a queue and print waits and fairness",
-      "DIR is the --data of a server, running or not. Jobs that ended and had GPUs count, at the\n"
-      "instant of their submission and for as long as they ran; the user is the account.");
+      "DIR is the --data of a server, running or not. Jobs that ended count, at the instant of\n"
+      "their submission and for as long as they ran; the user is the account. default and plain\n"
+      "get each job as it was submitted (queue, project, priority, preemption, cores, memory,\n"
+      "GPU models, arrays, dependencies), with the nodes, pools, queues, limits, users, licences\n"
+      "and reservations that are there when the log ends: all nodes are up all the time, and\n"
+      "nothing runs beside us. Published schedulers, and all with --nodes, see only the GPUs that\n"
+      "each job asked for, on nodes that have nothing else; jobs without GPUs are left out.",
+      "other nodes than those of the log, of each kind");
   made.operands = "DIR";
   return {std::move(made),
-          [](const cli::Invocation& it) { return exit_of(kName, replay(it, read_log)); }};
+          [](const cli::Invocation& it) { return exit_of(kName, replay_log(it)); }};
 }
 
 }  // namespace dove::programs

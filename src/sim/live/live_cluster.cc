@@ -13,9 +13,10 @@ constexpr int kRounds_max = 10'000;
 
 }  // namespace
 
-LiveCluster::LiveCluster(const core::Policies& policies, const ClusterSettings& settings)
+LiveCluster::LiveCluster(const core::Policies& policies, const ClusterSettings& settings,
+                         Instant begin)
     : brain_(policies) {
-  brain_.begin_batch(Instant{1}, Epoch(1));
+  brain_.begin_batch(begin, Epoch(1));
   add(ControllerStarted{});
   declare(settings);
 }
@@ -51,7 +52,7 @@ void LiveCluster::pass_to(Instant at) {
     --running_;
     job.left = Span{};
     job.ended_at = at;
-    report<PlacementEnded>(id);
+    report<PlacementEnded>(id, job.work.exit_code);
     ended = true;
   }
   if (ended) {
@@ -62,23 +63,31 @@ void LiveCluster::pass_to(Instant at) {
 }
 
 JobId LiveCluster::submit(std::shared_ptr<const JobSpec> spec, Span work, Span loss) {
-  const JobId id(state_.next_job);
+  return submit_each(std::move(spec), {LiveWork{work, loss}});
+}
+
+JobId LiveCluster::submit_each(std::shared_ptr<const JobSpec> spec,
+                               const std::vector<LiveWork>& works) {
+  const JobId first(state_.next_job);
   add(JobSubmitted{std::move(spec)});
-  CHECK(state_.next_job == id.value + 1, "a replay submits no arrays");
-  LiveJob job;
-  job.left = work;
-  job.loss = loss;
-  lossy_ = lossy_ || loss.us > 0;
-  jobs_.reach(id);
-  at(id) = job;
+  CHECK(state_.next_job == first.value + works.size(), "a piece of work for each element");
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    const JobId id(first.value + i);
+    LiveJob job;
+    job.work = works[i];
+    job.left = works[i].run;
+    lossy_ = lossy_ || works[i].loss.us > 0;
+    jobs_.reach(id);
+    at(id) = job;
+  }
   eventful_ = true;
-  return id;
+  return first;
 }
 
 void LiveCluster::cancel(JobId job) { add(JobCancelRequested{job}); }
 
 template <class Report>
-void LiveCluster::report(JobId id) {
+void LiveCluster::report(JobId id, [[maybe_unused]] std::int32_t exit_code) {
   const core::Attempt& attempt = state_.find_job(id)->attempts.back();
   const AttemptNumber number = attempt.number;
   std::vector<NodeId> nodes;
@@ -90,7 +99,10 @@ void LiveCluster::report(JobId id) {
     said.job = id;
     said.attempt = number;
     said.node = node;
-    if constexpr (std::is_same_v<Report, PlacementEnded>) said.exits.resize(1);
+    if constexpr (std::is_same_v<Report, PlacementEnded>) {
+      said.exits.resize(1);
+      said.exits.front().exit_code = exit_code;
+    }
     add(std::move(said));
   }
 }
@@ -111,6 +123,7 @@ void LiveCluster::stops(JobId id) {
   if (job.runs) {
     ends_.erase({job.checked_at + job.left, id});
     job.left.us -= (state_.now - job.checked_at).us;
+    if (state_.find_job(id)->spec->preempt == Preempt::kRestart) job.left = job.work.run;
     job.runs = false;
     --running_;
   }
@@ -137,7 +150,7 @@ void LiveCluster::progress_with_losses() {
     LiveJob& job = at(id);
     const Span passed = state_.now - job.checked_at;
     job.checked_at = state_.now;
-    job.left.us -= std::max<std::int64_t>(0, passed.us - job.loss.us);
+    job.left.us -= std::max<std::int64_t>(0, passed.us - job.work.loss.us);
     ends_.emplace(state_.now + job.left, id);
   }
 }

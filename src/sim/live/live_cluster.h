@@ -20,11 +20,18 @@
 
 namespace dove::sim {
 
+// What a job has to do.
+struct LiveWork {
+  Span run;
+  Span loss;  // of it, at each instant at which another arrives or ends while it runs
+  std::int32_t exit_code = 0;  // of each of its tasks that tells one, once all is done
+};
+
 // What became of one job of a replay.
 struct LiveJob {
-  Span left;           // to run still; it never ends by itself while this is kNever.us
-  Span loss;           // of it, at each instant at which another arrives or ends while it runs
-  Instant checked_at;  // `left` is as of then, while it runs
+  LiveWork work;
+  Span left;                    // to run still; it never ends by itself while this is kNever.us
+  Instant checked_at;           // `left` is as of then, while it runs
   Instant started_at = kNever;  // the first time
   Instant ended_at = kNever;
   std::int64_t starts = 0;
@@ -33,7 +40,8 @@ struct LiveJob {
 
 class LiveCluster {
  public:
-  LiveCluster(const core::Policies& policies, const ClusterSettings& settings);
+  LiveCluster(const core::Policies& policies, const ClusterSettings& settings,
+              Instant begin = Instant{1});
   LiveCluster(LiveCluster&&) = delete;
 
   const core::State& state() const { return state_; }
@@ -49,8 +57,12 @@ class LiveCluster {
   Instant next() const;
   // Lets time pass to `at`: what is over by then ends. REQUIRES: now() <= at <= next().
   void pass_to(Instant at);
-  // Each job is submitted between pass_to and settle.
+  // Each job is submitted between pass_to and settle. One that begins anew when it was stopped
+  // (Preempt::kRestart) has all its work before it then.
   JobId submit(std::shared_ptr<const JobSpec> spec, Span work, Span loss);
+  // An array, or a job of its own with one piece of work: the id of its first element.
+  // REQUIRES: a piece of work for each element.
+  JobId submit_each(std::shared_ptr<const JobSpec> spec, const std::vector<LiveWork>& works);
   void cancel(JobId job);
   // Decides, and does what was decided, until nothing more is.
   Result<void> settle();
@@ -59,7 +71,7 @@ class LiveCluster {
   void add(Event event);
   LiveJob& at(JobId id) { return jobs_[id]; }
   template <class Report>
-  void report(JobId id);
+  void report(JobId id, std::int32_t exit_code = 0);
   void carry_out(const Decision& decision);
   void begins(JobId id);
   void stops(JobId id);

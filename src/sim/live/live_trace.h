@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -13,6 +14,7 @@
 #include "sim/openb_figures.h"
 #include "sim/queue_figures.h"
 #include "sim/traces/gang_trace.h"
+#include "sim/traces/log_trace.h"
 #include "sim/traces/openb_trace.h"
 #include "sim/traces/queue_trace.h"
 
@@ -28,6 +30,19 @@ struct LiveScheduler {
 Result<QueueResult> replay_live_queue(const QueueTrace& trace,
                                       const std::vector<std::int64_t>& gpus_by_node,
                                       const LiveScheduler& scheduler);
+
+struct LiveLog {
+  QueueTrace trace;  // the runs that came to their end here; a user is an account
+  QueueResult result;
+  std::int64_t not_run = 0;  // runs of the log that did not
+  std::string why;           // of the first of them
+};
+
+// The jobs of a log as they were submitted, on its nodes, with its queues, users, limits and
+// reservations. The settings are the scheduler's; the log gives the cluster's countables alone.
+// Preemptible jobs may be stopped. A job whose dependency names a job that is not in `work` does
+// not begin before it was eligible in the log.
+Result<LiveLog> replay_live_log(const LoggedWork& work, const LiveScheduler& scheduler);
 
 struct LiveGangs {
   std::vector<Span> completion;  // by job, from submission to end

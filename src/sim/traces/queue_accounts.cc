@@ -14,10 +14,12 @@ std::size_t QueueAccounts::number(QueueTrace& trace, std::string_view name) {
   return trace.accounts.size() - 1;
 }
 
+Error no_jobs(const std::string& path) {
+  return error_at(path, 1, 1, "there is no job that ran; name a trace with jobs");
+}
+
 Result<QueueTrace> finished_trace(QueueTrace trace, const std::string& path) {
-  if (trace.jobs.empty()) {
-    return error_at(path, 1, 1, "there is no job that ran; name a trace with jobs");
-  }
+  if (trace.jobs.empty()) return no_jobs(path);
   std::stable_sort(trace.jobs.begin(), trace.jobs.end(), [](const QueueJob& a, const QueueJob& b) {
     return a.submitted_at < b.submitted_at;
   });

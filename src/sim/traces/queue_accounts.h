@@ -22,6 +22,8 @@ class QueueAccounts {
   std::map<std::string, std::size_t, std::less<>> by_name_;
 };
 
+Error no_jobs(const std::string& path);
+
 // Sorts by submission and moves the first one to time 0. Fails when there is no job.
 Result<QueueTrace> finished_trace(QueueTrace trace, const std::string& path);
 
