@@ -24,6 +24,8 @@ class Explainer {
         told_(told),
         out_(out) {}
 
+  // Causes are searched for before any of them is told: whether one is a cause depends on which
+  // others are, and each one's numbers are those of the nodes without the others.
   void run() {
     const Causes found = smallest_causes(causes_, spec_);
     // Limits that were told before may be those of a job that can never start.

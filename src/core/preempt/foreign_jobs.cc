@@ -14,11 +14,13 @@
 namespace dove::core {
 namespace {
 
+// Above all that the ledger ever gives: one look at an id tells whose job it is.
 constexpr std::uint64_t kFirst_id = std::uint64_t{1} << 63;
 
 // The queue that its level comes from; null: it may not be put back.
 const std::string* queue_of_level(const State& state, const Executor& executor,
                                   const ForeignAllocation& allocation) {
+  // Only a placeholder of ours keeps what is freed from the executor's next job.
   if (!allocation.may_requeue || !executor.placeholders) return nullptr;
   const auto& names = executor.preempts;
   if (std::find(names.begin(), names.end(), allocation.partition) == names.end()) return nullptr;
@@ -84,6 +86,8 @@ class Gathering {
   std::vector<ForeignJobPtr> all() {
     std::vector<ForeignJobPtr> all;
     for (auto& [key, one] : found_) {
+      // The executor puts a job back as a whole, on all of its nodes: one part that may not be
+      // taken keeps the others.
       if (kept_.contains(key) || !has_device(one)) continue;
       one.job.id = JobId(kFirst_id + all.size());
       all.push_back(std::make_shared<const ForeignJob>(std::move(one)));
@@ -101,6 +105,7 @@ class Gathering {
     if (spec == nullptr) {
       JobSpec first;
       first.queue = queue;
+      // It runs again from its start, so what it has done is the price of stopping it.
       first.preempt = Preempt::kRestart;
       spec = std::make_shared<const JobSpec>(std::move(first));
     }

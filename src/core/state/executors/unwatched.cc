@@ -84,12 +84,14 @@ void settle(State& state, const std::string& executor, Unwatched& gap, const For
   const Instant end = std::clamp(use.to, gap.from, gap.to);
   const auto known = gap.ended.find(use.id);
   if (known == gap.ended.end()) {
+    // Nobody knew of it while it ran. What it had before the gap was seen, and charged then.
     ForeignUse missed = use;
     missed.from = std::max(use.from, gap.from);
     missed.to = end;
     return charge_use(state, executor, missed, +1);
   }
   if (known->second.to > gap.to) return;  // its end was heard of, and all was charged
+  // It was charged until its end was heard of, which is later than it ended.
   ForeignUse beyond = known->second;
   beyond.from = end;
   // Once: a job of the same id that ran again was not known.
@@ -101,6 +103,7 @@ void settle(State& state, const std::string& executor, Unwatched& gap, const For
 
 void fold(State& state, const ForeignWatchResumed& event) {
   ExecutorStanding* standing = find_standing(state, event.executor);
+  // Both of two records of one time name its beginning, and the first has moved that.
   if (standing == nullptr || event.from != standing->watched_until) return;
   standing->watched_until = whole_second(state.now);
   standing->watched_in = state.epoch;
@@ -130,6 +133,8 @@ void note_watched(State& state, const std::string& executor) {
 
 void note_contact(const State& state, ExecutorStanding& standing, ExecutorContact next) {
   if (next == ExecutorContact::kAnswering || !is_watched(state, standing)) return;
+  // It may have heard nothing for as long as it takes to note an absence. What is looked for twice
+  // counts once; what is not looked for is missed.
   standing.watched_until =
       std::max(standing.watched_until, Instant{state.now.us - kAbsenceNoted.us});
 }
