@@ -1,8 +1,10 @@
 // determinism_bench SEED EVENTS: what the brain decides over EVENTS random events, as digests.
 //
-// Histories of 250 batches one after the other, each of the next seed. Prints one JSON object: the
-// events, the decisions with their digest (launches with all that they grant), and the digest of
-// the state hashes after every batch. Two builds that print the same decided the same.
+// Histories of 250 batches one after the other, each of the next seed. Every other one is ordered
+// and placed by what learns, as a new cluster is; the rest draw their order and placement. Prints
+// one JSON object: the events, the histories and those that learn, the decisions with their digest
+// (launches with all that they grant), and the digest of the state hashes after every batch. Two
+// builds that print the same decided the same.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -20,6 +22,8 @@ constexpr int kBatches = 250;
 
 struct Trail {
   std::uint64_t events = 0;
+  std::uint64_t histories = 0;
+  std::uint64_t learned = 0;  // of the histories
   std::uint64_t decisions = 0;
   Digest decided;
   Digest states;
@@ -44,7 +48,11 @@ struct Trail {
 
 Result<void> live(std::uint64_t seed, Trail& trail) {
   PlainBrain brain(policies::standard_policies());
-  RandomWorld world(brain, seed, true);
+  // With quotas a world draws from all the orders.
+  RandomWorld world(brain, seed, /*varied=*/true, /*with_hangs=*/false,
+                    /*with_quotas=*/seed % 4 < 2);
+  const bool learns = seed % 2 == 0;
+  if (learns) world.learn();
   brain.begin(Instant{1'000'000'000});
   world.set_up();
   for (int i = 0; i < kBatches; ++i) {
@@ -58,6 +66,8 @@ Result<void> live(std::uint64_t seed, Trail& trail) {
     world.some_events();
   }
   trail.events += brain.events();
+  ++trail.histories;
+  trail.learned += learns ? 1 : 0;
   return {};
 }
 
@@ -70,8 +80,10 @@ int run(std::uint64_t seed, std::uint64_t events) {
     return 1;
   }
   fmt::print(
-      "{{\"events\": {}, \"decisions\": {}, \"decided\": \"{:016x}\", \"states\": \"{:016x}\"}}\n",
-      trail.events, trail.decisions, trail.decided.value(), trail.states.value());
+      "{{\"events\": {}, \"histories\": {}, \"learned\": {}, \"decisions\": {}, "
+      "\"decided\": \"{:016x}\", \"states\": \"{:016x}\"}}\n",
+      trail.events, trail.histories, trail.learned, trail.decisions, trail.decided.value(),
+      trail.states.value());
   return 0;
 }
 
