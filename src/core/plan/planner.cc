@@ -144,8 +144,6 @@ bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy,
   return false;
 }
 
-// None where the nodes of a job cannot be asked one by one: what one takes depends on the others,
-// or a level of the topology ties them together. Then only a search at an instant tells.
 Even even_of(const State& state, Plan& plan, const PlacementPolicy& policy,
              const RankedNodes& nodes, const JobSpec& spec) {
   if (spec.groups.size() != 1 || !spec.domain.empty() || has_wish_for_all(spec)) return {};
@@ -316,7 +314,6 @@ Instant Planner::earliest(const Query& query, NodeId id, Instant from) {
     at =
         earliest_by_sums(state_, plan, query.needs, query.guest(), at, length_from(query.stay, at));
     if (!query.is_in_time(at)) return kNever;
-    // Sums can only say no. What is enough in sum may lie in pieces, which the books by id tell.
     auto books = lent_during(state_, plan, node, query.claim(at));
     if (books && capacity(books->view(), group, policy_, query.even.tasks) >= query.even.tasks) {
       seen_free_ = SeenFree{id, at, std::move(*books)};
@@ -360,10 +357,7 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
       continue;
     }
     pop(shape.bounds);
-    // Not even for the shortest stay of the shape: nobody of it ever asks for this node again.
     if (at == kNever) continue;
-    // The shared bound holds for that stay. What is later for this job's longer one is known to
-    // this query alone, or it would be told to jobs for which it is not true.
     looked.seen.push_back(bound);  // it goes back to the shape's heap at the end
     bound.at = sums(query.least_stay());
     if (bound.at != kNever) push(looked.bounds, bound);
@@ -372,8 +366,7 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
 }
 
 // Whether all of the first nodes that are wanted fit at the instant when the last one does; those
-// that do not are moved to when they do. A node can fit earlier and not then, as promises and
-// reservations begin in between; each round moves at least one of them to a later instant.
+// that do not are moved to when they do: promises and reservations may begin in between.
 bool Planner::settle(const Query& query, std::vector<Fit>& fits) {
   const Instant at = fits[query.even.nodes - 1].at;
   bool settled = true;
