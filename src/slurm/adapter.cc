@@ -182,10 +182,10 @@ void Adapter::told(const SyncRequest& request, const std::string& content) {
   }
 }
 
-void Adapter::refuse(const PlaceholderKey& key, const std::string& why) {
+void Adapter::refuse(const PlaceholderKey& key, const std::string& why, bool is_final) {
   telemetry::log(telemetry::Level::kWarning, "placeholder_refused",
                  {{"job", key.job}, {"attempt", key.attempt}, {"node", key.node}, {"why", why}});
-  memory_.refused[key] = {why, clock_() / 1'000'000, false};
+  memory_.refused[key] = {why, clock_() / 1'000'000, false, is_final};
 }
 
 bool Adapter::submit(const Submission& one) {
@@ -198,7 +198,7 @@ bool Adapter::submit(const Submission& one) {
     return true;
   }
   if (is_silence(id.error())) return false;
-  refuse(one.key, id.error().message);
+  refuse(one.key, id.error().message, one.ask.is_users && id.error().code == kUser_refused);
   return true;
 }
 
@@ -437,7 +437,9 @@ CycleEnd Adapter::cycle(Look look) {
   SyncRequest request = this->request();
   request.complete = end.slurm_answers;
   request.works = look_at_works().reports;
-  request.works.insert(request.works.end(), gate_works.begin(), gate_works.end());
+  for (const std::vector<WorkReport>& more : {gate_works, refused_works(memory_)}) {
+    request.works.insert(request.works.end(), more.begin(), more.end());
+  }
   const std::string content = content_of(request);
   // A client that waits for an answer does not hear that a job has come to the gate.
   request.wait_s = content == told_ && gate_ == nullptr ? options_.wait_s : 0;

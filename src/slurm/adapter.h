@@ -80,7 +80,7 @@ class Adapter {
   bool is_ours(const JobSeen& job) const;
   SyncRequest request();
   void told(const SyncRequest& request, const std::string& content);
-  void refuse(const PlaceholderKey& key, const std::string& why);
+  void refuse(const PlaceholderKey& key, const std::string& why, bool is_final = false);
   void set_limits(const std::vector<LimitChange>& limits);
   bool carry_out(const Plan& plan);
   bool submit(const Submission& one);

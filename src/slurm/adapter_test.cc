@@ -277,6 +277,19 @@ TEST_F(AdapterTest, ARefusalIsReportedUntilItIsNoLongerWanted) {
   EXPECT_EQ(slurm_.asked, 3);
 }
 
+TEST_F(AdapterTest, OneThatItsUserWillNeverBeGivenEndsItsJobAsOneThatCouldNotBegin) {
+  slurm_.refusal = Error{ErrorKind::kDenied, kUser_refused, "no account", ""};
+  want({2});
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_TRUE(last().works.empty()) << "our agent runs it: the placeholder is the adapter's own";
+  answer_.wanted[0].key.attempt = 2;
+  answer_.wanted[0].runs = true;
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(last().works, (std::vector<WorkReport>{{{17, 2, "n1"}, true, {}, "no account"}}));
+}
+
 // As many as one cycle asks for, and Slurm's scheduler does not look.
 TEST_F(AdapterTest, WhatSlurmStartsLaterHoldsNothingElseUp) {
   slurm_.starts_later = true;

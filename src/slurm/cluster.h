@@ -41,6 +41,10 @@ struct Ask {
   bool waits = false;
 };
 
+// The code of ask()'s error about one that is its user's, where asking again does not help:
+// somebody has to change rights or settings first, and the message says which.
+inline constexpr const char kUser_refused[] = "user_refused";
+
 class SlurmCluster {
  public:
   virtual ~SlurmCluster() = default;

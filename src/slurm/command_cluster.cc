@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <ctime>
 #include <string_view>
@@ -73,7 +76,48 @@ void add_user(const Ask& ask, std::vector<std::string>& words) {
 }
 
 bool is_linux_user(const std::string& name) {
+  errno = 0;
   return !name.empty() && name.front() != '-' && ::getpwnam(name.c_str()) != nullptr;
+}
+
+// After is_linux_user() said no: whoever knows the users, such as LDAP, was not reached.
+bool is_unsure() {
+  return errno == EINTR || errno == EIO || errno == EAGAIN || errno == EMFILE || errno == ENFILE ||
+         errno == ENOMEM;
+}
+
+Error no_linux_user(const std::string& name) {
+  const char* const code = is_unsure() ? "users_not_known" : kUser_refused;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host = {"this machine"};
+  return Error{ErrorKind::kDenied, code,
+               fmt::format("there is no Linux user \"{}\" on {}, where dove slurm runs: create the "
+                           "account there as on Slurm's nodes, or correct `linux_user` of the User",
+                           name, host.data()),
+               ""};
+}
+
+struct Lasting {
+  std::string_view said;  // by Slurm
+  const char* remedy;
+};
+constexpr Lasting kLasting[] = {
+    {"Invalid account or account/partition combination",
+     "give this user an account in Slurm that the partition allows (`sacctmgr add user`)"},
+    {"Invalid user id", "create the Linux account on slurmctld's machine"},
+    {"Invalid qos specification", "give this user a default QOS in Slurm (`sacctmgr modify user`)"},
+    {"User's group not permitted to use this partition",
+     "add this user to a group in the partition's AllowGroups"},
+    {"Requested time limit is invalid", "submit it with a shorter time limit"},
+};
+
+// What is to be done about a refusal that lasts until somebody does it; nullptr: it may pass.
+// Limits of accounting are such: most count what runs.
+const char* remedy_of(std::string_view said) {
+  for (const Lasting& one : kLasting) {
+    if (said.find(one.said) != std::string_view::npos) return one.remedy;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -208,16 +252,21 @@ Result<std::int64_t> CommandCluster::submit_sleeper(const Ask& ask) const {
 }
 
 Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
-  if (ask.is_users && !is_linux_user(ask.user)) {
-    return Error{ErrorKind::kDenied, "no_linux_user",
-                 fmt::format("there is no Linux user \"{}\" beside Slurm", ask.user), ""};
-  }
+  if (ask.is_users && !is_linux_user(ask.user)) return no_linux_user(ask.user);
   Result<std::int64_t> id = Error{};
-  bool has_limit = true;  // the one that is wanted
+  bool lasts = ask.is_users;  // every tier's refusal so far
+  bool has_limit = true;      // the one that is wanted
   for (const Ask& each : ask_in_partitions(ask, partitions())) {
     id = allocate(each);
     has_limit = each.limit_minutes == ask.limit_minutes;
     if (id.ok() || id.error().code != "slurm_command") break;
+    lasts = lasts && remedy_of(id.error().message) != nullptr;
+  }
+  if (!id.ok() && id.error().code == "slurm_command" && lasts) {
+    return Error{ErrorKind::kDenied, kUser_refused,
+                 fmt::format("Slurm refuses a job of {}: {}; {}", ask.user, id.error().message,
+                             remedy_of(id.error().message)),
+                 ""};
   }
   if (!id.ok()) return id;
   Result<void> done;

@@ -322,6 +322,45 @@ TEST(CommandCluster, ABatchJobThatSlurmRefusesIsNobodyElses) {
   EXPECT_EQ(commands.count("salloc"), 0) << "it is to be its user's";
 }
 
+TEST(CommandCluster, WhatOnlyAPersonCanChangeIsRefusedForGoodWithTheRemedy) {
+  FakeCommands commands;
+  commands.version = "slurm 24.11.5\n";
+  Ask ask = ask_for("root");
+  ask.is_users = true;
+  const std::pair<const char*, const char*> all[] = {
+      {"Invalid account or account/partition combination specified", "sacctmgr add user"},
+      {"Invalid user id", "Linux account on slurmctld's machine"},
+      {"Invalid qos specification", "sacctmgr modify user"},
+      {"User's group not permitted to use this partition", "AllowGroups"},
+      {"Requested time limit is invalid (missing or exceeds some limit)", "shorter time limit"}};
+  for (const auto& [said, remedy] : all) {
+    commands.sbatch = {1, "", std::string("sbatch: error: Batch job submission failed: ") + said};
+    const Error error = CommandCluster(commands.run()).ask(ask).error();
+    EXPECT_EQ(error.code, kUser_refused) << said;
+    EXPECT_NE(error.message.find(said), std::string::npos) << error.message;
+    EXPECT_NE(error.message.find(remedy), std::string::npos) << error.message;
+    EXPECT_NE(error.message.find("root"), std::string::npos) << error.message;
+  }
+  commands.sbatch = {1, "", "sbatch: error: Job violates accounting/QOS policy (job submit limit)"};
+  EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().code, "slurm_command")
+      << "other jobs of the user end";
+  commands.partitions =
+      "PartitionName=gpu PriorityTier=9 State=UP\nPartitionName=all PriorityTier=1 State=UP\n";
+  commands.sbatch = {1, "", "sbatch: error: Invalid account or account/partition combination"};
+  EXPECT_EQ(CommandCluster(commands.run()).ask(ask).error().code, kUser_refused) << "in each tier";
+}
+
+TEST(CommandCluster, AUserWithoutALinuxAccountHereIsRefusedForGood) {
+  FakeCommands commands;
+  Ask ask = ask_for("no-such-person");
+  ask.is_users = true;
+  const Error error = CommandCluster(commands.run()).ask(ask).error();
+  EXPECT_EQ(error.code, kUser_refused);
+  EXPECT_NE(error.message.find("no Linux user \"no-such-person\" on "), std::string::npos);
+  EXPECT_NE(error.message.find("create the account"), std::string::npos) << error.message;
+  EXPECT_TRUE(commands.ran.empty());
+}
+
 TEST(CommandCluster, DrainsWithTheReasonAndOpensAgain) {
   FakeCommands commands;
   ASSERT_TRUE(CommandCluster(commands.run()).set_drain("n1", "dovetail@dove: xid 79").ok());

@@ -59,6 +59,7 @@ struct Refusal {
   std::string why;
   std::int64_t at_s = 0;  // since 1970 UTC
   bool told = false;      // the ledger has heard of it
+  bool is_final = false;  // of a job that Slurm is to run, and will not
 };
 
 // A placeholder that Slurm was to start when its scheduler looks.

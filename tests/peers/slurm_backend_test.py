@@ -10,6 +10,7 @@ import os
 import pwd
 import re
 import signal
+import socket
 import time
 
 from people import add_people, person
@@ -384,9 +385,11 @@ class Backend(SharedNodes):
         self.assertRegex(problem["detail"], "`linux_user` of User robot")
         # One with a name, and no account where Slurm is.
         job = self.cluster.submit({**body, "name": "ghost"}, **{"X-Dove-User": "no-such-person"})
-        until(lambda: "no Linux user" in self.adapters_log(), 30, "the adapter to say so")
-        self.cluster.run("cancel", str(job))
-        self.cluster.wait(job)
+        self.assertEqual(self.cluster.wait(job, 60)["state"], "failed")
+        said = self.cluster.run("show", str(job)).stdout
+        self.assertIn('no Linux user "no-such-person" on ' + socket.gethostname(), said)
+        self.assertIn("create the account", said)
+        self.assertIn("no Linux user", self.adapters_log())
 
     def adapters_log(self):
         with open(f"{self.lab.folder}/log/adapter") as file:

@@ -190,6 +190,14 @@ WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<Ste
   return plan;
 }
 
+std::vector<WorkReport> refused_works(const PlanMemory& memory) {
+  std::vector<WorkReport> reports;
+  for (const auto& [key, refusal] : memory.refused) {
+    if (refusal.is_final) reports.push_back({key, true, {}, refusal.why});
+  }
+  return reports;
+}
+
 std::vector<WorkReport> unseen_works(const std::vector<WantedWork>& wanted,
                                      const Allocations& allocations) {
   std::vector<WorkReport> reports;

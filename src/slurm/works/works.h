@@ -55,6 +55,10 @@ WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<Ste
                     const Allocations& allocations,
                     const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s);
 
+// Works that will never get their allocation: their jobs are to end, and not to ask again and
+// again.
+std::vector<WorkReport> refused_works(const PlanMemory& memory);
+
 // What to report while nobody can say which sruns there are: all that was begun may run.
 std::vector<WorkReport> unseen_works(const std::vector<WantedWork>& wanted,
                                      const Allocations& allocations);
