@@ -336,7 +336,7 @@ int run(const cli::Invocation& invocation) {
   };
   slurm::GateKeeper gate(cluster, control, tell, folder ? &*folder : nullptr,
                          settings->adapter.cluster, settings->adapter.incarnation, &wake,
-                         &past_ends);
+                         &past_ends, settings->adapter.signal_wait_s);
   slurm::RoomKeeper rooms(tell, settings->adapter.incarnation);
   slurm::PastUses past_uses(settings->adapter.cluster, run_by(service));
   slurm::Adapter adapter(cluster, sync_by(service, client, path, past_uses), telemetry::now_us,

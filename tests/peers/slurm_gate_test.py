@@ -336,6 +336,24 @@ class Gate(SharedNodes):
         self.in_its_place(theirs)
         self.says(path, ["begun 0", "saved", "begun 1"])
 
+    def test_one_that_is_preempted_has_its_users_signal_and_the_time_after_it(self):
+        path, script = (os.path.join(self.lab.folder, name) for name in ("signalled", "signalled.sh"))
+        with open(path, "w"):
+            os.chmod(path, 0o666)
+        with open(script, "w") as file:
+            file.write(f"#!/bin/bash\n#SBATCH --signal=B:USR1@5\ntrap 'echo usr1 >>{path}' USR1\n"
+                       f"trap 'echo term >>{path}; exit 0' TERM\necho begun >>{path}\nsleep 300 &\nwait\nwait\n")
+        theirs = int(self.lab.run(["sbatch", "--parsable", "--uid=nobody", "-D", "/", "-o", "/dev/null", "--mem=100",
+                                   f"--gres=gpu:{GPUS}", "-w", "n0", script]))
+        self.in_its_place(theirs)
+        self.says(path, ["begun"])
+        urgent = self.submit(GPUS, node="n0", priority=5)
+        self.says(path, ["begun", "usr1"])
+        self.assertEqual(self.state(theirs), "RUNNING")
+        self.started(urgent, 60)
+        self.says(path, ["begun", "usr1", "term"])
+        self.assertEqual(self.state(theirs), "PENDING")
+
     def test_slurms_of_higher_priority_preempts_ours(self):
         ours = self.submit(GPUS, node="n1", preempt="restart")
         self.started(ours)

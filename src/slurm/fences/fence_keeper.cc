@@ -27,11 +27,6 @@ telemetry::Level level_of(const Result<void>& done) {
 
 }  // namespace
 
-bool is_silence(const Error& error) {
-  return error.kind == ErrorKind::kTimeout || error.code == "cannot_start" ||
-         error.message.find("Unable to contact") != std::string::npos;
-}
-
 FenceKeeper::FenceKeeper(SlurmCluster& slurm, Clock clock, std::string cluster,
                          std::int64_t signal_wait_s)
     : slurm_(slurm),
@@ -87,18 +82,11 @@ bool FenceKeeper::warn(const PutBackDue& one, Leaving& leaving) {
   if (was_warned) leaving.at_s = std::min(one.at_s, now_s() + signal_wait_s_);
   leaving.is_warned = was_warned || signal_wait_s_ == 0;
   if (leaving.is_warned) return true;
-  const Result<std::int64_t> wants_s = slurm_.warn(one.handle);
-  const bool is_silent = !wants_s.ok() && is_silence(wants_s.error());
-  leaving.is_warned = !is_silent;
-  if (wants_s.ok() && *wants_s == 0) return true;
-  const std::int64_t wait_s = wants_s.ok() ? std::min(*wants_s, signal_wait_s_) : 0;
-  leaving.at_s = now_s() + wait_s;
-  telemetry::log(wants_s.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning,
-                 "foreign_job_warned",
-                 {{"slurm_job", one.id},
-                  {"wait_s", wait_s},
-                  {"why_not", wants_s.ok() ? "" : wants_s.error().message}});
-  if (!wants_s.ok() || !one.may_say) return !is_silent;
+  const Result<std::int64_t> wait_s = send_last_signal(slurm_, one.id, one.handle, signal_wait_s_);
+  leaving.is_warned = wait_s.ok();
+  if (!wait_s.ok() || *wait_s == 0) return wait_s.ok();
+  leaving.at_s = now_s() + *wait_s;
+  if (!one.may_say) return true;
   // For the next adapter, and for the job's owner.
   const Result<void> said = slurm_.mark(one.id, put_back_words(one.job, leaving.at_s));
   return said.ok() || !is_silence(said.error());

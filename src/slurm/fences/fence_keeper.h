@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "slurm/cluster.h"
+#include "slurm/fences/last_signal.h"
 #include "slurm/fences/put_back.h"
 #include "slurm/fences/standing_fences.h"
 
@@ -21,12 +22,6 @@ namespace dove::slurm {
 
 // Changes that are made before the next look at Slurm.
 inline constexpr int kChangesMax = 64;
-
-// What a job that makes room has after its user's signal, at most.
-inline constexpr std::int64_t kSignalWaitMax_s = 600;
-
-// Slurm did not decide anything: it is to be asked again.
-bool is_silence(const Error& error);
 
 class FenceKeeper {
  public:

@@ -26,6 +26,7 @@ constexpr std::int64_t kEndAgain_s = 60;      // Slurm has its own grace
 constexpr std::int64_t kEndFailed_s = 1;      // the first pause after a command that failed
 constexpr std::int64_t kTakeOutAgain_s = 30;
 constexpr int kFences_per_cycle = 4;
+constexpr int kWarnings_per_cycle = 8;     // each is several commands
 constexpr std::int64_t kFenceAgain_s = 3;  // on a node that had none
 
 std::string line_of(std::string_view text) {
@@ -78,7 +79,7 @@ std::string own_comment(const std::string& comment) {
 
 GateKeeper::GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, GateFolder* folder,
                        std::string cluster, std::string incarnation, SchedulerWake* wake,
-                       PastEnds* past_ends)
+                       PastEnds* past_ends, std::int64_t signal_wait_s)
     : slurm_(slurm),
       control_(control),
       tell_(std::move(tell)),
@@ -86,7 +87,8 @@ GateKeeper::GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, Gat
       cluster_(std::move(cluster)),
       incarnation_(std::move(incarnation)),
       wake_(wake),
-      past_ends_(past_ends) {}
+      past_ends_(past_ends),
+      signal_wait_s_(signal_wait_s) {}
 
 void GateKeeper::read_words(const Observed& observed) {
   user_holds_.clear();
@@ -361,6 +363,25 @@ bool GateKeeper::may_end(const JobSeen& job, std::int64_t now_s) const {
          now_s >= last->second.again_s;
 }
 
+GateKeeper::Ending& GateKeeper::ending_of(const JobSeen& job) {
+  Ending& ending = endings_[job.id];
+  if (ending.restarts != job.gate->restarts) ending = {};
+  ending.restarts = job.gate->restarts;
+  return ending;
+}
+
+// A signal whose answer is lost is sent again.
+bool GateKeeper::is_warned(const JobSeen& job, std::int64_t now_s) {
+  Ending& ending = ending_of(job);
+  if (ending.is_warned) return now_s >= ending.at_s;
+  if (--warnings_left_ < 0) return false;
+  const Result<std::int64_t> wait_s =
+      send_last_signal(slurm_, job.id, job.gate->handle, signal_wait_s_);
+  ending.is_warned = wait_s.ok();
+  if (wait_s.ok()) ending.at_s = now_s + *wait_s;
+  return wait_s.ok() && *wait_s == 0;
+}
+
 bool GateKeeper::put_back(const JobSeen& job, const GatePutBack& one, std::int64_t now_s) {
   const Result<void> done = control_.put_back(job.gate->handle, one);
   telemetry::log(telemetry::Level::kWarning, "gate_put_back",
@@ -369,9 +390,7 @@ bool GateKeeper::put_back(const JobSeen& job, const GatePutBack& one, std::int64
                   {"ended", !one.waits && !one.may_requeue},
                   {"why_not", done.ok() ? "" : done.error().message}});
   if (one.waits) return done.ok();
-  Ending& ending = endings_[job.id];
-  if (ending.restarts != job.gate->restarts) ending = {};
-  ending.restarts = job.gate->restarts;
+  Ending& ending = ending_of(job);
   ending.pause_s = done.ok() ? 0 : std::clamp(2 * ending.pause_s, kEndFailed_s, kEndAgain_s);
   ending.again_s = now_s + (done.ok() ? kEndAgain_s : ending.pause_s);
   return done.ok();
@@ -404,9 +423,12 @@ bool GateKeeper::carry_out(const GatePlan& plan, const Observed& observed, std::
   for (const JobSeen& job : observed.jobs) {
     if (job.gate) jobs[job.id] = &job;
   }
+  warnings_left_ = kWarnings_per_cycle;
   for (const GatePutBack& one : plan.put_back) {
     const JobSeen& job = *jobs.at(one.slurm_job);
-    if (one.waits || may_end(job, now_s)) changed = put_back(job, one, now_s) || changed;
+    if (!one.waits && !may_end(job, now_s)) continue;
+    if (one.is_warned && !is_warned(job, now_s)) continue;
+    changed = put_back(job, one, now_s) || changed;
   }
   for (const std::int64_t id : plan.cancel) {
     const JobSeen& job = *jobs.at(id);

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "slurm/cluster.h"
+#include "slurm/fences/last_signal.h"
 #include "slurm/gate/gate_control.h"
 #include "slurm/gate/gate_folder.h"
 #include "slurm/gate/gate_json.h"
@@ -30,9 +31,10 @@ class GateKeeper {
 
   // `folder`: of Lua's files; null: there are none (tests). `wake`: null: jobs that are let go wait
   // for Slurm's next look. `past_ends`: null: nothing says how forgotten jobs ended.
+  // `signal_wait_s`: as FenceKeeper's.
   GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, GateFolder* folder,
              std::string cluster, std::string incarnation, SchedulerWake* wake = nullptr,
-             PastEnds* past_ends = nullptr);
+             PastEnds* past_ends = nullptr, std::int64_t signal_wait_s = kSignalWaitMax_s);
 
   // Reads the users' words, takes tasks out of arrays, and tells the controller what waits.
   // `observed`: a look that Slurm has answered.
@@ -64,6 +66,8 @@ class GateKeeper {
     int restarts = 0;          // of which run
     std::int64_t pause_s = 0;  // after the last try that failed; twice the one before
     std::int64_t again_s = 0;
+    bool is_warned = false;  // it has had its user's signal, or gets none
+    std::int64_t at_s = 0;   // the time that its user wants after that is over
   };
 
   void read_words(const Observed& observed);
@@ -74,6 +78,9 @@ class GateKeeper {
   void say(const JobSeen& job, const std::string& words);
   void say_what_cannot(const Observed& observed);
   bool may_end(const JobSeen& job, std::int64_t now_s) const;
+  Ending& ending_of(const JobSeen& job);
+  // Whether it has had all the time that its user wants before its end.
+  bool is_warned(const JobSeen& job, std::int64_t now_s);
   // Puts it back, or ends it. Whether it did anything, as the next.
   bool put_back(const JobSeen& job, const GatePutBack& one, std::int64_t now_s);
   bool ask_fences(const std::vector<Ask>& fences, std::int64_t now_s);
@@ -92,6 +99,7 @@ class GateKeeper {
   const std::string incarnation_;
   SchedulerWake* const wake_;
   PastEnds* const past_ends_;
+  const std::int64_t signal_wait_s_;
   std::map<std::int64_t, Known> known_;
   std::map<std::int64_t, bool> words_;  // what users said since: held, or not
   std::set<std::int64_t> user_holds_;
@@ -105,6 +113,7 @@ class GateKeeper {
   bool has_waiting_ = false;
   bool took_out_ = false;  // tasks of arrays, at the last look
   int says_left_ = 0;      // comments that may be written before the next look
+  int warnings_left_ = 0;  // signals that may be sent then
   std::int64_t number_ = 0;
   std::string trouble_;
 };

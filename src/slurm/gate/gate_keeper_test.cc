@@ -151,6 +151,51 @@ TEST_F(GateKeeperTest, AnEndThatFailedIsAskedForAgainSoonAndOneThatSucceededLate
   EXPECT_EQ(asked_s(1130, 1150), Times{1140});
 }
 
+TEST_F(GateKeeperTest, OneThatMakesRoomHasItsUsersSignalAndTheTimeAfterIt) {
+  job().phase = JobPhase::kHolding;
+  GatePlan plan;
+  plan.put_back.push_back({.slurm_job = 5, .may_requeue = true, .is_warned = true});
+  slurm.warning_refusal = Error{ErrorKind::kTimeout, "too_slow", "no answer", ""};
+  keeper.carry_out(plan, seen, 999);
+  EXPECT_EQ(control.ended, 0) << "it may not have had it";
+  slurm.warning_refusal = {};
+  slurm.wants_signal_s = 30;
+  for (std::int64_t now_s = 1000; now_s < 1030; ++now_s) keeper.carry_out(plan, seen, now_s);
+  EXPECT_EQ(slurm.warned, std::vector<std::string>{"5"});
+  EXPECT_EQ(control.ended, 0);
+  GatePlan cancels;
+  cancels.cancel = {5};
+  keeper.carry_out(cancels, seen, 1029);
+  EXPECT_EQ(control.ended, 1) << "its user wants no more of it";
+  job().gate->restarts = 1;
+  keeper.carry_out(plan, seen, 2000);
+  keeper.carry_out(plan, seen, 2029);
+  EXPECT_EQ(slurm.warned.size(), 2u) << "another run of it";
+  EXPECT_EQ(control.ended, 1);
+  keeper.carry_out(plan, seen, 2030);
+  EXPECT_EQ(control.ended, 2);
+}
+
+TEST_F(GateKeeperTest, OneWithoutASignalMakesRoomAtOnceAndOneWithALongOneAsTheAdaptersSettingSays) {
+  job().phase = JobPhase::kHolding;
+  GatePlan plan;
+  plan.put_back.push_back({.slurm_job = 5, .may_requeue = true, .is_warned = true});
+  keeper.carry_out(plan, seen, 1000);
+  EXPECT_EQ(control.ended, 1);
+  slurm.wants_signal_s = 3600;
+  GateKeeper brief(slurm, control, tell, nullptr, "dove", "a1", nullptr, nullptr, 60);
+  brief.carry_out(plan, seen, 2000);
+  brief.carry_out(plan, seen, 2059);
+  EXPECT_EQ(control.ended, 1);
+  brief.carry_out(plan, seen, 2060);
+  EXPECT_EQ(control.ended, 2);
+  slurm.warned.clear();
+  GateKeeper silent(slurm, control, tell, nullptr, "dove", "a1", nullptr, nullptr, 0);
+  silent.carry_out(plan, seen, 3000);
+  EXPECT_EQ(control.ended, 3);
+  EXPECT_TRUE(slurm.warned.empty());
+}
+
 TEST_F(GateKeeperTest, TheAccountingIsAskedForTheEndOfAForgottenJobOnce) {
   int asked = 0;
   PastEnds ends([&](const CommandWanted&) {

@@ -35,7 +35,11 @@ std::string mark_without_place(const JobSeen& job) {
 }
 
 GatePutBack back(const JobSeen& job, std::string why) {
-  return {job.id, mark_without_place(job), job.phase == JobPhase::kWaiting, job.gate->may_requeue,
+  return {job.id,
+          mark_without_place(job),
+          job.phase == JobPhase::kWaiting,
+          job.gate->may_requeue,
+          /*is_warned=*/false,
           std::move(why)};
 }
 
@@ -274,6 +278,7 @@ class GatePlanner {
   void stop(const WantedWork& work, const JobSeen& job) {
     if (!work.put_back) return plan_.cancel.push_back(job.id);
     plan_.put_back.push_back(back(job, "the ledger gives its place to another"));
+    plan_.put_back.back().is_warned = true;
   }
 
   void ends(const GateStart& start, const Keys& keys, const JobSeen& job) {

@@ -57,6 +57,7 @@ struct GatePutBack {
   std::string mark = {};     // without a place
   bool waits = false;        // it has not started: it is held again
   bool may_requeue = false;  // else it can only be ended
+  bool is_warned = false;    // by its user's signal, before it ends
   std::string why = {};
 };
 

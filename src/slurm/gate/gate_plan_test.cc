@@ -375,7 +375,8 @@ TEST_F(GatePlanTest, StoppedJobsEndOrWaitAgain) {
   EXPECT_EQ(plan().cancel, std::vector<std::int64_t>{5});
   decided(/*stop=*/true, /*put_back=*/true);
   EXPECT_TRUE(plan().cancel.empty());
-  EXPECT_EQ(plan().put_back.size(), 1u);
+  ASSERT_EQ(plan().put_back.size(), 1u);
+  EXPECT_TRUE(plan().put_back[0].is_warned) << "it was running well";
 }
 
 TEST_F(GatePlanTest, AStoppedAttemptEndsWhenNothingIsWantedOfIt) {
