@@ -343,7 +343,7 @@ void run_as_service(wire::Loop& loop, ServiceNotice& notice) {
 Result<void> serve_metrics(agent::Agent& agent, agent::MetricsPage& page,
                            const std::string& address, bool secure) {
   if (address.empty()) return {};
-  if (!secure || agent::MetricsPage::is_local(address)) return page.listen(address);
+  if (!secure || agent::MetricsListener::is_local(address)) return page.listen(address);
   agent.once_certified([&page, address](const auto& tls) { return page.listen(address, tls); });
   return {};
 }

@@ -6,13 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <utility>
 
+#include "agent/health/metrics_listener.h"
 #include "cli/client/api.h"
 #include "files/descriptor.h"
+#include "files/text_file.h"
 #include "programs/commands.h"
 #include "programs/log_level.h"
 #include "programs/service/notice.h"
@@ -31,11 +33,14 @@
 #include "slurm/works/steps.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
+#include "telemetry/metrics.h"
 #include "text/hostlist.h"
 #include "wire/client.h"
 #include "wire/cluster/controllers.h"
 #include "wire/http.h"
+#include "wire/loop.h"
 #include "wire/secret.h"
+#include "wire/tls/tls.h"
 
 namespace dove::programs {
 namespace {
@@ -92,6 +97,11 @@ cli::CommandSpec spec() {
        "what a job that makes room has after its own signal (sbatch --signal), at most (10m); 0s: "
        "it gets no signal",
        false},
+      {"metrics", 0, "HOST:PORT",
+       "serve Prometheus at /metrics there, over TLS beyond loopback (nowhere)", false},
+      {"tls-certificate", 0, "FILE",
+       "what that shows beyond loopback: a certificate with its chain", false},
+      {"tls-key", 0, "FILE", "its private key", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/slurm.yaml)", false},
   };
   const auto more = log_level_specs();
@@ -111,6 +121,8 @@ struct SlurmSettings {
   std::string rest_token;  // a file; "": there is none
   std::string rest_user;
   bool rest_changes = false;
+  std::string metrics;                     // an address; "": nowhere
+  std::shared_ptr<wire::Tls> metrics_tls;  // null: plain
 };
 
 Error bad_setting(const char* option, const std::string& why) {
@@ -128,6 +140,29 @@ Result<std::vector<std::string>> hostlists_of(const Settings& given) {
   if (words && lists.size() == words->size()) return lists;
   return bad_setting("--agentless",
                      fmt::format("\"{}\" is no list of nodes, such as gpu[5-8],login", text));
+}
+
+// As an agent's: over TLS beyond loopback where the cluster has it. A node has a certificate of the
+// cluster; an adapter has none.
+Result<void> read_metrics_settings(const Settings& given, SlurmSettings& settings) {
+  settings.metrics = given.text("metrics", "");
+  if (given.has("tls-certificate") != given.has("tls-key")) {
+    return bad_setting("--tls-key", "--tls-certificate and --tls-key belong together");
+  }
+  if (agent::MetricsListener::is_local(settings.metrics)) return {};
+  if (given.has("tls-key")) {
+    constexpr std::size_t kFileMax = 1 << 20;
+    wire::TlsServerOptions options;
+    TRY_ASSIGN(options.own.chain_pem,
+               files::read_text(given.text("tls-certificate", ""), kFileMax));
+    TRY_ASSIGN(options.own.key_pem, files::read_text(given.text("tls-key", ""), kFileMax));
+    TRY_ASSIGN(settings.metrics_tls, wire::Tls::for_server(options));
+  } else if (settings.url.find("https://") != std::string::npos) {
+    return bad_setting("--metrics",
+                       "beyond loopback the page needs a certificate (--tls-certificate and "
+                       "--tls-key): name one, or an address such as 127.0.0.1:9401");
+  }
+  return {};
 }
 
 Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
@@ -163,6 +198,7 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
                        "name a slurmrestd (--rest) and a token of root or SlurmUser for it "
                        "(--rest-token-file)");
   }
+  TRY(read_metrics_settings(given, settings));
   settings.adapter.incarnation = wire::sha256_hex(wire::random_token(16)).substr(0, 16);
   settings.adapter.wait_s = static_cast<int>(settings.interval_us / 1'000'000);
   settings.client.timeout_ms = settings.adapter.wait_s * 1000 + kAnswerLimit_ms;
@@ -212,14 +248,33 @@ Result<slurm::RestAnswer> call_rest(wire::Client& client, const SlurmSettings& s
   return slurm::RestAnswer{answer.status, std::move(answer.body)};
 }
 
-// Whether SIGTERM or SIGINT came within that time; both are blocked, and wait here for us. It
-// returns early when `poke` can be read; a negative one is none.
-bool ended_within(std::int64_t us, int ends, int poke) {
-  std::array<pollfd, 2> fds{pollfd{ends, POLLIN, 0}, pollfd{poke, POLLIN, 0}};
-  const timespec limit{us / 1'000'000, us % 1'000'000 * 1000};
-  ::ppoll(fds.data(), fds.size(), &limit, nullptr);
-  return (fds[0].revents & POLLIN) != 0;
-}
+// The pauses between cycles, in which the page of metrics is served: all of this program is one
+// thread, which forks keepers of steps.
+class Pauses {
+ public:
+  // `ends`: readable once a signal has come to end the program. `poke`: ends a pause early while it
+  // can be read; negative: there is none.
+  Pauses(wire::Loop& loop, int ends, int poke) : loop_(loop), ends_(ends) {
+    ends_watch_ = loop.watch_readable(ends, [this] { is_over_ = true; });
+    if (poke >= 0) poke_watch_ = loop.watch_readable(poke, [this] { is_over_ = true; });
+  }
+
+  // Whether the program is to end.
+  bool ended_within(std::int64_t us) {
+    is_over_ = false;
+    const std::chrono::milliseconds limit{std::max<std::int64_t>((us + 999) / 1000, 1)};
+    loop_.run_until([this] { return is_over_; }, limit);
+    pollfd end{ends_, POLLIN, 0};
+    return ::poll(&end, 1, 0) > 0;
+  }
+
+ private:
+  wire::Loop& loop_;
+  const int ends_;
+  bool is_over_ = false;
+  wire::FdWatch ends_watch_;
+  wire::FdWatch poke_watch_;
+};
 
 // Readable once SIGTERM or SIGINT has come.
 files::Descriptor block_ends() {
@@ -233,8 +288,9 @@ files::Descriptor block_ends() {
 
 // Until a signal ends it: true; or until another adapter has taken its place: false. Between two
 // looks at Slurm the controller's answer is waited for, so that what it wants is done at once.
-bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, int ends,
-                  slurm::GateFolder* gate, ServiceSocket& service) {
+bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, wire::Loop& loop,
+                  int ends, slurm::GateFolder* gate, ServiceSocket& service) {
+  Pauses pauses(loop, ends, gate == nullptr ? -1 : gate->poll_fd());
   const bool may_wait = settings.adapter.wait_s > 0 && gate == nullptr;
   std::int64_t look_at_us = 0;
   std::int64_t look_at_all_us = 0;
@@ -266,9 +322,8 @@ bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, int en
     if (gate != nullptr && idle && end.controller_answers) {
       next_us = std::min(next_us, began_us + (end.gate_waits ? kGateAsk_us : kAsk_us));
     }
-    const int poke = gate == nullptr ? -1 : gate->poll_fd();
     service.alive();
-    if (ended_within(std::max<std::int64_t>(next_us - now_us, 0), ends, poke)) return true;
+    if (pauses.ended_within(next_us - now_us)) return true;
   }
 }
 
@@ -292,24 +347,40 @@ slurm::Adapter::Sync sync_by(ServiceSocket& service, wire::Client& client, const
   };
 }
 
+int fail(const Error& error) {
+  fmt::print(stderr, "dove slurm: {}\n", error.message);
+  return cli::exit_code(error);
+}
+
+Result<std::optional<slurm::GateFolder>> open_gate(const std::string& directory) {
+  std::optional<slurm::GateFolder> folder;
+  if (directory.empty()) return folder;
+  TRY_ASSIGN(folder, slurm::GateFolder::open(directory,
+                                             [] { return slurm::slurm_user(slurm::run_command); }));
+  return folder;
+}
+
+Result<void> serve(agent::MetricsListener& page, const SlurmSettings& settings, const char* mode) {
+  telemetry::metrics()
+      .gauge("dove_slurm_mode", "1: the mode in which the adapter runs", {{"mode", mode}})
+      .set(1);
+  return settings.metrics.empty() ? Result<void>()
+                                  : page.listen(settings.metrics, settings.metrics_tls);
+}
+
 int run(const cli::Invocation& invocation) {
   ServiceSocket service;
   const Result<SlurmSettings> settings = settings_of(invocation);
-  if (!settings.ok()) {
-    fmt::print(stderr, "dove slurm: {}\n", settings.error().message);
-    return cli::exit_code(settings.error());
-  }
+  if (!settings.ok()) return fail(settings.error());
   const files::Descriptor ends = block_ends();
-  std::optional<slurm::GateFolder> folder;
-  if (!settings->gate.empty()) {
-    Result<slurm::GateFolder> opened = slurm::GateFolder::open(
-        settings->gate, [] { return slurm::slurm_user(slurm::run_command); });
-    if (!opened.ok()) {
-      fmt::print(stderr, "dove slurm: {}\n", opened.error().message);
-      return cli::exit_code(opened.error());
-    }
-    folder = std::move(opened).value();
-  }
+  Result<std::optional<slurm::GateFolder>> opened = open_gate(settings->gate);
+  if (!opened.ok()) return fail(opened.error());
+  std::optional<slurm::GateFolder>& folder = *opened;
+  const char* const mode = folder ? "gate" : "watch";
+  wire::Loop loop;
+  agent::MetricsListener page(loop, [] { return telemetry::metrics().render(); });
+  const Result<void> serves = serve(page, *settings, mode);
+  if (!serves.ok()) return fail(serves.error());
   wire::Client client(settings->url, settings->client);
   const std::string path = "/v1/executors/" + wire::percent_encode(settings->executor);
   slurm::CommandCluster commands(run_by(service));
@@ -344,11 +415,12 @@ int run(const cli::Invocation& invocation) {
   telemetry::log(telemetry::Level::kInfo, "watches_slurm",
                  {{"url", settings->url},
                   {"executor", settings->executor},
-                  {"mode", folder ? "gate" : "watch"},
+                  {"mode", mode},
                   {"incarnation", settings->adapter.incarnation}});
-  service.ready("keeps in step with Slurm for executor " + settings->executor);
+  service.ready(fmt::format("keeps in step with Slurm for executor {}, in {} mode",
+                            settings->executor, mode));
   const bool replaced =
-      !keep_in_step(adapter, *settings, ends.get(), folder ? &*folder : nullptr, service);
+      !keep_in_step(adapter, *settings, loop, ends.get(), folder ? &*folder : nullptr, service);
   service.stopping();
   adapter.log_exposure();
   telemetry::log(telemetry::Level::kInfo, "ends", {{"placeholders", "stay in Slurm"}});

@@ -11,11 +11,15 @@ namespace dove::slurm {
 Exposure::Exposure()
     : histogram_(telemetry::metrics().histogram(
           "dove_slurm_exposure_seconds",
-          "time from the start of a Slurm job until the controller had heard of it")) {}
+          "time from the start of a Slurm job until the controller had heard of it")),
+      unseen_jobs_(telemetry::metrics().counter(
+          "dove_slurm_unseen_jobs_total",
+          "Slurm jobs that began and ended before the controller had heard of them")) {}
 
 void Exposure::count(const JobSeen& job, std::int64_t now_us) {
   if (job.phase == JobPhase::kEnded) {
     ++unseen_;
+    unseen_jobs_.add(1);
     return;
   }
   const std::int64_t exposure_us = std::max<std::int64_t>(now_us - job.started_s * 1'000'000, 0);

@@ -37,6 +37,7 @@ class Exposure {
   std::int64_t longest_us_ = 0;
   std::uint64_t logged_ = 0;
   telemetry::Histogram& histogram_;
+  telemetry::Counter& unseen_jobs_;
 };
 
 }  // namespace dove::slurm

@@ -35,6 +35,15 @@ class Doctor(unittest.TestCase):
         shutil.copytree(self.cluster.data, data, ignore=lambda _, names: {"socket", "nodes", "shared", "channel"} & set(names))
         return data
 
+    def test_the_mode_of_an_executor_is_said(self):
+        declared = "kind: Executor\nname: slurm\nservice_account: slurm-1\nnodes: [nowhere]\n"
+        self.cluster.api.call("POST", "/v1/users/slurm-1/token?create=1")
+        for more, mode in (("", "watch"), ("gate: true\n", "gate")):
+            self.cluster.run("apply", "-f", "-", input=declared + more)
+            said = self.doctor("cluster")["mode of executor slurm/cluster"]
+            self.assertEqual((said["verdict"], said["evidence"].split(":")[0]), ("good", mode))
+        self.cluster.run("delete", "executor", "slurm")
+
     def test_a_running_cluster_is_well(self):
         before = {name: os.stat(f"{self.cluster.data}/{name}").st_mtime_ns for name in ("secret", "head", "clock")}
         checks = self.doctor("server", "cluster")

@@ -18,10 +18,12 @@ import sys
 import threading
 import time
 import unittest
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
 from cluster import DOVE, SKIP, until  # noqa: E402
+from ports import free_port  # noqa: E402
 from slurm_lab import SlurmLab, available, job_fields, placeholder_user  # noqa: E402
 
 GIB = 1 << 30
@@ -130,7 +132,12 @@ class Bed(unittest.TestCase):
         self.start_adapter()
 
     def adapter_options(self):
-        return []
+        self.metrics_port = free_port()
+        return ["--metrics", f"127.0.0.1:{self.metrics_port}"]
+
+    def metrics(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10) as answer:
+            return answer.read().decode()
 
     def start_adapter(self):
         self.log = open(f"{self.folder}/log/adapter", "ab")
@@ -460,6 +467,9 @@ class Adapter(Bed):
         job = self.sbatch("-w", "n0")
         self.running(job)
         until(lambda: self.allocation(job), 10, "the report")
+        page = self.metrics()
+        self.assertIn("dove_slurm_exposure_seconds_count 1", page)
+        self.assertIn('dove_slurm_mode{mode="watch"} 1', page)
         self.end_adapter()
         with open(f"{self.folder}/log/adapter") as file:
             lines = [json.loads(line) for line in file if line.startswith("{")]

@@ -1,8 +1,6 @@
 #include "agent/health/metrics_page.h"
 
-#include <fmt/format.h>
-
-#include <charconv>
+#include <utility>
 
 #include "agent/devices/device_metrics.h"
 #include "telemetry/metrics.h"
@@ -33,50 +31,10 @@ void add_agent(const Agent& agent, telemetry::Exposition& out) {
   out.add({}, lost);
 }
 
-wire::ServerLimits page_limits() {
-  wire::ServerLimits limits;
-  limits.header_bytes = 8 << 10;
-  limits.body_bytes = 0;
-  limits.connections_max = 64;
-  limits.handshakes_max = 64;
-  limits.handshakes_peer_max = limits.peer_max = 16;
-  limits.idle_timeout = std::chrono::minutes(5);  // scrapers keep theirs between two looks
-  return limits;
-}
-
 }  // namespace
 
 MetricsPage::MetricsPage(wire::Loop& loop, const Agent& agent, HostPaths paths)
-    : agent_(agent),
-      paths_(std::move(paths)),
-      server_(
-          loop, page_limits(),
-          [this](const wire::Request& request, const std::shared_ptr<wire::Responder>& responder) {
-            if (request.method != "GET" || request.path != "/metrics") {
-              return responder->send(wire::problem(
-                  404, Error{ErrorKind::kNotFound, "not_found", "there is only /metrics", ""}));
-            }
-            responder->send(wire::Response{
-                200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, text()});
-          }) {}
-
-bool MetricsPage::is_local(const std::string& address) {
-  return address.empty() || address.starts_with("127.") || address.starts_with("localhost:") ||
-         address.starts_with("[::1]:");
-}
-
-Result<void> MetricsPage::listen(const std::string& address, std::shared_ptr<const wire::Tls> tls) {
-  const std::size_t colon = address.rfind(':');
-  std::uint16_t port = 0;
-  const char* const end = address.data() + address.size();
-  const bool well = colon != std::string::npos &&
-                    std::from_chars(address.data() + colon + 1, end, port).ptr == end;
-  if (!well) {
-    return Error{ErrorKind::kInvalid, "bad_setting",
-                 fmt::format("'{}' is not of the form HOST:PORT", address), "--metrics"};
-  }
-  return server_.listen(address.substr(0, colon), port, std::move(tls));
-}
+    : agent_(agent), paths_(std::move(paths)), listener_(loop, [this] { return text(); }) {}
 
 std::string MetricsPage::text() const {
   telemetry::Exposition out;

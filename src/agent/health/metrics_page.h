@@ -2,20 +2,19 @@
 // host, cgroups, and the agent itself.
 //
 // Everything is looked up on request, except the devices, which are sampled at their own interval.
-// The number of series follows devices, holders and interfaces. There is no authentication: listen
-// on an address that only permitted clients can reach. Clients get small limits, because they are
-// scrapers. Loop thread only.
+// The number of series follows devices, holders and interfaces. Loop thread only.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
 #include "agent/health/host_metrics.h"
+#include "agent/health/metrics_listener.h"
 #include "devices/readings.h"
 #include "wire/loop.h"
-#include "wire/server.h"
 
 namespace dove::agent {
 
@@ -24,10 +23,10 @@ class MetricsPage {
   // `agent` outlives the page.
   MetricsPage(wire::Loop& loop, const Agent& agent, HostPaths paths);
 
-  // Whether nobody else can reach it, as it is nowhere or on loopback.
-  static bool is_local(const std::string& address);
-  // "127.0.0.1:9400", over TLS where that is given.
-  Result<void> listen(const std::string& address, std::shared_ptr<const wire::Tls> tls = nullptr);
+  // As MetricsListener's.
+  Result<void> listen(const std::string& address, std::shared_ptr<const wire::Tls> tls = nullptr) {
+    return listener_.listen(address, std::move(tls));
+  }
   void saw(std::vector<devices::DeviceSample> samples) { samples_ = std::move(samples); }
   std::string text() const;
 
@@ -35,7 +34,7 @@ class MetricsPage {
   const Agent& agent_;
   HostPaths paths_;
   std::vector<devices::DeviceSample> samples_;
-  wire::Server server_;
+  MetricsListener listener_;
 };
 
 }  // namespace dove::agent

@@ -148,6 +148,20 @@ void check_findings(const json& nodes, std::vector<Check>& out) {
   }
 }
 
+// As declared: whether jobs of another scheduler may start before the ledger has heard of them.
+void check_modes(cli::Api& api, std::vector<Check>& out) {
+  const Result<json> executors = cli::get_all(api, "/v1/objects?kind=executor", "objects");
+  if (!executors.ok()) return;
+  for (const json& executor : executors->at("objects")) {
+    const bool is_gated = executor.value("gate", false);
+    out.push_back({"cluster", "mode of executor " + executor.value("name", ""), Verdict::kGood,
+                   is_gated
+                       ? "gate: its jobs wait until the ledger has a place for them"
+                       : "watch: its jobs start by themselves, and the ledger hears of it then",
+                   ""});
+  }
+}
+
 // Users' own tokens that end, for administrators; others are not shown them.
 void check_tokens(cli::Api& api, std::int64_t now_s, std::vector<Check>& out) {
   const Result<json> users = cli::get_all(api, "/v1/objects?kind=user", "objects");
@@ -192,6 +206,7 @@ std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options) {
   out.push_back(check_skew(*cluster, options.now_s));
   check_lag(api, options, out);
   check_tokens(api, options.now_s, out);
+  check_modes(api, out);
   const Result<json> nodes = cli::get_all(api, "/v1/nodes", "nodes");
   if (!nodes.ok()) {
     out.push_back({"cluster", "nodes", Verdict::kUnknown, nodes.error().message, ""});
