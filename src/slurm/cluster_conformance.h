@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "slurm/cluster.h"
+#include "slurm/fences/put_back.h"
 #include "slurm/gate/gate_control.h"
 #include "slurm/gate/mark.h"
 #include "slurm/gres.h"
@@ -38,6 +39,8 @@ class SlurmBed {
   // at the gate. Returns its id.
   virtual std::int64_t begin_open(int gpus) = 0;
   virtual std::int64_t begin_gated(int) { return 0; }
+  // As begin_open(), of one GPU: it may run again, and its user wants a signal 90 s before its end.
+  virtual std::int64_t begin_signalled() = 0;
   virtual void user_cancels(std::int64_t job) = 0;
 };
 
@@ -250,6 +253,63 @@ TEST_P(SlurmConformance, ADrainedNodeGivesNothingAndWhatRunsGoesOn) {
   // Slurm takes it for one that does not respond until it has asked it.
   EXPECT_TRUE(comes_true([&] { return node().state == NodeSeen::State::kUp; }));
   held("dove-2.2@c", {2});
+}
+
+TEST_P(SlurmConformance, AnotherLimitCountsFromItsStartAndNoneIsNone) {
+  const std::int64_t one = held("dove-1.1@c", {1});
+  for (const std::int64_t minutes : {30, 10, 45}) {
+    const Result<void> set = slurm.set_limit(one, minutes);
+    ASSERT_TRUE(set.ok()) << set.error().message;
+    const std::optional<JobSeen> job = find(one);
+    ASSERT_TRUE(job.has_value());
+    EXPECT_EQ(job->ends_s - job->started_s, minutes * 60);
+  }
+  ASSERT_TRUE(slurm.set_limit(one, 0).ok());
+  EXPECT_EQ(find(one)->ends_s, 0);
+  EXPECT_EQ(devices_of(one), (std::vector<int>{1}));
+}
+
+TEST_P(SlurmConformance, WhatMayWaitIsQueuedAndHasItsDeviceOnceThatIsFree) {
+  const std::int64_t busy = held("dove-1.1@c", {1});
+  Ask ask = ask_for("dove-keep-" + bed->node() + ".1@c", {1});
+  ask.waits = true;
+  const Result<std::int64_t> waiting = slurm.ask(ask);
+  ASSERT_TRUE(waiting.ok()) << waiting.error().message;
+  const std::optional<JobSeen> job = find(*waiting);
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->phase, JobPhase::kWaiting);
+  EXPECT_EQ(job->name, ask.name);
+  EXPECT_EQ(job->mark, placeholder_mark(ask.name));
+  EXPECT_EQ(devices_of(busy), (std::vector<int>{1}));
+  EXPECT_TRUE(slurm.release(busy).ok());
+  ASSERT_TRUE(comes_true([&] { return is_in(*waiting, JobPhase::kHolding); }));
+  EXPECT_EQ(devices_of(*waiting), (std::vector<int>{1}));
+}
+
+TEST_P(SlurmConformance, AWarnedJobGoesOnForAsLongAsItsUserWants) {
+  const std::int64_t theirs = bed->begin_signalled();
+  ASSERT_TRUE(comes_true([&] { return is_in(theirs, JobPhase::kHolding); }));
+  const Result<std::int64_t> wants_s = slurm.warn(find(theirs)->handle);
+  ASSERT_TRUE(wants_s.ok()) << wants_s.error().message;
+  EXPECT_EQ(*wants_s, 90);
+  EXPECT_TRUE(is_in(theirs, JobPhase::kHolding));
+}
+
+TEST_P(SlurmConformance, ARequeuedJobWaitsAndSaysWhyAndOneThatHasEndedStaysSo) {
+  const std::int64_t theirs = bed->begin_signalled();
+  ASSERT_TRUE(comes_true([&] { return is_in(theirs, JobPhase::kHolding); }));
+  EXPECT_TRUE(find(theirs)->may_requeue);
+  const std::string handle = find(theirs)->handle;
+  const Result<void> done = slurm.requeue(handle, put_back_words(17));
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  ASSERT_TRUE(comes_true([&] { return is_in(theirs, JobPhase::kWaiting); }));
+  EXPECT_EQ(find(theirs)->mark, put_back_words(17));
+  EXPECT_TRUE(find(theirs)->allocations.empty());
+  bed->user_cancels(theirs);
+  ASSERT_TRUE(comes_true([&] { return is_over(theirs); }));
+  (void)slurm.requeue(handle, "");  // some say that there is none, some nothing
+  for (int i = 0; i < 30; ++i) bed->pass_a_moment();
+  EXPECT_TRUE(is_over(theirs));
 }
 
 // -- jobs at the gate

@@ -30,6 +30,12 @@ class FakeBed : public SlurmBed {
     }
     return slurm_.add("train", std::move(free)).id;
   }
+  std::int64_t begin_signalled() override {
+    slurm_.wants_signal_s = 90;
+    const std::int64_t id = begin_open(1);
+    slurm_.state.jobs.back().may_requeue = true;
+    return id;
+  }
   void user_cancels(std::int64_t job) override { EXPECT_TRUE(slurm_.release(job).ok()); }
 
  private:
@@ -52,21 +58,26 @@ class RealBed : public SlurmBed {
   std::int64_t begin_gated(int gpus) override {
     return submit({"--partition=main", fmt::format("--gres=gpu:{}", gpus)});
   }
+  std::int64_t begin_signalled() override {
+    return submit({"--partition=open", "--nodelist=n0", "--gres=gpu:1", "--requeue"},
+                  "#!/bin/sh\n#SBATCH --signal=USR1@90\nexec sleep 300\n");
+  }
   void user_cancels(std::int64_t job) override { run({"scancel", std::to_string(job)}); }
 
  private:
-  static std::string run(std::vector<std::string> words) {
+  static std::string run(std::vector<std::string> words, std::string input = {}) {
     const Result<CommandEnd> end =
-        run_command({.words = std::move(words), .output_max = 64 << 10, .input = {}});
+        run_command({.words = std::move(words), .output_max = 64 << 10, .input = std::move(input)});
     EXPECT_TRUE(end.ok() && end->code == 0) << (end.ok() ? end->said : end.error().message);
     return end.ok() ? end->output : "";
   }
-  static std::int64_t submit(const std::vector<std::string>& more) {
+  // A script of its own is read from the input.
+  static std::int64_t submit(const std::vector<std::string>& more, std::string script = {}) {
     std::vector<std::string> words{"sbatch",    "--parsable", "--uid=nobody",
                                    "--chdir=/", "--mem=100",  "--output=/dev/null"};
     words.insert(words.end(), more.begin(), more.end());
-    words.insert(words.end(), {"--wrap", "exec sleep 300"});
-    const std::string said = run(std::move(words));
+    if (script.empty()) words.insert(words.end(), {"--wrap", "exec sleep 300"});
+    const std::string said = run(std::move(words), std::move(script));
     std::int64_t id = 0;
     std::from_chars(said.data(), said.data() + said.size(), id);
     EXPECT_GT(id, 0);

@@ -55,6 +55,9 @@ class FakeSlurm : public SlurmCluster {
   }
   Result<void> release(std::int64_t id) override {
     std::erase_if(state.jobs, [id](const JobSeen& job) { return job.id == id; });
+    for (JobSeen& job : state.jobs) {
+      if (is_waiting_fence(job) && holder(device_of(job)) == nullptr) start(job);
+    }
     return {};
   }
   Result<std::int64_t> warn(const std::string& handle) override {
@@ -73,11 +76,7 @@ class FakeSlurm : public SlurmCluster {
       job.allocations.clear();
     }
     for (JobSeen& job : state.jobs) {
-      const std::size_t dot = job.name.rfind('.');
-      if (job.phase != JobPhase::kWaiting || !job.name.starts_with("dove-keep-")) continue;
-      job.phase = JobPhase::kHolding;
-      job.state = "RUNNING";
-      job.allocations = {{"n1", {0}, {job.name.at(dot + 1) - '0'}, 0}};
+      if (is_waiting_fence(job)) start(job);
     }
     return {};
   }
@@ -132,6 +131,18 @@ class FakeSlurm : public SlurmCluster {
     job.state = "PENDING";
     job.allocations.clear();
     return job;
+  }
+
+  static bool is_waiting_fence(const JobSeen& job) {
+    return job.phase == JobPhase::kWaiting && job.name.starts_with("dove-keep-");
+  }
+  static int device_of(const JobSeen& fence) {  // "dove-keep-n1.2@dove"
+    return fence.name.at(fence.name.rfind('.') + 1) - '0';
+  }
+  static void start(JobSeen& fence) {
+    fence.phase = JobPhase::kHolding;
+    fence.state = "RUNNING";
+    fence.allocations = {{"n1", {0}, {device_of(fence)}, 0}};
   }
 
   // Whose processes may use it; ending jobs included.

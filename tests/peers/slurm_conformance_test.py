@@ -15,7 +15,7 @@ from gate_lab import LUA, ROOT, GateLab, available
 
 SKIP = 77
 BUILD = os.environ.get("DOVE_BUILD", os.path.join(ROOT, "build/release"))
-CASES = 18
+CASES = 23
 
 
 def main():

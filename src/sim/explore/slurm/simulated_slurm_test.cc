@@ -26,9 +26,27 @@ class SimulatedBed : public SlurmBed {
   }
   std::int64_t begin_open(int gpus) override { return slurm_.begin_open(gpus); }
   std::int64_t begin_gated(int gpus) override { return slurm_.begin_gated(gpus, true); }
+  // Each of its users wants what the job's number says.
+  std::int64_t begin_signalled() override {
+    for (;;) {
+      const std::int64_t id = slurm_.begin_open(1);
+      const JobSeen job = seen(id);
+      if (job.may_requeue && *slurm_.warn(job.handle) > 0) return id;
+      slurm_.user_cancels(id);
+      while (!seen(id).allocations.empty() && seen(id).phase != JobPhase::kEnded) pass_a_moment();
+    }
+  }
   void user_cancels(std::int64_t job) override { slurm_.user_cancels(job); }
 
  private:
+  JobSeen seen(std::int64_t id) {
+    const Result<Observed> all = slurm_.observe();
+    for (const JobSeen& job : all->jobs) {
+      if (job.id == id) return job;
+    }
+    return {};
+  }
+
   sim::Trace trace_;
   sim::Agenda agenda_;
   sim::Oracle oracle_;
