@@ -23,7 +23,7 @@ TURN_S = int(os.environ.get("DOVE_TEST_LIMIT_S", "240"))  # a crowd of 150 opera
 ORPHAN_S = 5  # a reconcile of one second, and the calls of a busy machine
 SCONTROL_MS = 50  # what one look by scontrol takes there; where it takes longer, so do the adapter's calls
 CGROUPS = "/sys/fs/cgroup"
-HIERARCHIES = ("memory", "devices", "freezer", "pids")  # of version 1, which Slurm 22.05 needs without systemd
+HIERARCHIES = ("memory", "devices", "freezer", "pids", "cpuset")  # of version 1, which Slurm 22.05 needs without systemd
 MIB = 1 << 20
 HOLDING = ("RUNNING", "SUSPENDED", "COMPLETING")  # a fence is suspended, and has its device
 NVIDIA = 195  # the major number of device files that stand for GPUs: no driver of this machine has it
@@ -71,7 +71,7 @@ class CgroupLab(GateLab):
         self.rewrite("gres.conf", r"Type=h200_(\d+) File=\S+", rf"Type=h200_\1 File={self.devices}/gpu\1")
         with open(self.folder + "/cgroup.conf", "w") as file:
             file.write(f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={CGROUPS}\nConstrainRAMSpace=yes\n"
-                       "ConstrainDevices=yes\nMinRAMSpace=1\n")
+                       "ConstrainDevices=yes\nConstrainCores=yes\nMinRAMSpace=1\n")
 
     def rewrite(self, name, pattern, text):
         with open(f"{self.folder}/{name}") as file:
