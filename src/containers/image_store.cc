@@ -2,18 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "codec/json.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -23,45 +19,18 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr const char kRegistry[] = "docker://";
-constexpr const char kTagName[] = "org.opencontainers.image.ref.name";
 constexpr const char kPartSuffix[] = ".part";
 constexpr const char kFailed[] = " failed: ";  // between the program and what it said (Child)
-constexpr std::size_t kJsonBytesMax = std::size_t{8} << 20;
-constexpr std::size_t kEnvironmentBytesMax = std::size_t{256} << 10;
+constexpr const char kSquashed[] = "sqsh_";
 constexpr std::size_t kHashLetters = 32;
+// A layout may take any tag, so names are without bound; one that is dropped is looked at again.
+constexpr std::size_t kSeenMax = 4'096;
 
-Error bad_image(const std::string& message) {
-  return Error{ErrorKind::kInvalid, "bad_image", message, "image"};
-}
-
-Result<Json> read_json(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return bad_image(fmt::format("cannot read {}: it is not an OCI layout", path));
-  return codec::parse_json(text.str(), kJsonBytesMax);
-}
-
-bool plain_name(const std::string& name) {
-  if (name.empty() || name.front() == '/' || name.front() == '-') return false;
-  const fs::path path(name);
-  return std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-}
-
-// "a/b:c" as a name of one file.
-std::string file_name(std::string text) {
-  for (char& c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '.' || c == '-';
-    if (!plain) c = '_';
-  }
-  return text;
-}
+Error not_here(const char* why) { return Error{ErrorKind::kUnavailable, "image", why, ""}; }
 
 // What the image itself says, from the configuration that umoci made of it.
 Result<void> read_config(const std::string& path, Image& image) {
-  TRY_ASSIGN(const Json config, read_json(path));
+  TRY_ASSIGN(const Json config, read_image_json(path));
   try {
     const Json process = config.value("process", Json::object());
     const std::string workdir = process.value("cwd", "");
@@ -77,39 +46,10 @@ Result<void> read_config(const std::string& path, Image& image) {
   return {};
 }
 
-// A file of an image, which may hold links that lead anywhere; -1: it is none.
-int open_inside(const std::string& root, const char* path) {
-  const int base = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (base < 0) return -1;
-  open_how how{};
-  how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const int fd = static_cast<int>(::syscall(SYS_openat2, base, path, &how, sizeof how));
-  ::close(base);
-  struct stat facts {};
-  if (fd >= 0 && (::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode))) {
-    ::close(fd);
-    return -1;
-  }
-  return fd;
-}
-
-bool has_file(const std::string& root, const char* path) {
-  const int fd = open_inside(root, path);
-  if (fd >= 0) ::close(fd);
-  return fd >= 0;
-}
-
 // enroot keeps what the image sets in lines NAME=value.
 std::map<std::string, std::string> squash_environment(const std::string& root) {
   std::map<std::string, std::string> environment;
-  const int fd = open_inside(root, "etc/environment");
-  if (fd < 0) return environment;
-  std::string text(kEnvironmentBytesMax, '\0');
-  const ssize_t got = ::read(fd, text.data(), text.size());
-  ::close(fd);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  std::istringstream lines(text);
+  std::istringstream lines(environment_file(root));
   for (std::string line; std::getline(lines, line);) {
     const std::size_t equals = line.find('=');
     if (line.starts_with('#') || equals == 0 || equals == std::string::npos) continue;
@@ -130,100 +70,108 @@ ImageStore::ImageStore(wire::Loop& loop, ImageStoreOptions options)
 
 ImageStore::~ImageStore() = default;
 
-Result<ImageStore::Source> ImageStore::source_of(const std::string& name) const {
-  Source source;
-  if (name.starts_with('/')) return Source{name, "latest", Source::Kind::kSquash};
-  if (name.starts_with(kRegistry)) {
-    if (!options_.pulls) {
-      return bad_image(
-          fmt::format("{}: this node brings no images from registries; ask for one of "
-                      "its own, or let it with --pull",
-                      name));
-    }
-    return Source{name, "latest", Source::Kind::kRegistry};
-  }
-  if (!plain_name(name)) {
-    return bad_image(
-        fmt::format("'{}' names no image: write NAME or NAME:TAG of the node's images, "
-                    "docker://HOST/NAME:TAG, or the absolute path of a squash file",
-                    name));
-  }
-  const std::size_t colon = name.rfind(':');
-  std::string bare = name;
-  if (colon != std::string::npos && name.find('/', colon) == std::string::npos) {
-    bare = name.substr(0, colon);
-    source.tag = name.substr(colon + 1);
-  }
-  source.path = options_.images + "/" + bare;
-  std::error_code error;
-  if (fs::exists(source.path + "/oci-layout", error)) {
-    source.kind = Source::Kind::kLayout;
-  } else if (fs::is_regular_file(source.path, error) && bare.ends_with(".tar")) {
-    source.kind = Source::Kind::kArchive;
-  } else if (!fs::is_directory(source.path, error) || source.tag != "latest") {
-    return bad_image(
-        fmt::format("there is no image {} on this node: {} is neither an OCI layout nor "
-                    "a root directory",
-                    name, source.path));
-  }
-  return source;
+std::string ImageStore::layout_of(const ImageSource& source) const {
+  if (source.kind == ImageSource::Kind::kLayout) return source.path;
+  return fmt::format("{}/layout-{}", options_.store, image_file_name(source.path));
 }
 
-std::string ImageStore::layout_of(const Source& source) const {
-  if (source.kind == Source::Kind::kLayout) return source.path;
-  return fmt::format("{}/layout-{}", options_.store, file_name(source.path));
-}
-
-Result<std::string> ImageStore::digest_of(const Source& source) const {
-  const std::string layout = layout_of(source);
+Result<std::string> ImageStore::digest_of(const ImageSeen& seen) const {
+  if (!seen.digest.empty()) return seen.digest;
   std::error_code error;
-  if (source.kind != Source::Kind::kLayout && !fs::exists(layout, error)) {
-    return Error{ErrorKind::kUnavailable, "image", "the image has not been brought yet", ""};
-  }
-  TRY_ASSIGN(const Json index, read_json(layout + "/index.json"));
-  try {
-    const Json manifests = index.value("manifests", Json::array());
-    for (const Json& manifest : manifests) {
-      const Json notes = manifest.value("annotations", Json::object());
-      if (notes.value(kTagName, "") != source.tag && manifests.size() > 1) continue;
-      if (notes.contains(kTagName) && notes.value(kTagName, "") != source.tag) continue;
-      return file_name(manifest.at("digest").get<std::string>());
-    }
-  } catch (const Json::exception& e) {
-    return bad_image(fmt::format("{}/index.json: {}", layout, e.what()));
-  }
-  return bad_image(fmt::format("{} has no image with the tag {}", layout, source.tag));
+  const std::string layout = layout_of(seen.source);
+  if (!fs::exists(layout, error)) return not_here("the image has not been brought yet");
+  return digest_in(layout, seen.source.tag);
 }
 
 std::string ImageStore::unpacked(const std::string& digest) const {
   return fmt::format("{}/{}", options_.store, digest);
 }
 
-Result<Image> ImageStore::find(const std::string& name, const std::string& reader) {
-  TRY_ASSIGN(const Source source, source_of(name));
-  if (source.kind == Source::Kind::kSquash) return find_squash(source.path, reader);
-  Image image;
-  if (source.kind == Source::Kind::kDirectory) {
-    image.root = source.path;
+// Without a look at the administrator's directory.
+Result<ImageSeen> ImageStore::known(const std::string& name) const {
+  if (!is_listed(name)) {
+    ImageSeen other;
+    TRY_ASSIGN(other.source, source_elsewhere(name, options_.pulls));
+    return other;
+  }
+  TRY(check_listed(name));
+  const auto found = seen_.find(name);
+  if (found == seen_.end()) return not_here("the image has not been looked at yet");
+  return found->second.image;
+}
+
+Result<Image> ImageStore::find(const std::string& name, const std::string& reader) const {
+  TRY_ASSIGN(const ImageSeen seen, known(name));
+  if (seen.source.kind == ImageSource::Kind::kSquash) return find_squash(seen.source.path, reader);
+  if (seen.source.kind == ImageSource::Kind::kDirectory) {
+    Image image;
+    image.root = seen.source.path;
     return image;
   }
-  TRY_ASSIGN(image.key, digest_of(source));
-  const std::string folder = unpacked(image.key);
+  TRY_ASSIGN(const std::string digest, digest_of(seen));
+  return held(digest);
+}
+
+Result<Image> ImageStore::held(const std::string& key) const {
+  Image image;
+  if (key.empty()) return image;
+  const std::string folder = unpacked(key);
+  image.key = key;
   image.root = folder + "/rootfs";
   if (::access(image.root.c_str(), F_OK) != 0) {
-    return Error{ErrorKind::kUnavailable, "image", "the image has not been unpacked yet", ""};
+    return not_here("the image has not been unpacked yet");
   }
-  TRY(read_config(folder + "/config.json", image));
+  image.is_owned = key.starts_with(kSquashed);
+  if (image.is_owned) {
+    image.environment = squash_environment(image.root);
+  } else {
+    TRY(read_config(folder + "/config.json", image));
+  }
   ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
   return image;
 }
 
 void ImageStore::prepare(const std::string& name, const std::string& reader,
                          std::function<void(Result<void>)> done) {
-  const Result<Source> source = source_of(name);
-  if (!source.ok()) return done(source.error());
-  // Whether the file is as it was, and may be read, is looked at each time.
-  const bool is_squash = source->kind == Source::Kind::kSquash;
+  if (!is_listed(name)) {
+    const Result<ImageSource> source = source_elsewhere(name, options_.pulls);
+    return source.ok() ? arrange(name, *source, reader, std::move(done)) : done(source.error());
+  }
+  const auto found =
+      std::make_shared<Result<ImageSeen>>(not_here("the image has not been looked at yet"));
+  const auto look = [found, images = options_.images, name] { *found = look_at(images, name); };
+  const auto looked = [this, found, name, reader, done = std::move(done)](bool in_time) {
+    if (!in_time) return done(no_answer());
+    if (!found->ok()) return done(found->error());
+    const ImageSource source = (*found)->source;
+    keep(name, std::move(**found));
+    arrange(name, source, reader, done);
+  };
+  if (options_.aside) return options_.aside(options_.look_limit, look, looked);
+  look();
+  looked(true);
+}
+
+Error ImageStore::no_answer() const {
+  return Error{ErrorKind::kTimeout, "no_answer",
+               fmt::format("the directory of images, {}, has not answered within {} s; look at its "
+                           "mount (findmnt -T {})",
+                           options_.images, options_.look_limit.count() / 1000, options_.images),
+               ""};
+}
+
+void ImageStore::keep(const std::string& name, ImageSeen image) {
+  seen_.insert_or_assign(name, Known{std::move(image), ++looks_});
+  if (seen_.size() <= kSeenMax) return;
+  seen_.erase(std::min_element(seen_.begin(), seen_.end(), [](const auto& a, const auto& b) {
+    return a.second.look < b.second.look;
+  }));
+}
+
+// Whether a squash file is as it was, and may be read, is looked at each time.
+void ImageStore::arrange(const std::string& name, const ImageSource& source,
+                         const std::string& reader, std::function<void(Result<void>)> done) {
+  const bool is_squash = source.kind == ImageSource::Kind::kSquash;
   if (!is_squash) {
     const Result<Image> found = find(name);
     if (found.ok()) return done({});
@@ -237,34 +185,25 @@ void ImageStore::prepare(const std::string& name, const std::string& reader,
   if (!begins) return;
   std::error_code error;
   fs::create_directories(options_.store, error);
-  if (is_squash) return unsquash(key, source->path, reader);
-  if (source->kind == Source::Kind::kLayout || fs::exists(layout_of(*source), error)) {
-    unpack(name, *source);
+  if (is_squash) return unsquash(key, source.path, reader);
+  if (source.kind == ImageSource::Kind::kLayout || fs::exists(layout_of(source), error)) {
+    unpack(name, source);
   } else {
-    bring(name, *source);
+    bring(name, source);
   }
 }
 
 std::string ImageStore::squash_link(const std::string& path, const std::string& reader) const {
   const std::string uid = reader.substr(0, reader.find(':'));
-  return fmt::format("{}/sqsh_{}", options_.store,
+  return fmt::format("{}/{}{}", options_.store, kSquashed,
                      wire::sha256_hex(uid + "\n" + path).substr(0, kHashLetters));
 }
 
 Result<Image> ImageStore::find_squash(const std::string& path, const std::string& reader) const {
   std::error_code error;
   const fs::path target = fs::read_symlink(squash_link(path, reader), error);
-  const std::string folder = options_.store + "/" + target.filename().string();
-  Image image;
-  image.root = folder + "/rootfs";
-  if (error || ::access(image.root.c_str(), F_OK) != 0) {
-    return Error{ErrorKind::kUnavailable, "image", "the image has not been unpacked yet", ""};
-  }
-  image.key = target.filename().string();
-  image.is_owned = true;
-  image.environment = squash_environment(image.root);
-  ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
-  return image;
+  if (error) return not_here("the image has not been unpacked yet");
+  return held(target.filename().string());
 }
 
 // As `reader`, who may not be able to read it, or may have written it to deceive its reader.
@@ -282,37 +221,30 @@ void ImageStore::unsquash(const std::string& key, const std::string& path,
 }
 
 Result<std::vector<std::string>> ImageStore::entrypoint(const std::string& name,
-                                                        const std::string& reader) {
-  TRY_ASSIGN(const Image image, find(name, reader));
-  TRY_ASSIGN(const Source source, source_of(name));
-  if (source.kind == Source::Kind::kSquash || source.kind == Source::Kind::kDirectory) {
-    // enroot's, which changes directory and runs the entry point with what follows.
-    if (!has_file(image.root, "etc/rc")) return std::vector<std::string>{};
-    return std::vector<std::string>{"/bin/sh", "/etc/rc"};
+                                                        const std::string& reader) const {
+  TRY_ASSIGN(const ImageSeen seen, known(name));
+  switch (seen.source.kind) {
+    case ImageSource::Kind::kDirectory:
+    case ImageSource::Kind::kLayout:
+      return seen.entrypoint;
+    case ImageSource::Kind::kSquash: {
+      TRY_ASSIGN(const Image image, find(name, reader));
+      return entrypoint_of_root(image.root);
+    }
+    case ImageSource::Kind::kArchive:
+    case ImageSource::Kind::kRegistry:
+      break;
   }
-  const std::string layout = layout_of(source);
-  TRY_ASSIGN(const std::string digest, digest_of(source));
-  try {
-    const auto blob = [&](std::string text) {
-      std::replace(text.begin(), text.end(), ':', '/');
-      std::replace(text.begin(), text.end(), '_', '/');
-      return read_json(layout + "/blobs/" + text);
-    };
-    TRY_ASSIGN(const Json manifest, blob(digest));
-    TRY_ASSIGN(const Json config, blob(manifest.at("config").at("digest").get<std::string>()));
-    const Json words = config.value("config", Json::object()).value("Entrypoint", Json());
-    return words.is_array() ? words.get<std::vector<std::string>>() : std::vector<std::string>{};
-  } catch (const Json::exception& e) {
-    return bad_image(fmt::format("{}: its entry point: {}", layout, e.what()));
-  }
+  TRY_ASSIGN(const std::string digest, digest_of(seen));
+  return entrypoint_in(layout_of(seen.source), digest);
 }
 
-void ImageStore::bring(const std::string& name, const Source& source) {
+void ImageStore::bring(const std::string& name, const ImageSource& source) {
   const std::string part = layout_of(source) + kPartSuffix;
   std::error_code error;
   fs::remove_all(part, error);
   const std::string from =
-      source.kind == Source::Kind::kRegistry ? source.path : "oci-archive:" + source.path;
+      source.kind == ImageSource::Kind::kRegistry ? source.path : "oci-archive:" + source.path;
   under_way_[name]->child = std::make_unique<Child>(
       loop_, std::vector<std::string>{"skopeo", "copy", "--quiet", from, "oci:" + part + ":latest"},
       options_.unpack_limit, [this, name, source, part](const Result<void>& copied) {
@@ -323,8 +255,9 @@ void ImageStore::bring(const std::string& name, const Source& source) {
       });
 }
 
-void ImageStore::unpack(const std::string& name, const Source& source) {
-  const Result<std::string> digest = digest_of(source);
+void ImageStore::unpack(const std::string& name, const ImageSource& source) {
+  const Result<ImageSeen> seen = known(name);
+  const Result<std::string> digest = seen.ok() ? digest_of(*seen) : seen.error();
   if (!digest.ok()) return finish(name, digest.error());
   const std::string folder = unpacked(*digest);
   if (::access((folder + "/rootfs").c_str(), F_OK) == 0) return finish(name, {});

@@ -69,11 +69,16 @@ class ImageStoreTest : public ::testing::Test {
 };
 
 TEST_F(ImageStoreTest, NamesThatLeadOutAreRefused) {
-  for (const char* name : {"", "../store", "a/../../b", "-x", "docker://host/a", "nothing"}) {
+  for (const char* name : {"", "../store", "a/../../b", "-x", "docker://host/a"}) {
     const Result<Image> found = store_->find(name);
     ASSERT_FALSE(found.ok()) << name;
     EXPECT_EQ(found.error().kind, ErrorKind::kInvalid) << name;
-    EXPECT_FALSE(prepare(name).ok()) << name;
+  }
+  for (const char* name : {"", "../store", "a/../../b", "-x", "docker://host/a", "nothing"}) {
+    const Result<void> prepared = prepare(name);
+    ASSERT_FALSE(prepared.ok()) << name;
+    EXPECT_EQ(prepared.error().kind, ErrorKind::kInvalid) << name;
+    EXPECT_FALSE(store_->find(name).ok()) << name;
   }
 }
 
@@ -83,7 +88,52 @@ TEST_F(ImageStoreTest, ARootDirectoryIsUsedAsItIs) {
   const Result<Image> image = store_->find("plain");
   ASSERT_TRUE(image.ok()) << image.error().message;
   EXPECT_EQ(image->root, root_ + "/images/plain");
+  EXPECT_FALSE(prepare("plain:tag").ok());
   EXPECT_FALSE(store_->find("plain:tag").ok());
+}
+
+// What is found while it answers is what is used while it does not.
+TEST_F(ImageStoreTest, OnlyPreparingLooksAtTheDirectory) {
+  fs::create_directories(root_ + "/images/plain/etc");
+  std::ofstream(root_ + "/images/plain/etc/rc") << "exec \"$@\"\n";
+  EXPECT_EQ(store_->find("plain").error().kind, ErrorKind::kUnavailable);
+  ASSERT_TRUE(prepare("plain").ok());
+  fs::rename(root_ + "/images", root_ + "/gone");
+  ASSERT_TRUE(store_->find("plain").ok());
+  EXPECT_EQ(store_->find("plain")->root, root_ + "/images/plain");
+  EXPECT_EQ(*store_->entrypoint("plain"), (std::vector<std::string>{"/bin/sh", "/etc/rc"}));
+  EXPECT_EQ(store_->held(store_->find("plain")->key)->workdir, "/");
+}
+
+TEST_F(ImageStoreTest, ADirectoryThatDoesNotAnswerIsNamed) {
+  fs::create_directories(root_ + "/images/plain");
+  std::function<void()> hung;
+  std::function<void(bool)> told;
+  ImageStoreOptions options{root_ + "/images", root_ + "/store"};
+  options.look_limit = std::chrono::seconds(7);
+  options.aside = [&](std::chrono::milliseconds limit, std::function<void()> look,
+                      std::function<void(bool)> done) {
+    EXPECT_EQ(limit, std::chrono::seconds(7));
+    hung = std::move(look);
+    told = std::move(done);
+  };
+  ImageStore store(loop_, options);
+  std::optional<Result<void>> ended;
+  store.prepare("plain", "", [&](Result<void> result) { ended = std::move(result); });
+  EXPECT_FALSE(ended) << "nobody has looked";
+  told(false);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->error().code, "no_answer");
+  EXPECT_NE(ended->error().message.find(root_ + "/images, has not answered within 7 s"),
+            std::string::npos);
+  EXPECT_FALSE(store.find("plain").ok());
+  // The next one finds it well.
+  ended.reset();
+  store.prepare("plain", "", [&](Result<void> result) { ended = std::move(result); });
+  hung();
+  told(true);
+  EXPECT_TRUE(ended && ended->ok());
+  EXPECT_TRUE(store.find("plain").ok());
 }
 
 TEST_F(ImageStoreTest, ALayoutIsUnpackedOncePerDigest) {
@@ -97,8 +147,13 @@ TEST_F(ImageStoreTest, ALayoutIsUnpackedOncePerDigest) {
   EXPECT_EQ(image->environment.at("PLANET"), "earth");
   EXPECT_EQ(image->workdir, "/etc");
   EXPECT_TRUE(image->key.starts_with("sha256_"));
-  EXPECT_TRUE(store_->find("base:latest").ok());
+  EXPECT_TRUE(prepare("base:latest").ok());
+  EXPECT_EQ(store_->find("base:latest")->key, image->key);
+  EXPECT_FALSE(prepare("base:other").ok());
   EXPECT_FALSE(store_->find("base:other").ok());
+  // By what a container wrote down, whatever became of the name.
+  fs::remove_all(root_ + "/images/base");
+  EXPECT_EQ(store_->held(image->key)->environment.at("PLANET"), "earth");
 }
 
 TEST_F(ImageStoreTest, AnArchiveIsBroughtBySkopeo) {

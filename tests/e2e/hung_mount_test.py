@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """A file system that hangs for four fences ends no task: what needs it waits, alone; the node's other jobs run, start
 and are read as before; and what waited starts when the file system answers again. An agent that starts beside one takes
-up what its former life left running. Where none can be mounted (not root, no /dev/fuse) only the directory of users
+up what its former life left running. The same holds for the directory of images. Where none can be mounted (not root, no /dev/fuse) only the directory of users
 hangs: the agent's unit tests do that too.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import time
 
-from cluster import Cluster, until
+from cluster import Cluster, cannot_run_containers, until
 
 FENCE_S = 2
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -100,6 +101,63 @@ def agent_comes_back(cluster, mount):
     cluster.wait(job)
 
 
+def make_image(path, looks_at):
+    """The root directory of a container; whoever asks whether it is an OCI layout asks `looks_at`."""
+    os.makedirs(path + "/bin")
+    shutil.copy("/bin/busybox", path + "/bin/busybox")
+    for name in ("sh", "sleep", "echo"):
+        os.symlink("busybox", f"{path}/bin/{name}")
+    os.symlink(looks_at, path + "/oci-layout")
+
+
+def container(cluster, text):
+    return cluster.submit({"command": ["/bin/sh", "-c", text], "cores": 1, "container": {"image": "far"}})
+
+
+def images_hang():
+    with Cluster(nodes=0, tls=True, server_options=["--fence-s", str(FENCE_S)]) as cluster:
+        mount = HungMount(cluster.folder, "images-far")
+        try:
+            if not mount.is_there or cannot_run_containers():
+                return
+            os.chmod(cluster.folder, 0o755)
+            make_image(cluster.folder + "/images/far", mount.point + "/none")
+            cluster.agent_options += ["--images", cluster.folder + "/images"]
+            cluster.names.append("node1")
+            cluster.start_agent("node1")
+            cluster.wait_connected()
+            containers_hang_alone(cluster, mount)
+        finally:
+            mount.close()
+
+
+def containers_hang_alone(cluster, mount):
+    steady = shell(cluster, "while sleep 0.2; do :; done", "/")
+    inside = container(cluster, "while sleep 0.2; do :; done")
+    for job in (steady, inside):
+        cluster.wait_state(job, "running")
+    mount.hang(True)
+    began = time.monotonic()
+    late = container(cluster, "echo late")
+    while time.monotonic() < began + 4 * FENCE_S:
+        job = shell(cluster, "echo well", "/")
+        assert cluster.wait(job)["state"] == "completed", cluster.job(job)
+        done = cluster.run("exec", str(inside), "--", "/bin/echo", "inside")
+        assert done.stdout == "inside\n", done
+    for job in (steady, inside):
+        found = cluster.job(job)
+        assert found["state"] == "running" and len(found["attempts"]) == 1, found
+    assert cluster.job(late)["state"] not in ("completed", "failed"), cluster.job(late)
+    assert [node["contact"] for node in cluster.nodes()] == ["connected"]
+
+    mount.hang(False)
+    assert cluster.wait(late)["state"] == "completed", cluster.job(late)
+    assert cluster.logs(late) == "late\n"
+    for job in (steady, inside):
+        cluster.run("cancel", str(job))
+        cluster.wait(job)
+
+
 def shared_hangs():
     with Cluster(nodes=0, tls=True) as cluster:
         mount = HungMount(cluster.folder, "shared")
@@ -116,6 +174,7 @@ def shared_hangs():
 
 def main():
     shared_hangs()
+    images_hang()
     with Cluster(nodes=1, tls=True, server_options=["--fence-s", str(FENCE_S)]) as cluster:
         mount = HungMount(cluster.folder)
         try:

@@ -29,6 +29,11 @@ class ScriptedRunner : public Runner {
     Rank rank_;
   };
 
+  void prepare(const std::string& image, const std::string&,
+               std::function<void(Result<void>)> done) override {
+    if (!image.empty()) prepared.push_back(image);
+    done({});
+  }
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan, TaskCallbacks call) override {
     if (plan.rank == refused) return Error{ErrorKind::kExhausted, "processes", "no room", ""};
     calls[plan.rank] = std::move(call);
@@ -54,6 +59,7 @@ class ScriptedRunner : public Runner {
   std::vector<Rank> stopped;
   std::vector<Rank> inputs_ended;
   std::vector<Rank> adopted;
+  std::vector<std::string> prepared;
   std::vector<std::pair<Rank, int>> signals;
   Rank refused = 1000;
 };
@@ -73,6 +79,7 @@ class ActiveAttemptTest : public ::testing::Test {
     order.barrier = barrier;
     order.tasks = tasks;
     order.exec.command = {"true"};
+    order.exec.container.image = image_;
     order.nodes = {{"n1", "127.0.0.1", 0, {}, 1, {}}};
     for (int i = 0; i < tasks; ++i) {
       TaskGrant grant;
@@ -119,6 +126,7 @@ class ActiveAttemptTest : public ::testing::Test {
   std::vector<protocol::Report> reports_;
   int checkpoint_signal_ = 0;
   bool mapped_users_ = false;
+  std::string image_;
   std::vector<std::int64_t> waits_;
   std::function<void()> grace_over_;
 };
@@ -383,6 +391,20 @@ TEST_F(ActiveAttemptTest, ASignalForStepsSparesTheScriptThatWaitsForThem) {
   wanted.batch_only = true;
   held.signal(wanted);
   EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{5, 10}, {0, 10}}));
+}
+
+// What a former life found of it is gone with that life.
+TEST_F(ActiveAttemptTest, AStepHasTheJobsImageLookedAtOnceInALife) {
+  image_ = "base";
+  ActiveAttempt held = make(1, false);
+  held.launch("{}");
+  held.start_step(step_of(held, 5));
+  EXPECT_EQ(runner_.prepared, std::vector<std::string>{"base"});
+  ActiveAttempt again = make(1, false);
+  again.resume();
+  again.start_step(step_of(again, 6));
+  EXPECT_EQ(runner_.prepared, (std::vector<std::string>{"base", "base"}));
+  EXPECT_TRUE(runner_.calls.contains(6));
 }
 
 TEST_F(ActiveAttemptTest, StepsEndBeforeTheirPlacement) {

@@ -74,8 +74,12 @@ void ActiveAttempt::bring_step_image(std::int32_t number) {
     if (!image.ok()) return launch_step(number, image.error());
     container.image = std::move(image).value();
   }
-  if (container.image.empty()) return launch_step(number, std::nullopt);
-  bring_image(container.image,
+  // In the job's own, which after a restart nobody has looked at; a file of the node stays
+  // unpacked.
+  const std::string& of_job = order_.exec.container.image;
+  const bool is_known = image_ready_ || of_job.empty() || of_job.starts_with('/');
+  if (container.image.empty() && is_known) return launch_step(number, std::nullopt);
+  bring_image(container.image.empty() ? of_job : container.image,
               [this, number, alive = std::weak_ptr<bool>(alive_)](const Result<void>& prepared) {
                 if (alive.expired()) return;
                 launch_step(number, prepared.ok() ? std::nullopt : std::optional(prepared.error()));

@@ -28,6 +28,7 @@ constexpr std::chrono::minutes kSaveLimit{30};
 constexpr std::chrono::milliseconds kDeleteAgain{500};
 constexpr int kDeleteTries = 5;
 constexpr std::chrono::hours kCollectEvery{6};
+constexpr const char kImagesLane[] = "images";         // one hangs as the others do
 constexpr const char kScript[] = "/dev/.dove-script";  // inside
 constexpr const char kSave[] = "save";        // likewise: who saves which root directory, and where
 constexpr const char kImageName[] = "image";  // in a container's directory: the key of its image
@@ -100,8 +101,8 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
     : loop_(loop),
       processes_(processes),
       options_(std::move(options)),
-      images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls,
-                     options_.contain_path, options_.images_kept}),
+      side_(loop, 1),
+      images_(loop, image_options()),
       networks_(options_.data_dir + "/networks"),
       egress_(loop, {options_.contain_path, options_.data_dir + "/ways", options_.routes,
                      options_.controller}),
@@ -124,6 +125,21 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
 }
 
 ContainerRunner::~ContainerRunner() = default;
+
+containers::ImageStoreOptions ContainerRunner::image_options() {
+  containers::ImageStoreOptions images;
+  images.images = options_.images;
+  images.store = options_.data_dir + "/images";
+  images.pulls = options_.pulls;
+  images.contain = options_.contain_path;
+  images.keep_for = options_.images_kept;
+  images.look_limit = options_.look_limit;
+  images.aside = [this](std::chrono::milliseconds limit, std::function<void()> look,
+                        std::function<void(bool)> done) {
+    side_.run(kImagesLane, limit, std::move(look), std::move(done));
+  };
+  return images;
+}
 
 void ContainerRunner::use_network(const std::string& attempt) {
   networks_.use(attempt);
@@ -212,8 +228,10 @@ std::vector<std::string> ContainerRunner::enter_command(const TaskPlan& plan,
 // A further process in the container of the task that it joins.
 Result<TaskPlan> ContainerRunner::exec_plan(const TaskPlan& plan, const std::string& directory) {
   TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
-  TRY_ASSIGN(const std::string reader, outside_user(plan.linux_user));
-  TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image, reader));
+  TaskPlan other;
+  other.mark = plan.joins;
+  TRY_ASSIGN(const containers::Image image,
+             images_.held(read_text(directory_of(other) + "/" + kImageName)));
   TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user, plan.container.root));
   // The runtime begins in the root directory as it is named outside.
   for (const char* path : {containers::kPlace, containers::kRoot}) {
@@ -232,8 +250,6 @@ Result<TaskPlan> ContainerRunner::exec_plan(const TaskPlan& plan, const std::str
   const std::string process = directory + "/process.json";
   TRY(write_text(process, containers::process_file(bundle)));
   TRY(write_text(directory + "/" + kImageName, image.key));
-  TaskPlan other;
-  other.mark = plan.joins;
   TaskPlan launch = plan;
   launch.launch.pid_file = directory + "/pid";
   launch.launch.argv =

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/aside/side_threads.h"
 #include "agent/containers/container_egress.h"
 #include "agent/containers/container_network.h"
 #include "agent/containers/container_plan.h"
@@ -42,6 +43,7 @@ struct ContainerRunnerOptions {
   CdiNames cdi;
   std::vector<std::string> routes;  // of gangs' networks to the world
   containers::ControllerPlace controller = {};
+  std::chrono::milliseconds look_limit{120'000};  // for the directory of images to answer
 };
 
 class ContainerRunner : public Runner {
@@ -65,6 +67,7 @@ class ContainerRunner : public Runner {
   struct Held;  // a task in a container, until its container has been deleted
   class Task;
 
+  containers::ImageStoreOptions image_options();
   std::string directory_of(const TaskPlan& plan) const;
   bool has_containers(const std::string& attempt) const;
   const Result<containers::Runtime>& runtime();
@@ -87,6 +90,7 @@ class ContainerRunner : public Runner {
   wire::Loop& loop_;
   ProcessRunner& processes_;
   const ContainerRunnerOptions options_;
+  SideThreads side_;
   containers::ImageStore images_;
   ContainerNetworks networks_;
   ContainerEgress egress_;

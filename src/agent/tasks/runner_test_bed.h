@@ -118,7 +118,11 @@ class RunnerTestBed : public ShimTestBed {
                          }};
   }
   void start(const TaskPlan& plan) {
-    Result<std::unique_ptr<RunningTask>> task = runner().start(plan, calls());
+    std::optional<Result<void>> prepared;
+    runner().prepare(plan.container.image, "", [&](Result<void> done) { prepared = done; });
+    ASSERT_TRUE(until([&] { return prepared.has_value(); }));
+    Result<std::unique_ptr<RunningTask>> task =
+        prepared->ok() ? runner().start(plan, calls()) : prepared->error();
     ASSERT_TRUE(task.ok()) << task.error().message;
     task_ = std::move(task).value();
   }
