@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "wire/address.h"
+
 namespace dove::containers {
 namespace {
 
@@ -79,18 +81,20 @@ void name_egress(const std::string& directory, Egress& egress) {
   egress.device = "dv" + name + "-";
 }
 
-std::string rules_text(const Egress& egress, const ControllerPlace& controller) {
+std::string rules_text(const Egress& egress, const std::vector<ControllerPlace>& controllers) {
   const std::string ours = fmt::format("iifname \"{}*\"", egress.device);
   const std::string theirs = fmt::format("oifname \"{}*\"", egress.device);
   std::string lead_in;
   std::string to_node = fmt::format("    {} ct state established,related accept\n", ours);
-  if (controller.on_loopback()) {
-    lead_in = fmt::format("    {} ip daddr {} tcp dport {} dnat ip to {}:{}\n", ours, kGateway,
-                          controller.port, controller.address, controller.port);
-    to_node += fmt::format("    {} ct status dnat tcp dport {} accept\n", ours, controller.port);
-  } else if (!controller.address.empty()) {
-    to_node += fmt::format("    {} ip daddr {} tcp dport {} accept\n", ours, controller.address,
-                           controller.port);
+  for (const ControllerPlace& one : controllers) {
+    if (one.on_loopback()) {
+      lead_in += fmt::format("    {} ip daddr {} tcp dport {} dnat ip to {}:{}\n", ours, kGateway,
+                             one.port, one.address, one.port);
+      to_node += fmt::format("    {} ct status dnat tcp dport {} accept\n", ours, one.port);
+    } else if (!one.address.empty()) {
+      to_node +=
+          fmt::format("    {} ip daddr {} tcp dport {} accept\n", ours, one.address, one.port);
+    }
   }
   to_node += fmt::format("    {} meta l4proto {{ tcp, udp }} th dport 53 accept\n", ours);
   to_node += fmt::format("    {} reject with icmpx admin-prohibited\n", ours);
@@ -128,9 +132,28 @@ std::string egress_text(const Egress& egress) {
   return text;
 }
 
-std::string controller_inside(const ControllerPlace& controller) {
-  if (!controller.on_loopback()) return "";
-  return fmt::format("{}://{}:{}", controller.tls ? "https" : "http", kGateway, controller.port);
+std::string controllers_inside(const std::vector<ControllerPlace>& controllers) {
+  std::string urls;
+  bool any_on_loopback = false;
+  for (const ControllerPlace& one : controllers) {
+    any_on_loopback = any_on_loopback || one.on_loopback();
+    const std::string& outside = one.host.empty() ? one.address : one.host;
+    if (!one.on_loopback() && outside.empty()) continue;
+    const wire::Address inside{one.on_loopback() ? kGateway : outside, one.port};
+    urls += fmt::format("{}{}://{}", urls.empty() ? "" : ",", one.tls ? "https" : "http",
+                        inside.text());
+  }
+  return any_on_loopback ? urls : "";
+}
+
+std::vector<std::string> routes_to(const std::vector<ControllerPlace>& controllers) {
+  std::vector<std::string> routes;
+  for (const ControllerPlace& one : controllers) {
+    if (one.address.empty() || one.on_loopback()) continue;
+    const std::string route = one.address + "/32";
+    if (std::find(routes.begin(), routes.end(), route) == routes.end()) routes.push_back(route);
+  }
+  return routes;
 }
 
 std::vector<std::string> resolvers_in(const std::string& text) {

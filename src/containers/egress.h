@@ -1,4 +1,4 @@
-// Egress: how containers in a gang network reach the world and the controller.
+// Egress: how containers in a gang network reach the world and the controllers.
 //
 // Each such network on a node has a pair of devices: the name of the node's end begins with
 // `device`, the network's end is out0 with an address of kOutRange, which the node translates to
@@ -21,11 +21,12 @@ inline constexpr const char kOutRange[] = "100.112.0.0/12";  // behind the addre
 inline constexpr const char kGateway[] = "100.112.0.1";      // of every network; nobody has it
 inline constexpr const char kEgressDevice[] = "out0";        // inside
 
-// Where the controller is, as the node sees it.
+// Where a controller of the cluster is, as the node sees it.
 struct ControllerPlace {
   std::string address;  // IPv4; "": not known
   std::uint16_t port = 0;
   bool tls = false;
+  std::string host = {};  // as its certificate may name it; "": by its address
 
   bool on_loopback() const { return address.starts_with("127."); }
 };
@@ -45,14 +46,16 @@ Result<std::vector<std::string>> parse_routes(const std::string& given);
 void name_egress(const std::string& directory, Egress& egress);
 
 // For nft -f: replaces the table whole, or fails whole.
-std::string rules_text(const Egress& egress, const ControllerPlace& controller);
+std::string rules_text(const Egress& egress, const std::vector<ControllerPlace>& controllers);
 
 // As dove-contain reads it, after network_text(): "way DEVICE TABLE", "nft PATH", "rules PATH",
 // "route NETWORK", "closed NETWORK". These words stay: another version's agent may write them.
 std::string egress_text(const Egress& egress);
 
-// Where the controller is reached inside; "": at the address that the node knows.
-std::string controller_inside(const ControllerPlace& controller);
+// Where the controllers are reached inside, in their order, with commas; "": where the node does.
+std::string controllers_inside(const std::vector<ControllerPlace>& controllers);
+// The routes to those that are not on this machine's loopback.
+std::vector<std::string> routes_to(const std::vector<ControllerPlace>& controllers);
 
 // /etc/resolv.conf of such a container: the node's without resolvers on its loopback or with IPv6.
 // Without any left, `upstream` is taken (what the node's own resolver asks), in the same way.

@@ -37,15 +37,39 @@ TEST(Egress, AgentsOfOneMachineHaveTablesAndDevicesOfTheirOwn) {
 }
 
 TEST(Egress, AControllerOnLoopbackIsReachedAtTheGateway) {
-  const ControllerPlace here{"127.0.0.1", 7717};
-  EXPECT_EQ(controller_inside(here), "http://100.112.0.1:7717");
+  const std::vector<ControllerPlace> here{{"127.0.0.1", 7717}};
+  EXPECT_EQ(controllers_inside(here), "http://100.112.0.1:7717");
+  EXPECT_TRUE(routes_to(here).empty());
   EXPECT_NE(rules_text(egress(), here).find("tcp dport 7717 dnat ip to 127.0.0.1:7717"),
             std::string::npos);
-  const ControllerPlace there{"10.0.0.9", 7717};
-  EXPECT_EQ(controller_inside(there), "");
+  const std::vector<ControllerPlace> there{{"10.0.0.9", 7717}};
+  EXPECT_EQ(controllers_inside(there), "");
   const std::string rules = rules_text(egress(), there);
   EXPECT_EQ(rules.find("dnat ip"), std::string::npos);
   EXPECT_NE(rules.find("ip daddr 10.0.0.9 tcp dport 7717 accept"), std::string::npos);
+}
+
+// Whichever leads.
+TEST(Egress, EveryControllerIsReached) {
+  const std::vector<ControllerPlace> there{{"10.0.0.9", 7717, true, "head1"},
+                                           {"10.0.0.10", 7718, true, "head2"}};
+  EXPECT_EQ(controllers_inside(there), "") << "by the names that the node uses";
+  EXPECT_EQ(routes_to(there), (std::vector<std::string>{"10.0.0.9/32", "10.0.0.10/32"}));
+  const std::string rules = rules_text(egress(), there);
+  EXPECT_NE(rules.find("ip daddr 10.0.0.9 tcp dport 7717 accept"), std::string::npos);
+  EXPECT_NE(rules.find("ip daddr 10.0.0.10 tcp dport 7718 accept"), std::string::npos);
+
+  std::vector<ControllerPlace> mixed = there;
+  mixed.push_back({"127.0.0.1", 7719, true, "localhost"});
+  mixed.push_back({"127.0.0.1", 7720, true, "localhost"});
+  mixed.push_back({"", 7721, true, "unknown"});
+  EXPECT_EQ(controllers_inside(mixed),
+            "https://head1:7717,https://head2:7718,https://100.112.0.1:7719,"
+            "https://100.112.0.1:7720,https://unknown:7721");
+  EXPECT_EQ(routes_to(mixed), routes_to(there));
+  const std::string led_in = rules_text(egress(), mixed);
+  EXPECT_NE(led_in.find("tcp dport 7719 dnat ip to 127.0.0.1:7719"), std::string::npos);
+  EXPECT_NE(led_in.find("tcp dport 7720 dnat ip to 127.0.0.1:7720"), std::string::npos);
 }
 
 TEST(Egress, AResolverThatIsTheMetadataServerAnswersAsAResolverOnly) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "agent/aside/side_threads.h"
@@ -43,6 +45,39 @@ Result<void> make_faces(const std::string& directory) {
   return {};
 }
 
+// "HOST ADDRESS" in lines; a line that was not written whole is none.
+std::map<std::string, std::string> read_addresses(const std::string& text) {
+  std::map<std::string, std::string> addresses;
+  std::istringstream lines(text.substr(0, text.rfind('\n') + 1));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t blank = line.find(' ');
+    if (blank != std::string::npos) addresses[line.substr(0, blank)] = line.substr(blank + 1);
+  }
+  return addresses;
+}
+
+// With what was known before of names that have no address now.
+void keep_addresses(const std::string& path, const std::string& text,
+                    const std::map<std::string, std::string>& kept,
+                    const std::vector<containers::ControllerPlace>& found) {
+  std::map<std::string, std::string> now;
+  for (const containers::ControllerPlace& one : found) {
+    const auto before = kept.find(one.host);
+    if (!one.address.empty()) {
+      now[one.host] = one.address;
+    } else if (before != kept.end()) {
+      now.insert(*before);
+    }
+  }
+  std::string lines;
+  for (const auto& [host, address] : now) lines += fmt::format("{} {}\n", host, address);
+  if (lines == text) return;
+  const Result<void> written = files::write_atomically(path, lines, 0644);
+  if (written.ok()) return;
+  telemetry::log(telemetry::Level::kWarning, "address_not_kept",
+                 {{"why", written.error().message}});
+}
+
 }  // namespace
 
 bool ends_in_time(std::chrono::milliseconds limit, std::function<void()> work) {
@@ -73,32 +108,35 @@ void make_shared_places(const std::string& shared) {
                  {{"path", shared}, {"why", "look at its mount: findmnt -T " + shared}});
 }
 
-containers::ControllerPlace controller_of(const agent::AgentOptions& options) {
+std::vector<containers::ControllerPlace> controllers_of(const agent::AgentOptions& options) {
   const std::string path = options.data_dir + "/controller-address";
-  const std::string kept = files::text_or_empty(path, kAddressMax_bytes);
-  const std::string host = options.host + " ";
-  const bool is_known = kept.starts_with(host) && kept.ends_with('\n');
-  const auto found = std::make_shared<containers::ControllerPlace>();
-  const bool in_time = ends_in_time(is_known ? kStartWait : kFirstWait,
-                                    [found, of = options.host, port = options.port] {
-                                      *found = agent::controller_place(of, port);
-                                    });
-  if (!in_time) {
+  const std::string text = files::text_or_empty(path, kAddressMax_bytes);
+  const std::map<std::string, std::string> kept = read_addresses(text);
+  std::vector<wire::ServerUrl> urls{{options.tls, options.host, options.port, ""}};
+  const auto& others = options.other_controllers;
+  urls.insert(urls.end(), others.begin(), others.end());
+  std::vector<containers::ControllerPlace> places;
+  for (const wire::ServerUrl& url : urls) places.push_back({"", url.port, url.secure, url.host});
+  const auto found = std::make_shared<std::vector<containers::ControllerPlace>>(places);
+  const bool in_time = ends_in_time(kept.empty() ? kFirstWait : kStartWait, [found] {
+    for (containers::ControllerPlace& one : *found) {
+      one.address = agent::controller_place(one.host, one.port).address;
+    }
+  });
+  if (in_time) {
+    keep_addresses(path, text, kept, *found);
+    return *found;
+  }
+  // What is being looked up belongs to the look-up.
+  for (containers::ControllerPlace& one : places) {
+    const auto before = kept.find(one.host);
+    if (before != kept.end()) one.address = before->second;
     telemetry::log(telemetry::Level::kWarning, "controller_not_looked_up",
-                   {{"host", options.host},
+                   {{"host", one.host},
                     {"why", "the directory of names does not answer"},
-                    {"address", is_known ? "as before" : "none"}});
-    if (!is_known) return {"", options.port};
-    return {kept.substr(host.size(), kept.size() - host.size() - 1), options.port};
+                    {"address", one.address.empty() ? "none" : "as before"}});
   }
-  const std::string now = fmt::format("{}{}\n", host, found->address);
-  if (found->address.empty() || now == kept) return *found;
-  const Result<void> written = files::write_atomically(path, now, 0644);
-  if (!written.ok()) {
-    telemetry::log(telemetry::Level::kWarning, "address_not_kept",
-                   {{"why", written.error().message}});
-  }
-  return *found;
+  return places;
 }
 
 }  // namespace dove::programs

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "agent/agent.h"
 #include "base/result.h"
@@ -30,8 +31,8 @@ Result<void> make_tools(const agent::AgentOptions& options);
 // makes them later). What cannot be made is logged, and made or refused with a job.
 void make_shared_places(const std::string& shared);
 
-// Where containers find the controller. Where names are not looked up in time: as at the start
-// before, which `DATA/controller-address` says.
-containers::ControllerPlace controller_of(const agent::AgentOptions& options);
+// Where containers find the controllers, in the order of --url. Where names are not looked up in
+// time: as at the start before, which `DATA/controller-address` says.
+std::vector<containers::ControllerPlace> controllers_of(const agent::AgentOptions& options);
 
 }  // namespace dove::programs

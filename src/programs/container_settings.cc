@@ -90,8 +90,7 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_settings(
   containers.hostname = options.name;
   TRY_ASSIGN(containers.cdi, cdi_names(given));
   TRY_ASSIGN(containers.routes, containers::parse_routes(given.text("networks-out", "yes")));
-  containers.controller = controller_of(options);
-  containers.controller.tls = options.tls;
+  containers.controllers = controllers_of(options);
   return {std::move(containers)};
 }
 

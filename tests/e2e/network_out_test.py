@@ -35,13 +35,14 @@ for kind, host, port in {places}:
         print(host, "answers", ask(getattr(socket, "SOCK_" + kind), host, port))
     except OSError as refused:
         print(host, "refused", refused)
-try:
-    request = urllib.request.Request(os.environ["DOVE_URL"] + "/v1/jobs/" + os.environ["DOVE_JOB_ID"])
-    request.add_header("Authorization", "Bearer " + os.environ["DOVE_JOB_TOKEN"])
-    trusts = ssl.create_default_context(cafile=os.environ.get("DOVE_CA_FILE"))
-    print("controller", urllib.request.urlopen(request, timeout=3, context=trusts).status)
-except OSError as refused:
-    print("controller refused", refused)
+for url in os.environ["DOVE_URL"].split(","):
+    try:
+        request = urllib.request.Request(url + "/v1/jobs/" + os.environ["DOVE_JOB_ID"])
+        request.add_header("Authorization", "Bearer " + os.environ["DOVE_JOB_TOKEN"])
+        trusts = ssl.create_default_context(cafile=os.environ.get("DOVE_CA_FILE"))
+        print("controller", urllib.request.urlopen(request, timeout=3, context=trusts).status)
+    except OSError as refused:
+        print("controller refused", refused)
 print(open("/etc/resolv.conf").read().replace("\\n", ";"))
 for line in open("/proc/net/dev"):
     name = line.split(":")[0].strip()
@@ -199,6 +200,20 @@ class Out(OnBridge):
             self.restart(name)
         self.assertIn("answers", self.asked((WORLD, PORT))[WORLD])
 
+    def test_3_to_whichever_controller_leads(self):
+        first = f"{self.cluster.url.split(':')[0]}://{WORLD}:1"  # has gone
+        self.cluster.agent_url = first + "," + self.cluster.url
+        try:
+            for name in NODES:
+                self.restart(name, "--networks-out", "no")
+            answers = self.asked((ELSEWHERE, PORT))
+            self.assertIn("refused", answers[ELSEWHERE])
+            self.assertEqual(answers["controller"], "200")
+        finally:
+            self.cluster.agent_url = None
+            for name in NODES:
+                self.restart(name)
+
     def told_of_forwarding(self):
         with open(self.cluster.log.name) as file:
             return "net.ipv4.ip_forward=1" in file.read()
@@ -272,6 +287,12 @@ class Out(OnBridge):
             answers = self.asked(("127.0.0.1", alone.port), cluster=alone)
             self.assertEqual(answers["controller"], "200")
             self.assertIn("refused", answers["127.0.0.1"], "loopback inside is the gang's")
+            alone.agent_url = f"{alone.url.split(':')[0]}://127.0.0.2:1,{alone.url}"
+            alone.agents["node1"].terminate()
+            alone.agents["node1"].wait()
+            alone.start_agent("node1")
+            alone.wait_connected()
+            self.assertEqual(self.asked(cluster=alone)["controller"], "200", "the second of two there")
 
 
 if __name__ == "__main__":

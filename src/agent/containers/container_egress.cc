@@ -78,7 +78,7 @@ std::string device_out() {
 }  // namespace
 
 containers::ControllerPlace controller_place(const std::string& host, std::uint16_t port) {
-  containers::ControllerPlace place{"", port};
+  containers::ControllerPlace place{"", port, false, host};
   addrinfo hints{};
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
@@ -104,14 +104,14 @@ ContainerEgress::ContainerEgress(wire::Loop& loop, ContainerEgressOptions option
   containers::name_egress(options_.directory, egress_);
   egress_.rules = options_.directory + "/rules";
   egress_.routes = options_.routes;
-  const containers::ControllerPlace& controller = options_.controller;
-  if (!controller.address.empty() && !controller.on_loopback()) {
-    egress_.routes.push_back(controller.address + "/32");
+  for (std::string& route : containers::routes_to(options_.controllers)) {
+    egress_.routes.push_back(std::move(route));
   }
   std::error_code error;
   fs::create_directories(options_.directory, error);
   fs::permissions(options_.directory, fs::perms::owner_all, error);
-  std::ofstream(egress_.rules, std::ios::trunc) << containers::rules_text(egress_, controller);
+  std::ofstream(egress_.rules, std::ios::trunc)
+      << containers::rules_text(egress_, options_.controllers);
   const int known = kept();
   if ((std::max(known, 0) & containers::kEgress) != 0) {
     egress_.nft = find_nft();
@@ -217,16 +217,14 @@ std::string ContainerEgress::shortfall() const {
 }
 
 std::string ContainerEgress::controller_url() const {
-  return can_out_ ? containers::controller_inside(options_.controller) : "";
+  return can_out_ ? containers::controllers_inside(options_.controllers) : "";
 }
 
 std::string ContainerEgress::text() const {
   if (!can_out_) return "";
   containers::Egress now = egress_;
   if (!forwards()) {
-    now.routes.clear();
-    const containers::ControllerPlace& controller = options_.controller;
-    if (!controller.address.empty()) now.routes.push_back(controller.address + "/32");
+    now.routes = containers::routes_to(options_.controllers);
   } else if (!options_.routes.empty()) {
     for (const std::string& one : containers::resolvers_in(resolver())) {
       now.routes.push_back(one + "/32");

@@ -24,7 +24,7 @@ struct ContainerEgressOptions {
   std::string contain_path;
   std::string directory;  // of its own, for the rules
   std::vector<std::string> routes;
-  containers::ControllerPlace controller;
+  std::vector<containers::ControllerPlace> controllers;
   std::chrono::milliseconds again{10'000};  // to the next trial; doubled with each
   std::chrono::milliseconds again_most{600'000};
   std::chrono::milliseconds again_when_well{300'000};
@@ -43,7 +43,7 @@ class ContainerEgress {
   std::string text() const;
   // Why networks have less than they were meant to, with the remedy; "": they have it.
   std::string shortfall() const;
-  // Where tasks find the controller; "": where the agent does, or not at all.
+  // Where tasks find the controllers; "": where the agent does, or not at all.
   std::string controller_url() const;
   bool has_vxlan() const { return can_vxlan_; }
   // For a container's /etc/resolv.conf.

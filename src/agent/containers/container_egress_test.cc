@@ -87,6 +87,17 @@ TEST_F(ContainerEgressTest, WhatTwoTrialsMissIsGone) {
   EXPECT_NE(egress.shortfall(), "");
 }
 
+// The machine may forward nothing: one of them may be this machine.
+TEST_F(ContainerEgressTest, EveryControllerHasARoute) {
+  kernel_can(containers::kVxlans + containers::kEgress);
+  options_.controllers = {{"10.0.0.9", 7717}, {"10.0.0.10", 7717}};
+  const ContainerEgress egress(loop_, options_);
+  EXPECT_EQ(egress.controller_url(), "");
+  for (const char* route : {"route 10.0.0.9/32\n", "route 10.0.0.10/32\n"}) {
+    EXPECT_NE(egress.text().find(route), std::string::npos) << route;
+  }
+}
+
 // A former life's tasks do not wait for a trial.
 TEST_F(ContainerEgressTest, WhatWasFoundInThisBootHoldsUntilItIsTriedAgain) {
   kernel_can(containers::kVxlans + containers::kEgress);

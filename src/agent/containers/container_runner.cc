@@ -105,7 +105,7 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
       images_(loop, image_options()),
       networks_(options_.data_dir + "/networks"),
       egress_(loop, {options_.contain_path, options_.data_dir + "/ways", options_.routes,
-                     options_.controller}),
+                     options_.controllers}),
       roots_(loop, options_.data_dir + "/roots", options_.contain_path) {
   std::error_code error;
   for (const std::string& path :

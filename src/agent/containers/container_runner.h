@@ -42,7 +42,7 @@ struct ContainerRunnerOptions {
   std::string hostname;
   CdiNames cdi;
   std::vector<std::string> routes;  // of gangs' networks to the world
-  containers::ControllerPlace controller = {};
+  std::vector<containers::ControllerPlace> controllers = {};
   std::chrono::milliseconds look_limit{120'000};  // for the directory of images to answer
 };
 
