@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rare_text.h"
 #include "codec/layouts.h"
 #include "model/by_id.h"
 #include "model/core_set.h"
@@ -113,6 +114,7 @@ class ByteWriter {
     varint(value.size());
     out_.append(value);
   }
+  void whole(const RareText& value) { whole(value.text()); }
   void whole(Instant value) { one(value.us); }
   void whole(Span value) { one(value.us); }
   template <class Tag, class Rep>
@@ -258,6 +260,11 @@ class ByteReader {
     const std::uint64_t size = count();
     value.assign(at_, size);
     at_ += size;
+  }
+  void whole(RareText& value) {
+    std::string text;
+    whole(text);
+    value = std::move(text);
   }
   void whole(Instant& value) { one(value.us); }
   void whole(Span& value) { one(value.us); }

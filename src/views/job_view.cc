@@ -187,7 +187,7 @@ Json job_json(const core::State& state, const core::Job& job) {
   object["held"] = job.held;
   object["parent"] = job.spec->parent ? Json(job.spec->parent.value) : Json(nullptr);
   object["cancel_requested"] = job.cancel_requested;
-  object["cancelled_by"] = job.cancelled_by;
+  object["cancelled_by"] = job.cancelled_by.text();
   object["requeue_requested"] = job.requeue_requested;
   object["retries_used"] = job.retries_used;
   object["submitted_seq"] = job.submitted_seq.value;

@@ -112,7 +112,7 @@ core::Job running_job(const std::shared_ptr<const JobSpec>& spec) {
   running.attempts = {core::Attempt{}, attempt};
   running.nodes_avoided = {NodeId{7}};
   running.not_before = Instant{22};
-  running.cancelled_by = "ada";
+  running.cancelled_by = std::string("ada");
   return running;
 }
 

@@ -43,6 +43,7 @@ class Hash {
   void add(std::uint32_t v) { digest_.add(std::uint64_t{v}); }
   void add(bool v) { digest_.add(std::uint64_t{v}); }
   void add(const std::string& v) { digest_.add(std::string_view(v)); }
+  void add(const RareText& v) { add(v.text()); }
   void add(Span v) { add(v.us); }
   void add(Instant v) { add(v.us); }
   template <class Tag, class Rep>

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rare_text.h"
 #include "core/collections/id_map.h"
 #include "core/state/accounts.h"
 #include "core/state/changes.h"
@@ -119,7 +120,7 @@ struct Job {
   Instant checkpoint_at;       // last CheckpointTaken; 0: none
   Instant preempted_at;        // the last time; 0: never
   Instant not_before;          // its last start failed, or an executor refused it: not until then
-  std::string cancelled_by;    // the principal who asked first for its end; "": nobody, not known
+  RareText cancelled_by;       // the principal who asked first for its end; "": nobody, not known
 };
 
 // A protected start of a waiting job.

@@ -192,7 +192,7 @@ std::string key_of(const Round& round, const WaitingJob& job, JobId after) {
 bool was_cancelled(const Round& round, JobId id) {
   const core::Job* job = round.context.state().find_job(id);
   return job != nullptr && job->outcome == Outcome::kCancelled && !job->cancelled_by.empty() &&
-         job->cancelled_by != round.call->cause().principal;
+         job->cancelled_by.text() != round.call->cause().principal;
 }
 
 bool has_ended(const core::State& state, JobId id) {
