@@ -92,7 +92,8 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       cutter_(options_.arrange, kept_at(options_, "slices")),
       allocator_(plugins(), kept_at(options_, "plug-ins")),
       preflights_(loop, uplink_, node_.inventory(),
-                  {options_.name, options_.address, options_.shared_directory, options_.preflight}),
+                  {options_.name, options_.address, options_.shared_directory, options_.preflight,
+                   beside()}),
       pipeline_(cutter_, allocator_, node_.inventory(), pipeline_host()) {
   facts_.inventory = &node_.inventory();
   facts_.slices = &cutter_.slices();
@@ -102,6 +103,13 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
 }
 
 Agent::~Agent() = default;
+
+Aside Agent::beside() {
+  return [this](const std::string& lane, std::chrono::milliseconds limit,
+                std::function<void()> work, std::function<void(bool)> done) {
+    side_.run(lane, limit, std::move(work), std::move(done));
+  };
+}
 
 DeviceAllocator::Plugins Agent::plugins() {
   DeviceAllocator::Plugins plugins = options_.plugins;
@@ -222,7 +230,9 @@ Result<void> Agent::start() {
 
 // What watches progress and use says nothing without a session: what comes next says it all again.
 void Agent::watch() {
-  health_ = std::make_unique<Health>(loop_, options_.health, [this](protocol::Report said) {
+  HealthOptions health = options_.health;
+  health.aside = beside();
+  health_ = std::make_unique<Health>(loop_, std::move(health), [this](protocol::Report said) {
     session_.reports().add(std::move(said));
   });
   if (options_.watches_health) health_->start();

@@ -77,6 +77,7 @@ class Agent {
   const std::optional<Error>& refused() const { return session_.refused(); }
 
  private:
+  Aside beside();
   DeviceAllocator::Plugins plugins();  // who asks which attempts live
   Session::Host session_host();
   LaunchPipeline::Host pipeline_host();

@@ -28,6 +28,7 @@ constexpr std::uint64_t kDiskShort_bytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kDiskGood_bytes = std::uint64_t{96} << 20;
 constexpr std::chrono::milliseconds kFaultsEvery{200};
 constexpr std::size_t kFaultsFile_bytes = 1 << 20;
+constexpr const char kChecks[] = "checks";  // whether the directory of those programs answers
 
 std::string as_text(const std::string& said) {
   std::string text = said;
@@ -81,16 +82,27 @@ void Health::check_all() {
   // In a process of its own: a shared file system that hangs holds up nobody here.
   if (!options_.shared_directory.empty())
     run("mount", {"/bin/ls", "-d", options_.shared_directory});
-  std::error_code error;
-  std::vector<fs::path> programs;
-  if (!options_.checks_directory.empty()) {
-    for (const auto& entry : fs::directory_iterator(options_.checks_directory, error)) {
-      if (access(entry.path().c_str(), X_OK) == 0) programs.push_back(entry.path());
-    }
+  listing_ = !options_.checks_directory.empty();
+  if (listing_) {
+    list_programs(options_.aside, options_.check_limit, options_.checks_directory,
+                  [this, alive = std::weak_ptr<bool>(alive_)](const auto& programs) {
+                    if (!alive.expired()) check_with(programs);
+                  });
+  } else if (running_.empty()) {
+    all_ended();
   }
-  std::sort(programs.begin(), programs.end());
-  for (const fs::path& path : programs) {
-    run("script:" + path.filename().string(), {path.string(), options_.node});
+}
+
+void Health::check_with(const std::optional<std::vector<std::string>>& programs) {
+  listing_ = false;
+  Finding answers{kChecks, Severity::kGood, Remedy::kNone, -1, ""};
+  if (!programs) {
+    answers.severity = Severity::kFault;
+    answers.evidence = no_answer_from(options_.checks_directory, options_.check_limit);
+  }
+  if (!programs || told_.contains({answers.check, answers.device})) tell(answers);
+  for (const std::string& path : programs.value_or(std::vector<std::string>())) {
+    run("script:" + fs::path(path).filename().string(), {path, options_.node});
   }
   if (running_.empty()) all_ended();
 }
@@ -140,7 +152,7 @@ void Health::run(const std::string& check, std::vector<std::string> argv) {
 
 void Health::check_ended(Finding finding) {
   tell(finding);
-  if (running_.empty()) all_ended();
+  if (running_.empty() && !listing_) all_ended();
 }
 
 void Health::all_ended() {
@@ -191,24 +203,41 @@ void Health::test() {
   if (!checking_) check_all();
 }
 
+void Health::remedied(const std::string& name, bool done, const std::string& why) {
+  report_(protocol::RemedyOver{name, done, why});
+}
+
 void Health::remedy(const std::string& name) {
-  if (hook_ != nullptr) return;
-  const auto ended = [this, name](bool done, const std::string& why) {
-    report_(protocol::RemedyOver{name, done, why});
-  };
+  if (hook_ != nullptr || looks_at_hook_) return;
+  looks_at_hook_ = true;
   const std::string hook = options_.hooks_directory + "/" + name;
-  if (options_.hooks_directory.empty() || access(hook.c_str(), X_OK) != 0) {
-    return ended(false, fmt::format("there is no program {} in the hooks of the agent", name));
-  }
+  const auto is_there = std::make_shared<bool>(false);
+  const auto look = [is_there, hook] { *is_there = access(hook.c_str(), X_OK) == 0; };
+  const auto looked = [this, is_there, name, hook,
+                       alive = std::weak_ptr<bool>(alive_)](bool in_time) {
+    if (alive.expired()) return;
+    looks_at_hook_ = false;
+    if (!in_time) return remedied(name, false, no_answer_from(hook, options_.check_limit));
+    if (*is_there) return run_hook(name, hook);
+    remedied(name, false, fmt::format("there is no program {} in the hooks of the agent", name));
+  };
+  if (options_.hooks_directory.empty()) return looked(true);
+  if (options_.aside) return options_.aside(hook, options_.check_limit, look, looked);
+  look();
+  looked(true);
+}
+
+void Health::run_hook(const std::string& name, const std::string& hook) {
   telemetry::log(telemetry::Level::kInfo, "remedy", {{"node", options_.node}, {"hook", hook}});
   hook_ = std::make_unique<ScriptRun>(
       loop_, std::vector<std::string>{hook, options_.node}, options_.hook_limit,
-      [this, name, ended](ScriptEnd end) {
+      [this, name](ScriptEnd end) {
         over_.emplace_back("hook:" + name, std::move(hook_));
         const bool done = end.exit_code == 0;
         if (done && name == codec::word(Remedy::kReboot)) return;
         const std::string said = as_text(end.said);
-        ended(done, said.empty() ? fmt::format("{} ended with {}", name, end.exit_code) : said);
+        remedied(name, done,
+                 said.empty() ? fmt::format("{} ended with {}", name, end.exit_code) : said);
       });
 }
 

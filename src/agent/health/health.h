@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct HealthOptions {
   std::chrono::milliseconds disk_every{5'000};
   std::chrono::milliseconds check_limit{30'000};
   std::chrono::milliseconds hook_limit{600'000};
+  Aside aside = {};  // where the operator's directories are looked at
 };
 
 class Health {
@@ -55,6 +57,7 @@ class Health {
   using Key = std::pair<std::string, std::int32_t>;
 
   void check_all();
+  void check_with(const std::optional<std::vector<std::string>>& programs);
   void watch_disk();
   void check_disk();
   void check_faults();
@@ -62,6 +65,8 @@ class Health {
   void all_ended();
   void tell(const Finding& finding);
   void run(const std::string& check, std::vector<std::string> argv);
+  void run_hook(const std::string& name, const std::string& hook);
+  void remedied(const std::string& name, bool done, const std::string& why);
 
   wire::Loop& loop_;
   HealthOptions options_;
@@ -74,11 +79,15 @@ class Health {
   std::unique_ptr<ScriptRun> hook_;
   bool testing_ = false;
   bool checking_ = false;
+  bool listing_ = false;  // the operator's checks
+  bool looks_at_hook_ = false;
   bool disk_is_short_ = false;
   std::int64_t faults_seen_ = 0;  // when the file was last changed
   wire::Timer checks_timer_;
   wire::Timer disk_timer_;
   wire::Timer faults_timer_;
+  // Works beside the loop may end after this.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace dove::agent

@@ -90,6 +90,35 @@ TEST_F(HealthTest, AProgramThatHangsIsAFaultAndLeavesNothing) {
   EXPECT_NE(found.at("evidence").get<std::string>().find("too long"), std::string::npos);
 }
 
+TEST_F(HealthTest, ADirectoryOfChecksThatDoesNotAnswerIsAFaultUntilItDoes) {
+  program("checks/fan", "echo it is slow; exit 2");
+  bool answers = false;
+  std::vector<wire::Timer> timers;
+  options_.aside = [&](const std::string&, milliseconds, const std::function<void()>& work,
+                       const std::function<void(bool)>& done) {
+    if (answers) work();
+    timers.push_back(loop_.after(milliseconds(1), [&answers, done] { done(answers); }));
+  };
+  Health health(loop_, options_, take());
+  health.start();
+  const Json found = wait_for("finding", "checks");
+  ASSERT_FALSE(found.is_null());
+  EXPECT_EQ(found.at("severity"), "fault");
+  EXPECT_NE(
+      found.at("evidence").get<std::string>().find(options_.checks_directory + " has not answered"),
+      std::string::npos);
+  health.remedy("reset");
+  EXPECT_NE(wait_for("remedy_ended").at("why").get<std::string>().find("has not answered"),
+            std::string::npos);
+  answers = true;
+  EXPECT_FALSE(wait_for("finding", "script:fan").is_null());
+  const bool is_good = std::any_of(reports_.begin(), reports_.end(), [](const Json& one) {
+    return one.at("kind") == "finding" && one.at("check") == "checks" &&
+           one.at("severity") == "good";
+  });
+  EXPECT_TRUE(is_good);
+}
+
 TEST_F(HealthTest, EmulatedFaultsComeAndGoWithTheirFile) {
   Health health(loop_, options_, take());
   health.start();

@@ -100,19 +100,27 @@ void Preflight::begin() {
     }
     run("probe", std::move(argv));
   }
-  std::error_code error;
-  std::vector<std::string> programs;
   if (!options_.programs_directory.empty()) {
-    for (const auto& entry : fs::directory_iterator(options_.programs_directory, error)) {
-      if (access(entry.path().c_str(), X_OK) == 0) programs.push_back(entry.path().string());
-    }
+    ++open_;
+    list_programs(context_.aside, options_.limit, options_.programs_directory,
+                  [this, alive = std::weak_ptr<bool>(alive_)](const auto& programs) {
+                    if (!alive.expired()) run_programs(programs);
+                  });
   }
-  std::sort(programs.begin(), programs.end());
-  for (const std::string& program : programs) {
+  wait_for_devices();
+}
+
+void Preflight::run_programs(const std::optional<std::vector<std::string>>& programs) {
+  if (ended_) return;
+  if (!programs) {
+    return end(PreflightFailure{"", "programs",
+                                no_answer_from(options_.programs_directory, options_.limit)});
+  }
+  for (const std::string& program : *programs) {
     run("script:" + fs::path(program).filename().string(),
         {program, context_.node, devices_text(order_.placement)});
   }
-  wait_for_devices();
+  tried();
 }
 
 // What held them before may have been there at the last look: a later one counts.

@@ -47,6 +47,7 @@ struct PreflightContext {
   std::function<std::shared_ptr<const wire::Tls>(const std::string& node)> toward = {};
   // Why a device of the placement is not idle as far as is known; "": all are.
   std::function<std::string(const Placement&)> busy;
+  Aside aside = {};  // where the operator's directory is looked at
 };
 
 class Preflight {
@@ -60,6 +61,7 @@ class Preflight {
   std::optional<PreflightFailure> look() const;
   std::string whole_gpus() const;
   void begin();
+  void run_programs(const std::optional<std::vector<std::string>>& programs);
   void wait_for_devices();
   void run(const std::string& check, std::vector<std::string> argv);
   void tried();
@@ -78,6 +80,8 @@ class Preflight {
   bool ended_ = false;
   wire::Timer devices_timer_;
   wire::Timer end_timer_;
+  // The look at the directory may end after this.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace dove::agent

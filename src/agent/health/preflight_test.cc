@@ -36,6 +36,7 @@ class PreflightTest : public testing::Test {
     context.node = "n1";
     context.inventory = &inventory_;
     context.busy = busy_;
+    context.aside = aside_;
     std::optional<std::string> said;
     std::unique_ptr<Preflight> preflight = std::make_unique<Preflight>(
         loop_, options_, std::move(context), order_,
@@ -53,11 +54,26 @@ class PreflightTest : public testing::Test {
   LaunchOrder order_;
   PreflightOptions options_;
   std::function<std::string(const Placement&)> busy_;
+  Aside aside_;
 };
 
 TEST_F(PreflightTest, PassesWhereAllIsWell) {
   program("gpu", "[ \"$1\" = n1 ] && [ \"$2\" = 0,1 ]");
   EXPECT_EQ(run(), "");
+}
+
+TEST_F(PreflightTest, ADirectoryOfProgramsThatDoesNotAnswerFails) {
+  program("gpu", "exit 0");
+  wire::Timer late;
+  aside_ = [&](const std::string&, std::chrono::milliseconds limit, const std::function<void()>&,
+               std::function<void(bool)> done) {
+    EXPECT_EQ(limit, options_.limit);
+    late = loop_.after(std::chrono::milliseconds(1), [done = std::move(done)] { done(false); });
+  };
+  EXPECT_EQ(run(), "programs: " + folder_ +
+                       " has not answered within 5 s; look at its mount "
+                       "(findmnt -T " +
+                       folder_ + ")");
 }
 
 TEST_F(PreflightTest, ADeviceThatIsLostFails) {

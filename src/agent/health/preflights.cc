@@ -46,6 +46,7 @@ std::unique_ptr<Preflight> Preflights::begin(const LaunchOrder& order, Done done
   context.inventory = &inventory_;
   context.shared_directory = options_.shared_directory;
   context.hub = hub_.get();
+  context.aside = options_.aside;
   if (uplink_.secure()) {
     context.toward = [this](const std::string& node) { return uplink_.toward(node); };
   }

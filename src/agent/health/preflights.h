@@ -28,6 +28,7 @@ class Preflights {
     std::string address;  // where rings of other nodes come in
     std::string shared_directory;
     PreflightOptions each;
+    Aside aside = {};
   };
   using Done = std::function<void(std::optional<PreflightFailure>)>;
 

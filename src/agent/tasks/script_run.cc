@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "containers/reaping.h"
@@ -20,30 +21,65 @@ namespace {
 
 constexpr std::size_t kSaid_bytes = 1024;
 constexpr std::chrono::milliseconds kLook{20};
+constexpr int kNotStarted = 127;
 
-// The child's pid, or 0 and errno. Its own process group; only 0, 1 and 2 are open in it.
+std::vector<std::string> executables_in(const std::string& directory) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (::access(entry.path().c_str(), X_OK) == 0) found.push_back(entry.path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// What the loop handles is not for the child to handle; what is ignored stays so, as with exec.
+void drop_handlers() {
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    if (sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(number, &action, nullptr);
+  }
+}
+
+// In the child, whose locks other threads may have held: nothing here takes one.
+[[noreturn]] void become(char* const* args, int output) {
+  drop_handlers();
+  setpgid(0, 0);
+  const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(input, 0);
+  dup2(output, 1);
+  dup2(output, 2);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(args[0], args, environ);
+  const char* const program = args[0];
+  for (const char* text : {program, " cannot be started: ", strerrordesc_np(errno)}) {
+    if (write(2, text, std::strlen(text)) < 0) break;
+  }
+  _exit(kNotStarted);
+}
+
+// The child's pid, or 0 and errno. Its own process group; only 0, 1 and 2 are open in it. A program
+// may be on a file system that hangs: posix_spawn would wait for its exec, a fork does not.
 pid_t spawn(const std::vector<std::string>& argv, int output) {
   std::vector<char*> args;
   for (const std::string& one : argv) args.push_back(const_cast<char*>(one.c_str()));
   args.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&how);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, output, 1);
-  posix_spawn_file_actions_adddup2(&files, output, 2);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&how, &none);
-  posix_spawnattr_setpgroup(&how, 0);
-  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, args.front(), &files, &how, args.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&how);
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = fork();
+  if (pid == 0) become(args.data(), output);
+  const int error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid > 0) setpgid(pid, pid);  // whoever is first
   errno = error;
-  return error == 0 ? pid : 0;
+  return pid > 0 ? pid : 0;
 }
 
 }  // namespace
@@ -112,6 +148,24 @@ void ScriptRun::look() {
 void ScriptRun::end(ScriptEnd end) {
   const auto done = std::move(done_);
   done(std::move(end));  // may end this object
+}
+
+void list_programs(const Aside& aside, std::chrono::milliseconds limit,
+                   const std::string& directory,
+                   std::function<void(std::optional<std::vector<std::string>>)> done) {
+  if (!aside) return done(executables_in(directory));
+  const auto found = std::make_shared<std::vector<std::string>>();
+  aside(
+      directory, limit, [found, directory] { *found = executables_in(directory); },
+      [found, done = std::move(done)](bool in_time) {
+        if (!in_time) return done(std::nullopt);  // the thread may be writing it
+        done(std::move(*found));
+      });
+}
+
+std::string no_answer_from(const std::string& path, std::chrono::milliseconds limit) {
+  return fmt::format("{} has not answered within {} s; look at its mount (findmnt -T {})", path,
+                     limit.count() / 1000, path);
 }
 
 }  // namespace dove::agent

@@ -1,5 +1,8 @@
 // ScriptRun: one run of an operator's program, with a time limit, beside the loop.
 //
+// The program may be on a file system that hangs: nothing waits for its start, and its directory is
+// looked at on a side thread.
+//
 // An argument list, never a shell. Standard input is /dev/null; standard output and error are read
 // together and their beginning is kept. At the limit, and when the handle is destroyed, the program
 // and its descendants are killed; nothing waits for their death. Loop thread only.
@@ -10,6 +13,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,5 +53,19 @@ class ScriptRun {
   std::string said_;
   wire::Timer timer_;
 };
+
+// Runs `work` on a side thread, one of a lane after another, then calls `done` from the loop; with
+// false as soon as `limit` has passed, and then no second time. Unset: works run at once.
+using Aside =
+    std::function<void(const std::string& lane, std::chrono::milliseconds limit,
+                       std::function<void()> work, std::function<void(bool in_time)> done)>;
+
+// Calls `done` with the paths of all executable files, ascending, or with nothing: the directory
+// has not answered. Loop thread only.
+void list_programs(const Aside& aside, std::chrono::milliseconds limit,
+                   const std::string& directory,
+                   std::function<void(std::optional<std::vector<std::string>>)> done);
+
+std::string no_answer_from(const std::string& path, std::chrono::milliseconds limit);
 
 }  // namespace dove::agent
