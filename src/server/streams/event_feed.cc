@@ -29,11 +29,6 @@ Error reader_gone() {
   return {ErrorKind::kUnavailable, "reader_gone", "whoever asked is gone", ""};
 }
 
-template <class Value>
-bool is_forgotten(const Result<Value>& read) {
-  return !read.ok() && read.error().code == "records_forgotten";
-}
-
 // What people did, and what was refused to them: not what agents report, nor the passing of time.
 bool is_audited(const StampedEvent* event) {
   if (event == nullptr) return false;
@@ -231,17 +226,18 @@ void EventFeed::page(Seq after, const EventFilter& filter, Reader reader, std::s
                 std::move(reader), std::move(done)});
   if (filter.from.us <= 0 || is_recent(after)) return gather(gathering);
   find_time(gathering->reader.caller.user, after, filter.from,
-            [this, gathering](Seq begin, Turns::Turn turn) {
+            [this, gathering](const Result<Seq>& begin, Turns::Turn turn) {
+              if (!begin.ok()) return gathering->done(begin.error());
               gathering->turn = std::move(turn);
-              gathering->collector.begin_after(begin);
+              gathering->collector.begin_after(*begin);
               gather(gathering);
             });
 }
 
 void EventFeed::find_time(const std::string& user, Seq low, Instant at,
-                          std::function<void(Seq, Turns::Turn)> done) {
+                          std::function<void(const Result<Seq>&, Turns::Turn)> done) {
   wait_turn(user, [this, low, at, done = std::move(done)](Turns::Turn turn) {
-    const auto found = std::make_shared<Seq>();
+    const auto found = std::make_shared<Result<Seq>>(Error{});
     log_.ask([found, low, at, high = projection_.state().head, stops = stops_](
                  store::LogStore& log) { *found = last_before(log, low, high, at, *stops); },
              [found, done, turn = std::move(turn)] { done(*found, turn); });
@@ -311,6 +307,7 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
         limit_(limit),
         done_(std::move(done)) {}
 
+  void fail(const Error& error) { done_(error); }
   void begin_at(Seq last) { high_ = std::min(high_, Seq(last.value + 1)); }
   void go_on() {
     if (high_.value <= 1) return end(std::nullopt);
@@ -334,21 +331,22 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
   // The log is kept from somewhere in this window on.
   void read_oldest(Seq forgotten) {
     feed_.wait_turn(reader_.caller.user, [self = shared_from_this(), forgotten](Turns::Turn turn) {
-      const auto after = std::make_shared<Seq>();
+      const auto after = std::make_shared<Result<Seq>>(Error{});
       self->feed_.log_.ask(
           [after, forgotten, kept = Seq(self->high_.value - 1), stops = self->feed_.stops_](
               store::LogStore& log) { *after = oldest_after(log, forgotten, kept, *stops); },
           [self, after, turn = std::move(turn)] {
-            self->read(*after, [self, after](Result<Page> window) {
+            if (!after->ok()) return self->fail(after->error());
+            self->read(**after, [self, after](Result<Page> window) {
               if (is_forgotten(window)) return self->end(std::nullopt);
-              self->take(*after, std::move(window), true);
+              self->take(**after, std::move(window), true);
             });
           });
     });
   }
 
   void take(Seq after, Result<Page> window, bool is_bottom) {
-    if (!window.ok()) return done_(window.error());
+    if (!window.ok()) return fail(window.error());
     std::vector<Json>& found = window->records;
     for (auto record = found.rbegin(); record != found.rend(); ++record) {
       page_.records.push_back(std::move(*record));
@@ -383,8 +381,9 @@ void EventFeed::page_before(Seq before, const EventFilter& filter, Reader reader
   const auto walk = std::make_shared<BackwardWalk>(*this, high, filter, std::move(reader), limit,
                                                    std::move(done));
   if (filter.before == kNever) return walk->go_on();
-  find_time(user, Seq(), filter.before, [walk](Seq last, const Turns::Turn&) {
-    walk->begin_at(last);
+  find_time(user, Seq(), filter.before, [walk](const Result<Seq>& last, const Turns::Turn&) {
+    if (!last.ok()) return walk->fail(last.error());
+    walk->begin_at(*last);
     walk->go_on();
   });
 }

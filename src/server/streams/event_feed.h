@@ -59,7 +59,7 @@ class EventFeed {
   };
   // At most `limit` records after `after`, of those that are kept where the filter has a `from`;
   // `done` is called now or later. Errors: kNotFound
-  // records_forgotten; kUnavailable reader_gone.
+  // records_forgotten; kUnavailable reader_gone; what the log says.
   void page(Seq after, const EventFilter& filter, Reader reader, std::size_t limit,
             std::function<void(Result<Page>)> done);
 
@@ -91,7 +91,7 @@ class EventFeed {
   bool is_recent(Seq after) const;
   // The last record before `at` of those after `low`.
   void find_time(const std::string& user, Seq low, Instant at,
-                 std::function<void(Seq, Turns::Turn)> done);
+                 std::function<void(const Result<Seq>&, Turns::Turn)> done);
   bool add_recent(Collector& collector, Seq after) const;
   void catch_up(const std::shared_ptr<Follower>& follower);
   void catch_up_later(const std::shared_ptr<Follower>& follower, std::chrono::milliseconds wait);

@@ -25,6 +25,7 @@ class FakeSlowLog : public store::LogStore {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !hangs_; });
     if (after.value < forgotten) return Error{ErrorKind::kNotFound, "records_forgotten", "", ""};
+    if (reads_ == failing_read) return Error{ErrorKind::kUnavailable, "store_unreachable", "", ""};
     for (std::uint64_t seq = after.value + 1; seq <= kRecords; ++seq) {
       store::Batch batch;
       batch.first_seq = Seq(seq);
@@ -52,7 +53,9 @@ class FakeSlowLog : public store::LogStore {
     const std::lock_guard lock(mutex_);
     return reads_;
   }
-  std::uint64_t forgotten = 0;  // not changed while somebody reads
+  // Not changed while somebody reads.
+  std::uint64_t forgotten = 0;
+  int failing_read = 0;
 
  private:
   std::mutex mutex_;
@@ -144,6 +147,32 @@ TEST_F(SlowFeed, OfATimeThatIsForgottenThereIsWhatIsKept) {
   ASSERT_TRUE(loop.run_until([&] { return page.has_value(); }, kLimit));
   ASSERT_EQ(page->records.size(), 2U);
   EXPECT_EQ(page->records.front().at("seq"), 8);
+}
+
+TEST_F(SlowFeed, AReadThatFailsIsNotTakenForOneOfWhatIsForgotten) {
+  EventFilter from;
+  from.from = Instant{1'000 * 10};
+  EventFilter before;
+  before.before = Instant{1'000 * 10};
+  std::vector<std::string> ends;
+  const auto note = [&ends](const auto& found) {
+    ends.push_back(found.ok() ? "" : found.error().code);
+  };
+  for (const int read : {1, 2, 5}) {
+    ends.clear();
+    log.failing_read = log.reads() + read;
+    feed.page(Seq(0), from, administrator(), 1'000, note);
+    ASSERT_TRUE(loop.run_until([&] { return ends.size() == 1; }, kLimit));
+    log.failing_read = log.reads() + read;
+    feed.page_before(Seq(UINT64_MAX), before, administrator(), 1'000, note);
+    ASSERT_TRUE(loop.run_until([&] { return ends.size() == 2; }, kLimit));
+    EXPECT_EQ(ends, std::vector<std::string>(2, "store_unreachable")) << "read " << read;
+  }
+  log.forgotten = 4'900;
+  log.failing_read = log.reads() + 3;  // it looks for the oldest
+  feed.page_before(Seq(4'951), {}, administrator(), 1'000, note);
+  ASSERT_TRUE(loop.run_until([&] { return ends.size() == 3; }, kLimit));
+  EXPECT_EQ(ends.back(), "store_unreachable");
 }
 
 TEST_F(SlowFeed, TheReadsOfOneUserTakeTurns) {

@@ -14,30 +14,36 @@ Result<std::vector<store::Batch>> read_window(store::LogStore& log, Seq after, s
   return batches;
 }
 
-Seq oldest_after(store::LogStore& log, Seq forgotten, Seq kept, const std::atomic<bool>& stops) {
+Result<Seq> oldest_after(store::LogStore& log, Seq forgotten, Seq kept,
+                         const std::atomic<bool>& stops) {
   while (kept.value - forgotten.value > 1 && !stops) {
     const Seq middle(forgotten.value + (kept.value - forgotten.value) / 2);
-    const bool is_kept = log.read(middle, [](const store::Batch&) { return false; }).ok();
-    (is_kept ? kept : forgotten) = middle;
+    const Result<void> read = log.read(middle, [](const store::Batch&) { return false; });
+    if (!read.ok() && !is_forgotten(read)) return read.error();
+    (read.ok() ? kept : forgotten) = middle;
   }
   return kept;
 }
 
-Seq last_before(store::LogStore& log, Seq low, Seq high, Instant at,
-                const std::atomic<bool>& stops) {
+Result<Seq> last_before(store::LogStore& log, Seq low, Seq high, Instant at,
+                        const std::atomic<bool>& stops) {
   // Instants never go back from a batch to the next. What was forgotten is older than what is kept.
-  const auto is_late = [&](Seq after) {
+  const auto is_late = [&](Seq after) -> Result<bool> {
     bool late = true;
     const Result<void> read = log.read(after, [&](const store::Batch& batch) {
       late = batch.at >= at;
       return false;
     });
-    return read.ok() && late;
+    if (read.ok()) return late;
+    return is_forgotten(read) ? Result<bool>(false) : Result<bool>(read.error());
   };
-  if (low >= high || is_late(low)) return low;
+  if (low >= high) return low;
+  TRY_ASSIGN(const bool all_late, is_late(low));
+  if (all_late) return low;
   while (high.value - low.value > 1 && !stops) {
     const Seq middle(low.value + (high.value - low.value) / 2);
-    (is_late(middle) ? high : low) = middle;
+    TRY_ASSIGN(const bool late, is_late(middle));
+    (late ? high : low) = middle;
   }
   return high;
 }
