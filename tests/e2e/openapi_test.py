@@ -252,6 +252,11 @@ class Tour(unittest.TestCase):
             {"kind": "Domain", "name": "d", "title": "The department"},
             {"kind": "Group", "name": "g", "users": ["ann"]},
             {"kind": "Binding", "name": "b", "role": "viewer", "project": "r", "groups": ["g"]},
+            {"kind": "Executor", "name": "slurm", "service_account": "slurm-1", "runs_jobs": True},
+            {"kind": "Executor", "name": "other", "service_account": "slurm-2", "runs_jobs": True},
+            {"kind": "Settings", "name": "moves", "job": {"executor": {
+                "slurm": {"percent": 50, "users": ["ann"], "projects": ["r"], "queues": ["q"], "pools": ["p"]}, "other": 0}}},
+            {"kind": "Settings", "name": "of-r", "project": "r", "job": {"executor": "slurm", "priority": 1}},
             {"kind": "Reservation", "name": "later", "nodes": ["node2"], "starts_at": "2090-01-01T00:00:00Z",
              "ends_at": "2090-01-02T00:00:00Z", "outage": True}]
         objects = [{**one, "labels": {"team": "vision", "of": one["kind"]}} for one in objects]
