@@ -387,9 +387,9 @@ bool Controller::Impl::turn_away(std::vector<PendingInput>& inputs) {
   const bool full = disk.is_full();
   look_around();
   if (full) {
-    const auto relief = std::stable_partition(
-        inputs.begin(), inputs.end(),
-        [](const PendingInput& input) { return input.input.kind != InputKind::kRelief; });
+    const auto relief = std::stable_partition(inputs.begin(), inputs.end(), [&](const auto& each) {
+      return !disk.keeps_room() || each.input.kind != InputKind::kRelief;
+    });
     std::vector<PendingInput> taken(std::make_move_iterator(relief),
                                     std::make_move_iterator(inputs.end()));
     inputs.erase(relief, inputs.end());

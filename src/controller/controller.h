@@ -7,10 +7,9 @@
 //
 // A full disk (kExhausted) undoes the batch: the state is read back from the log, everybody who
 // waited is refused with `disk_full`, and work is taken again once there is room, when every node
-// that is not connected gets a grace anew. What makes room (kRelief) is taken all the same, as the
-// log keeps some for it. Any other failure
-// to append ends the process through ControllerOptions::on_fatal: memory must never be ahead of the
-// log.
+// that is not connected gets a grace anew. What makes room (kRelief) is taken all the same where
+// the log keeps some for it; a database does not. Any other failure to append ends the process
+// through ControllerOptions::on_fatal: memory must never be ahead of the log.
 //
 // Life: construct, open(), subscribe(), start(), ..., stop(), and where controllers share a log
 // open() again. open() to start() belong to one thread; submit(), refuse() and fatal_error() are

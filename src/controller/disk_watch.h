@@ -23,8 +23,10 @@ class DiskWatch {
 
   // Says once in the program's log when something changes.
   void look();
-  // Whether nothing but relief can be written now.
+  // Whether nothing can be written now but, where it keeps_room(), relief.
   bool is_full();
+  // That of a database keeps none: its every try is one that may fail.
+  bool keeps_room() const { return options_.free_bytes != nullptr; }
   // Whether new work is refused, as last looked at.
   bool is_low() const { return room_ != Room::kEnough; }
   // Agents were refused since the last append.

@@ -23,12 +23,19 @@ struct Elsewhere {
     options.monotonic = [this] { return steady_us; };
     return options;
   }
-  Result<Committed> submit(const std::string& name) {
+  Result<Committed> submit(Input input) {
     std::optional<Result<Committed>> answer;
-    controller.submit(submission(small_job(name)),
+    controller.submit(std::move(input),
                       [&](Result<Committed> result) { answer = std::move(result); });
     controller.work();
     return *answer;
+  }
+  Result<Committed> submit(const std::string& name) { return submit(submission(small_job(name))); }
+  Result<Committed> cancel(JobId job) {
+    Input relief;
+    relief.kind = InputKind::kRelief;
+    relief.events.push_back(StampedEvent{JobCancelRequested{job}, {}});
+    return submit(std::move(relief));
   }
 
   core::Policies policies = policies::standard_policies();
@@ -83,6 +90,27 @@ TEST(DiskWatch, ADiskElsewhereIsTriedMoreAndMoreRarely) {
   of.steady_us += 1'000;
   of.controller.work();
   EXPECT_FALSE(of.controller.shortage().has_value()) << "it begins anew after a success";
+}
+
+// It keeps nothing for relief, which would be a try that reads the state back each time.
+TEST(DiskWatch, ADiskElsewhereIsNotTriedBeforeItsTimeForRelief) {
+  Elsewhere of;
+  ASSERT_TRUE(of.submit("first").ok());
+  of.log.fail_appends(3);
+  EXPECT_FALSE(of.submit("second").ok());
+  for (const std::int64_t wait_us : {1'000, 2'000, 4'000}) {
+    of.steady_us += wait_us / 2;
+    const auto refused = of.cancel(JobId(1));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, "disk_full");
+    EXPECT_TRUE(of.controller.shortage().has_value());
+    of.steady_us += wait_us / 2;
+    of.controller.work();
+  }
+  EXPECT_FALSE(of.controller.shortage().has_value());
+  ASSERT_TRUE(of.cancel(JobId(1)).ok());
+  EXPECT_FALSE(of.controller.shortage().has_value()) << "it stays so";
+  EXPECT_TRUE(of.submit("third").ok());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace dove::controller {
 enum class InputKind {
   kNewWork,  // refused once there is less than the floor
   kRequest,  // refused once nothing can be written
-  kRelief,   // as kRequest, but on a full disk too: it ends what fills it
+  kRelief,   // as kRequest, but on a full disk too that keeps room: it ends what fills it
   kReport,   // has happened, so it is admitted; as kRequest when full: its agent says it again
   kFact,     // as kReport, but waits until there is room: nobody would say it a second time
 };

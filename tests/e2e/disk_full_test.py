@@ -143,7 +143,8 @@ class DatabaseFull(SmallDisk):
         self.assertEqual(len(self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]), before + 1)
         self.assertEqual(self.cluster.wait(ids.pop())["state"], "completed")
         self.assertEqual(self.cluster.job(job)["state"], "running")
-        self.assertEqual(self.log().count('"event":"disk_full"'), self.log().count('"event":"disk_has_room"'))
+        for event in ("disk_full", "disk_has_room"):
+            self.assertEqual(self.log().count(f'"event":"{event}"'), 1, event)
         self.assertEqual(self.log().count('"event":"leads"'), 1, "the lease was renewed all the time")
 
 
