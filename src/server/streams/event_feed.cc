@@ -225,7 +225,7 @@ void EventFeed::page(Seq after, const EventFilter& filter, Reader reader, std::s
       Gathering{std::move(collector), std::min<std::size_t>(limit, kWindow_records),
                 std::move(reader), std::move(done)});
   if (filter.from.us <= 0 || is_recent(after)) return gather(gathering);
-  find_time(gathering->reader.caller.user, after, filter.from,
+  find_time(gathering->reader, after, filter.from,
             [this, gathering](const Result<Seq>& begin, Turns::Turn turn) {
               if (!begin.ok()) return gathering->done(begin.error());
               gathering->turn = std::move(turn);
@@ -234,9 +234,11 @@ void EventFeed::page(Seq after, const EventFilter& filter, Reader reader, std::s
             });
 }
 
-void EventFeed::find_time(const std::string& user, Seq low, Instant at,
+void EventFeed::find_time(const Reader& reader, Seq low, Instant at,
                           std::function<void(const Result<Seq>&, Turns::Turn)> done) {
-  wait_turn(user, [this, low, at, done = std::move(done)](Turns::Turn turn) {
+  wait_turn(reader.caller.user, [this, is_gone = reader.is_gone, low, at,
+                                 done = std::move(done)](Turns::Turn turn) {
+    if (is_gone()) return done(reader_gone(), std::move(turn));
     const auto found = std::make_shared<Result<Seq>>(Error{});
     log_.ask([found, low, at, high = projection_.state().head, stops = stops_](
                  store::LogStore& log) { *found = last_before(log, low, high, at, *stops); },
@@ -374,14 +376,13 @@ class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk
   std::size_t looked_at_ = 0;
 };
 
-void EventFeed::page_before(Seq before, const EventFilter& filter, Reader reader, std::size_t limit,
-                            std::function<void(Result<OlderPage>)> done) {
+void EventFeed::page_before(Seq before, const EventFilter& filter, const Reader& reader,
+                            std::size_t limit, std::function<void(Result<OlderPage>)> done) {
   const Seq high(std::min(before.value, projection_.state().head.value + 1));
-  const std::string user = reader.caller.user;
-  const auto walk = std::make_shared<BackwardWalk>(*this, high, filter, std::move(reader), limit,
-                                                   std::move(done));
+  const auto walk =
+      std::make_shared<BackwardWalk>(*this, high, filter, reader, limit, std::move(done));
   if (filter.before == kNever) return walk->go_on();
-  find_time(user, Seq(), filter.before, [walk](const Result<Seq>& last, const Turns::Turn&) {
+  find_time(reader, Seq(), filter.before, [walk](const Result<Seq>& last, const Turns::Turn&) {
     if (!last.ok()) return walk->fail(last.error());
     walk->begin_at(*last);
     walk->go_on();

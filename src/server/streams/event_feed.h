@@ -69,7 +69,7 @@ class EventFeed {
     std::vector<nlohmann::json> records;
     std::optional<Seq> older;
   };
-  void page_before(Seq before, const EventFilter& filter, Reader reader, std::size_t limit,
+  void page_before(Seq before, const EventFilter& filter, const Reader& reader, std::size_t limit,
                    std::function<void(Result<OlderPage>)> done);
 
   // Until the reader goes, or may not read any more.
@@ -90,7 +90,7 @@ class EventFeed {
   void wait_turn(const std::string& user, Turns::Work work);
   bool is_recent(Seq after) const;
   // The last record before `at` of those after `low`.
-  void find_time(const std::string& user, Seq low, Instant at,
+  void find_time(const Reader& reader, Seq low, Instant at,
                  std::function<void(const Result<Seq>&, Turns::Turn)> done);
   bool add_recent(Collector& collector, Seq after) const;
   void catch_up(const std::shared_ptr<Follower>& follower);

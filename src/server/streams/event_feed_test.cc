@@ -202,11 +202,16 @@ TEST_F(SlowFeed, WhoeverIsGoneReadsNoMore) {
   log.hang(true);
   feed.page(Seq(0), {}, reader, 5'000, note);
   feed.page_before(Seq(UINT64_MAX), {}, reader, 5'000, note);
+  EventFilter times;
+  times.from = Instant{1'000 * 10};
+  times.before = Instant{2'000 * 10};
+  feed.page(Seq(0), times, reader, 5'000, note);
+  feed.page_before(Seq(UINT64_MAX), times, reader, 5'000, note);
   log.wait_reads(1);
   gone = true;
   log.hang(false);
-  ASSERT_TRUE(loop.run_until([&] { return ends.size() == 2; }, kLimit));
-  EXPECT_EQ(ends, std::vector<std::string>(2, "reader_gone"));
+  ASSERT_TRUE(loop.run_until([&] { return ends.size() == 4; }, kLimit));
+  EXPECT_EQ(ends, std::vector<std::string>(4, "reader_gone"));
   EXPECT_EQ(log.reads(), 1) << "neither its next window, nor what waited";
 }
 
