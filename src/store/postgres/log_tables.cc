@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -28,12 +29,17 @@ BatchHeader header_at(const Rows& rows, int row) {
 #define DOVE_BATCH_COLUMNS \
   "batch, epoch, at_us, first_seq, events, decisions, decisions_digest, state_hash, chain"
 
-// As many batches as have 20 000 records together, but at least one.
+// A read may want one batch or the whole log: its first slice is small, each is twice the last.
+constexpr std::uint64_t kFirstSlice_batches = 16;
+constexpr std::uint64_t kLongestSlice_batches = 1'000;
+constexpr std::uint64_t kRecordsPerBatch = 20;  // of a slice; it has one batch at least
+
+// $3: batches at most. $4: as many as have these records together, but at least one.
 constexpr char kBatches[] =
     "SELECT " DOVE_BATCH_COLUMNS
     " FROM (SELECT *, sum(events + decisions) OVER (ORDER BY batch) - events - decisions AS before "
-    "FROM batches WHERE batch > $1 AND batch <= $1 + 1000 AND first_seq <= $2) AS next "
-    "WHERE before < 20000 ORDER BY batch";
+    "FROM batches WHERE batch > $1 AND batch <= $1 + $3 AND first_seq <= $2) AS next "
+    "WHERE before < $4 ORDER BY batch";
 constexpr char kRecords[] =
     "SELECT seq, batch, is_decision, kind, job, node, body, chain FROM records "
     "WHERE seq >= $1 AND seq <= $2 ORDER BY seq";
@@ -106,6 +112,7 @@ Result<void> LogTables::read(Seq after, const std::optional<Sha256>& chain,
                              const std::function<bool(const Batch&)>& visit) {
   std::optional<Seq> end;
   is_placed_ = false;
+  slice_batches_ = kFirstSlice_batches;
   for (;;) {
     std::optional<Slice> slice;
     {
@@ -184,8 +191,12 @@ Result<void> LogTables::seek(const Anchor& anchor, Seq after) {
 
 Result<LogTables::Slice> LogTables::slice(Seq end) {
   Slice slice;
-  TRY_ASSIGN(slice.batches,
-             connection_.run(kBatches, Params().add(links_.batch().value).add(end.value)));
+  TRY_ASSIGN(slice.batches, connection_.run(kBatches, Params()
+                                                          .add(links_.batch().value)
+                                                          .add(end.value)
+                                                          .add(slice_batches_)
+                                                          .add(slice_batches_ * kRecordsPerBatch)));
+  slice_batches_ = std::min(slice_batches_ * 2, kLongestSlice_batches);
   if (slice.batches.size() == 0) return slice;
   const BatchHeader last = header_at(slice.batches, slice.batches.size() - 1);
   TRY_ASSIGN(

@@ -45,7 +45,8 @@ class LogTables {
 
   Connection& connection_;
   LinkReader links_;
-  bool is_placed_ = false;  // links_ is where the next slice begins
+  bool is_placed_ = false;           // links_ is where the next slice begins
+  std::uint64_t slice_batches_ = 0;  // of the next slice, at most
 };
 
 }  // namespace dove::store

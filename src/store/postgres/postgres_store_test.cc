@@ -68,6 +68,25 @@ std::size_t batches_in(PostgresStore& store) {
   return count;
 }
 
+// A search in the log reads one batch at each place.
+TEST(PostgresStore, AReadThatEndsSoonDoesNotFetchWhatFollows) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  const Epoch epoch = *store->begin_epoch("test");
+  for (int i = 0; i < 150; ++i) append(*store, epoch, 1, 0);
+  Connection line = line_to(url);
+  const Result<void> trap = line.execute(
+      "ALTER TABLE records RENAME TO rows; CREATE VIEW records AS SELECT seq, batch, is_decision, "
+      "kind, job, node, CASE WHEN seq > 100 THEN decode((1 / (seq - seq))::text, 'hex') ELSE body "
+      "END AS body, chain FROM rows");
+  ASSERT_TRUE(trap.ok()) << trap.error().message;
+  std::size_t count = 0;
+  const Result<void> soon = store->read(Seq{20}, [&](const Batch&) { return ++count < 3; });
+  EXPECT_TRUE(soon.ok()) << soon.error().message;
+  EXPECT_EQ(count, 3U);
+  EXPECT_FALSE(store->read(Seq{}, [](const Batch&) { return true; }).ok()) << "the trap works";
+}
+
 TEST(PostgresStore, EveryKindOfRecordComesBack) {
   auto store = open(PostgresServer::instance().new_database());
   const Epoch epoch = *store->begin_epoch("test");
