@@ -39,7 +39,10 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
     filter.job = found->id;
   }
   filter.user = call.query_text("user");
-  TRY_ASSIGN(filter.from.us, call.query_number("from", 0, 0, INT64_MAX));
+  if (call.request.find_query("from") != nullptr) {
+    filter.from.emplace();
+    TRY_ASSIGN(filter.from->us, call.query_number("from", 0, 0, INT64_MAX));
+  }
   TRY_ASSIGN(filter.before.us, call.query_number("before", kNever.us, 0, INT64_MAX));
   filter.audit = call.query_flag("audit");
   if (filter.audit && !accounts::may_audit(call.caller)) {
@@ -117,7 +120,7 @@ void get_events(Context& context, CallPtr call) {
     return call->fail(
         invalid("bad_parameter", "before is for a page; a stream has no end", "before"));
   }
-  const bool from_now = streamed && filter->from.us == 0;
+  const bool from_now = streamed && !filter->from.has_value();
   const Result<Seq> after = read_after(*call, from_now ? state.head : Seq());
   if (!after.ok()) return call->fail(after.error());
   if (streamed) {

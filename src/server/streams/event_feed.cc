@@ -53,7 +53,7 @@ template <class Record>
 bool wants(const core::State& state, const EventFilter& filter, const listener::Caller& caller,
            const RecordHead& head, const Record& record) {
   if (filter.job.has_value() && head.job != *filter.job) return false;
-  if (head.at < filter.from || head.at >= filter.before) return false;
+  if (head.at < filter.from.value_or(head.at) || head.at >= filter.before) return false;
   if (filter.audit && !is_audited(event_of(record))) return false;
   if (!filter.user.empty() && !is_of(filter.user, event_of(record))) return false;
   if (!filter.kinds.empty() && filter.kinds.count(std::string(kind_of(record))) == 0) return false;
@@ -163,7 +163,7 @@ class EventFeed::Collector {
   bool add(const store::Batch& batch, const std::vector<JobId>* new_jobs) {
     page_.is_late = page_.is_late || batch.at >= filter_.before;
     if (page_.is_late) return false;
-    page_.is_early = page_.is_early || batch.at < filter_.from;
+    page_.is_early = page_.is_early || batch.at < filter_.from.value_or(batch.at);
     const Seq after = page_.looked_through;
     const auto one = [this](const RecordHead& head, const auto& record) {
       if (page_.records.size() >= limit_ || head.seq >= before_) return false;
@@ -224,8 +224,8 @@ void EventFeed::page(Seq after, const EventFilter& filter, Reader reader, std::s
   const auto gathering = std::make_shared<Gathering>(
       Gathering{std::move(collector), std::min<std::size_t>(limit, kWindow_records),
                 std::move(reader), std::move(done)});
-  if (filter.from.us <= 0 || is_recent(after)) return gather(gathering);
-  find_time(gathering->reader, after, filter.from,
+  if (!filter.from.has_value() || is_recent(after)) return gather(gathering);
+  find_time(gathering->reader, after, *filter.from,
             [this, gathering](const Result<Seq>& begin, Turns::Turn turn) {
               if (!begin.ok()) return gathering->done(begin.error());
               gathering->turn = std::move(turn);

@@ -37,7 +37,7 @@ struct EventFilter {
   std::set<std::string> kinds;  // empty: all
   bool audit = false;           // only what people did, and what was refused to them
   std::string user;             // "": whoever did it
-  Instant from;                 // at that instant or later
+  std::optional<Instant> from;  // at that instant or later
   Instant before = kNever;
 };
 

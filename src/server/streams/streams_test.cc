@@ -117,6 +117,8 @@ TEST_F(Streams, EventsAreFilteredByTime) {
       live.until([&] { return events(*stream).size() == static_cast<std::size_t>(at_or_later); }));
   live.submit(small_job_body());
   EXPECT_TRUE(live.until([&] { return events(*stream).back().value("job", 0) == 4; }));
+  const auto whole = open("GET", "/v1/events?from=0", "", kSse);
+  EXPECT_TRUE(live.until([&] { return events(*whole).size() > all.size(); })) << "not from now";
   EXPECT_EQ(open("GET", "/v1/events?before=1", "", kSse)->status, 400) << "it has no end";
   EXPECT_EQ(live.call("GET", "/v1/events?from=yesterday").code(), "bad_parameter");
 }
