@@ -47,7 +47,7 @@ void list_keys(Context& context, CallPtr call) {
   Page<std::string> page(asked->after, asked->limit);
   for (const auto& entry : context.state().keys) {  // by SHA-256, and so by id
     const Key& key = entry.second;
-    const bool wanted = (user.empty() || key.user == user) && asked->has(key.name, {});
+    const bool wanted = (user.empty() || key.user == user) && asked->has(key.name);
     if (!wanted || !may_keep_keys(context.state(), call->caller, key.user)) continue;
     if (!page.offer(key.id, [&] { return codec::key_json(key); })) break;
   }

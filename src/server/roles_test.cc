@@ -248,6 +248,8 @@ TEST_F(RolesApi, ManagersKeepTheKeysOfServiceAccounts) {
   const Answer made = call("max", "POST", "/v1/keys", body);
   EXPECT_EQ(made.status, 201) << made.response.body;
   EXPECT_EQ(call("max", "GET", "/v1/keys?user=robot").body.at("keys").size(), 1U);
+  EXPECT_EQ(call("max", "GET", "/v1/keys?user=robot&labels=a=b").body.at("keys").size(), 1U)
+      << "keys have no labels to ask for";
   EXPECT_EQ(call("ada", "GET", "/v1/keys?user=robot").body.at("keys").size(), 0U);
 }
 

@@ -6,8 +6,12 @@
 
 namespace dove::server {
 
+bool PageWanted::has(const std::string& name) const {
+  return names.empty() || names.contains(name);
+}
+
 bool PageWanted::has(const std::string& name, const Labels& own) const {
-  return (names.empty() || names.contains(name)) && has_labels(own, labels);
+  return has(name) && has_labels(own, labels);
 }
 
 Result<PageWanted> read_page_wanted(const Call& call) {

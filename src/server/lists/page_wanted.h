@@ -19,6 +19,7 @@ struct PageWanted {
   std::set<std::string> names;  // only these; empty: all
   WantedLabels labels = {};
 
+  bool has(const std::string& name) const;
   bool has(const std::string& name, const Labels& own) const;
 };
 
