@@ -39,8 +39,9 @@ bool may_see_record(const core::State& state, const Caller& caller, JobId job,
                     const StampedEvent* event);
 // Who did what, and what was refused to whom.
 bool may_audit(const Caller& caller);
-// Whether they might change anything that is declared. Error: kDenied role_needed.
-Result<void> may_apply_anything(const core::State& state, const Caller& caller);
+// Whether a role lets them change anything that is declared; whoever has none may label their own
+// secrets. Error: kDenied role_needed.
+Result<void> may_apply_anything(const Caller& caller);
 // Whether they may make `after` of `before`; nullptr: there is none. Managers of a level say who is
 // a member there, its administrators change what is declared of it. Error: kDenied role_needed.
 Result<void> may_apply(const core::State& state, const Caller& caller, const Declared* before,

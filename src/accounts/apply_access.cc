@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "accounts/access.h"
-#include "accounts/secrets.h"
 
 namespace dove::accounts {
 namespace {
@@ -63,10 +62,7 @@ Result<void> check(const core::State& state, const Caller& caller, const Declare
 
 }  // namespace
 
-Result<void> may_apply_anything(const core::State& state, const Caller& caller) {
-  const std::string own = secret_path(caller.user, "", "");
-  const auto secret = state.secrets.lower_bound(own);
-  if (secret != state.secrets.end() && secret->first.starts_with(own)) return {};
+Result<void> may_apply_anything(const Caller& caller) {
   const auto manages = [](const auto& entry) { return entry.second.at_least(Role::kManager); };
   const core::Standing& standing = caller.standing;
   if (caller.admin || standing.cluster.at_least(Role::kManager) ||

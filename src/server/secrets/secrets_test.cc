@@ -130,6 +130,29 @@ TEST_F(SecretsApi, LabelsAreDeclaredByWhoeverMayWriteIt) {
   live.call("DELETE", "/v1/objects/project/vision");
 }
 
+// Trying a list out copies the state: a secret of one's own is no reason to.
+TEST_F(SecretsApi, OfAListWithMoreThanOwnSecretsNothingIsTried) {
+  const std::string ada = user_token("ada");
+  ASSERT_EQ(set("hub", ada, kValue).status, 200);
+  const Json own{{"kind", "Secret"}, {"name", "user/ada/hub"}, {"labels", {{"a", "b"}}}};
+  const auto code = [&](const Json& objects) {
+    return live.call("POST", "/v1/objects", {{"objects", objects}}, {}, &ada).code();
+  };
+  EXPECT_EQ(code(Json::array({own})), "");
+  const std::vector<Json> others{{{"kind", "Pool"}, {"name", "p"}, {"no_such_field", 1}},
+                                 {{"kind", "NoSuchKind"}, {"name", "user/ada/hub"}},
+                                 {{"kind", "Secret"}, {"name", "user/bob/hub"}},
+                                 {{"kind", "Secret"}, {"name", 1}},
+                                 {{"kind", "Secret"}},
+                                 1};
+  for (const Json& other : others) {
+    EXPECT_EQ(code(Json::array({other})), "role_needed") << other;
+    EXPECT_EQ(code(Json::array({own, other})), "role_needed") << other;
+  }
+  EXPECT_EQ(code(Json::array()), "role_needed");
+  EXPECT_EQ(code(Json::array({{{"kind", "Secret"}, {"name", "user/ada/none"}}})), "not_declared");
+}
+
 TEST_F(SecretsApi, WhatIsOddIsRefused) {
   const std::string ada = user_token("ada");
   EXPECT_EQ(set("hub", ada, std::string(65537, 'x')).status, 413);
