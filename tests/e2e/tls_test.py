@@ -98,20 +98,19 @@ def agent_fails(cluster, words, url, token, *options):
     path = os.path.join(cluster.folder, "token")
     with open(path, "w") as file:
         file.write(token)
-    agent = subprocess.Popen([DOVE, "agent", "--name", "late", "--url", url, "--data", path + ".late", "--gpus", "0",
-                              "--run-as-self", "--join-token-file", path, *options], stdin=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE, env=cluster.environment, start_new_session=True, text=True)
-    seen = []
+    with open(path + ".said", "w") as said:  # not a pipe: reading from one would wait for as long as the agent says nothing
+        agent = subprocess.Popen([DOVE, "agent", "--name", "late", "--url", url, "--data", path + ".late", "--gpus", "0",
+                                  "--run-as-self", "--join-token-file", path, *options], stdin=subprocess.DEVNULL,
+                                 stderr=said, env=cluster.environment, start_new_session=True)
 
     def is_said():
-        seen.append(agent.stderr.readline())
-        return all(word in seen[-1] for word in words) or not seen[-1]  # it has ended
+        return any(all(word in line for word in words) for line in shown(path + ".said").splitlines())
     try:
-        until(is_said, 15, f"{words} from the agent")
+        until(lambda: is_said() or agent.poll() is not None, 15, f"{words} from the agent")
     finally:
         agent.kill()
-        agent.communicate()
-    assert all(word in seen[-1] for word in words), (words, seen)
+        agent.wait(10)
+    assert is_said(), (words, shown(path + ".said"))
 
 
 def mistakes_are_named(cluster):
