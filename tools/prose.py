@@ -1,8 +1,8 @@
 """Sentences that a native reader stumbles over, for tools/tidy (rule `prose`).
 
-Reads README.md, ARCHITECTURE.md, STYLE.md, docs/ and api/ without their code, and of C++ under src/, bench/, python/ and
-the console the comments and the messages: string literals of the product with five words or more. The list is short on purpose: each pattern was found
-dozens of times, has a plain equivalent, and is almost never right.
+Reads the prose of README.md, ARCHITECTURE.md, STYLE.md, docs/ and api/; and the comments and messages of C++ under src/, of
+bench/, python/ and console/. A message is a string literal of the product with five words or more. The list is short on
+purpose: each pattern was found dozens of times, has a plain equivalent, and is almost never right.
 """
 import re
 
