@@ -24,7 +24,7 @@ std::optional<std::int64_t> DiskWatch::full_for_us() const {
 }
 
 Error DiskWatch::error() const {
-  if (!options_.free_bytes) return no_room_error(said_);
+  if (!options_.free_bytes) return database_full_error();
   const bool is_low = room_ != Room::kNone;
   return disk_full_error(is_low ? options_.free_floor_bytes : options_.full_floor_bytes,
                          options_.free_bytes());
@@ -48,7 +48,8 @@ void DiskWatch::look() {
     lacks = error();
     const bool is_full = now == Room::kNone;
     telemetry::log(is_full ? telemetry::Level::kError : telemetry::Level::kWarning,
-                   is_full ? "disk_full" : "disk_low", {{"why", lacks->message}});
+                   is_full ? "disk_full" : "disk_low",
+                   {{"why", options_.free_bytes ? lacks->message : said_}});
   }
   const std::lock_guard lock(mutex_);
   shortage_ = std::move(lacks);

@@ -53,7 +53,7 @@ class DiskWatch {
   const ControllerOptions& options_;
   std::int64_t full_until_us_ = 0;
   int failures_ = 0;  // in a row
-  std::string said_;  // by the last one
+  std::string said_;  // by the last one; for the log, not for clients
   Room room_ = Room::kEnough;
   bool was_full_ = false;
   mutable std::mutex mutex_;

@@ -54,7 +54,8 @@ TEST(DiskWatch, ADiskElsewhereIsFullUntilAnAppendSucceeds) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "disk_full");
   EXPECT_EQ(refused.error().message,
-            "the disk is full; nothing was accepted, make room there and try again");
+            "the disk of the controllers' database is full; nothing was accepted, make room there "
+            "and try again");
   ASSERT_TRUE(of.controller.shortage().has_value());
   EXPECT_EQ(of.controller.shortage()->message, refused.error().message);
   const Seq before = of.store.head().seq;

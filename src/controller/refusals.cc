@@ -24,9 +24,11 @@ Error disk_full_error(std::int64_t floor_bytes, std::int64_t free_bytes) {
                ""};
 }
 
-Error no_room_error(const std::string& why) {
+Error database_full_error() {
   return Error{ErrorKind::kExhausted, "disk_full",
-               fmt::format("{}; nothing was accepted, make room there and try again", why), ""};
+               "the disk of the controllers' database is full; nothing was accepted, make room "
+               "there and try again",
+               ""};
 }
 
 Error refusal_of(const Error& error) {

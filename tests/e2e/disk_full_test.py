@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A full disk of the controller is said to clients and operators, and the job that fills it can be ended. So is one of the database
-that controllers share: what is refused is not written, and what is asked again is written once. The disk is a small tmpfs that only
-this test's mount namespace sees. Needs root.
+"""A full disk of the controller is reported to clients and operators, and the job that fills it can be ended. So is one of the
+database that controllers share: what is refused is not written, and what is asked again is written once. The disk is a small tmpfs
+that only this test's mount namespace sees. Needs root.
 """
 import errno
 import json
@@ -127,11 +127,13 @@ class DatabaseFull(SmallDisk):
         self.fill(0)
         headers, spec, status, said = self.submit_large("large")
         self.assertEqual((status, said["code"]), (507, "disk_full"), said)
-        self.assertIn("the disk of the PostgreSQL server at 127.0.0.1 is full", said["detail"])
-        self.assertIn("nothing was accepted, make room there and try again", said["detail"])
+        full = "the disk of the controllers' database is full; nothing was accepted, make room there and try again"
+        self.assertEqual(said["detail"], full)
         status, ready = leader.ask("/readyz")
         self.assertEqual((status, json.loads(ready)["code"]), (503, "disk_full"), ready)
-        self.assertIn("trouble: the disk of the PostgreSQL server",
+        self.assertEqual(json.loads(ready)["detail"], full, "whoever asks learns neither where it is nor what it said")
+        self.assertIn("the disk of the PostgreSQL server at 127.0.0.1 is full (", self.log())
+        self.assertIn("trouble: the disk of the controllers' database",
                       self.cluster.run("nodes", DOVE_URL=self.cluster.url, DOVE_TOKEN=self.cluster.token).stderr)
         self.assertEqual(self.cluster.job(job)["state"], "running")
         before = len(self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"])
