@@ -43,13 +43,13 @@ void check_line(const store::LineSafety& line, Checks& out) {
                     "there",
                     line.address),
         kRemedy);
-  } else if (line.tls.empty()) {
+  } else if (line.encryption.empty()) {
     add(out, "encryption", Verdict::kGood, "none, and the connection stays on this machine");
   } else {
     add(out, "encryption", warning_unless(line.is_verified || line.address.empty()),
-        fmt::format("{}, {}", line.tls,
-                    line.is_verified ? "and the server's certificate is verified"
-                                     : "but the server's certificate is not verified"),
+        fmt::format("{}; the server's {} is {}", line.encryption,
+                    line.encryption == "GSSAPI" ? "identity" : "certificate",
+                    line.is_verified ? "verified" : "not verified"),
         kRemedy);
   }
 }

@@ -170,8 +170,13 @@ LineSafety Connection::safety() const {
   const bool is_here = host.starts_with('/') || host.starts_with('@') ||
                        address.starts_with("127.") || address == "::1";
   if (!is_here) made.address = address;
+  if (PQgssEncInUse(connection) != 0) {
+    made.encryption = "GSSAPI";
+    made.is_verified = true;  // Kerberos authenticates the server, too
+    return made;
+  }
   if (PQsslInUse(connection) == 0) return made;
-  made.tls = PQsslAttribute(connection, "protocol");
+  made.encryption = PQsslAttribute(connection, "protocol");
   PQconninfoOption* const all = PQconninfo(connection);
   for (const PQconninfoOption* one = all; one != nullptr && one->keyword != nullptr; ++one) {
     if (std::strcmp(one->keyword, "sslmode") != 0 || one->val == nullptr) continue;

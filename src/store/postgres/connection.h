@@ -71,11 +71,11 @@ struct ConnectionOptions {
 
 // How what goes to the server is kept from others.
 struct LineSafety {
-  std::string tls = {};      // "TLSv1.3"; "": none
-  std::string address = {};  // the server's; "": it is on this machine
-  bool is_verified = false;  // the server's certificate, and the name in it
+  std::string encryption = {};        // "TLSv1.3", "GSSAPI"; "": none
+  std::string address = {};           // the server's; "": it is on this machine
+  bool is_verified = false;           // the server, and that it has the name that was asked for
 
-  bool is_open() const { return tls.empty() && !address.empty(); }
+  bool is_open() const { return encryption.empty() && !address.empty(); }
 };
 
 class Connection {
