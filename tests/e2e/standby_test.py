@@ -204,6 +204,28 @@ class StandbyTest(unittest.TestCase):
             second.start()
             until(lambda: '"event":"store_not_encrypted"' in log.read(), 30, "the controller to say so")
 
+    def test_the_doctor_sees_when_the_databases_authority_ends(self):
+        postgres = self.cluster.postgres
+        for days, verdict in ((20, "warning"), (90, "good")):
+            certificate, key = (os.path.join(postgres.folder, name) for name in ("own.pem", "own.key"))
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x",
+                            "-addext", "subjectAltName=IP:127.0.0.1", "-days", str(days), "-keyout", key, "-out", certificate],
+                           check=True, capture_output=True, timeout=30)
+            if postgres.user:
+                os.chown(key, postgres.user["user"], postgres.user["group"])
+            for name, value in (("ssl_cert_file", certificate), ("ssl_key_file", key), ("ssl", "on")):
+                postgres.sql(f"ALTER SYSTEM SET {name} = '{value}'")
+            postgres.sql("SELECT pg_reload_conf()")
+            url = f"{postgres.url()}?sslmode=verify-full&sslrootcert={certificate}"
+
+            def checks():
+                done = subprocess.run([DOVE, "doctor", "store", "--store", url, "-o", "json"], capture_output=True, text=True,
+                                      timeout=60, check=False)
+                return {one["subject"]: one for one in json.loads(done.stdout)["checks"]}
+            found = until(lambda: (seen := checks()).get("encryption") and seen, 20, "the database to take its certificate")
+            self.assertEqual(found["encryption"]["evidence"], "TLSv1.3; the server's certificate is verified")
+            self.assertEqual(found["certificate " + certificate]["verdict"], verdict, found)
+
     def test_keys_of_another_cluster_are_refused(self):
         second = self.cluster.controllers[1]
         second.kill()

@@ -20,6 +20,7 @@ constexpr std::int64_t kSilent_us = 5'000'000;
 constexpr std::int64_t kSnapshotRecordsMax = 5'000'000;
 constexpr std::uint64_t kChainRecords = 20'000;
 constexpr std::int64_t kDatabaseRoomLeast_bytes = 1 << 30;
+constexpr std::int64_t kAuthorityLeast_days = 30;
 constexpr char kPage[] = "docs/operate/standby.md";
 
 using Checks = std::vector<Check>;
@@ -215,6 +216,11 @@ std::vector<Check> check_store(const DoctorOptions& options) {
     return out;
   }
   check_line(facts->line, out);
+  if (!facts->line.authorities_file.empty()) {
+    out.push_back(check_certificate("store", facts->line.authorities_file, options.now_s,
+                                    kAuthorityLeast_days,
+                                    fmt::format("make another authority; {}", kPage)));
+  }
   check_settings(*facts, out);
   check_replicas(*facts, out);
   check_room(*facts, out);

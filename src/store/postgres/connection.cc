@@ -179,8 +179,11 @@ LineSafety Connection::safety() const {
   made.encryption = PQsslAttribute(connection, "protocol");
   PQconninfoOption* const all = PQconninfo(connection);
   for (const PQconninfoOption* one = all; one != nullptr && one->keyword != nullptr; ++one) {
-    if (std::strcmp(one->keyword, "sslmode") != 0 || one->val == nullptr) continue;
-    made.is_verified = std::strcmp(one->val, "verify-full") == 0;
+    if (one->val == nullptr) continue;
+    const std::string_view name = one->keyword;
+    if (name == "sslmode") made.is_verified = std::strcmp(one->val, "verify-full") == 0;
+    const bool is_file = std::strcmp(one->val, "system") != 0;
+    if (name == "sslrootcert" && is_file) made.authorities_file = one->val;
   }
   PQconninfoFree(all);
   return made;

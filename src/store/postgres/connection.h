@@ -74,6 +74,7 @@ struct LineSafety {
   std::string encryption = {};        // "TLSv1.3", "GSSAPI"; "": none
   std::string address = {};           // the server's; "": it is on this machine
   bool is_verified = false;           // the server, and that it has the name that was asked for
+  std::string authorities_file = {};  // that verify its certificate; "": not in the URL
 
   bool is_open() const { return encryption.empty() && !address.empty(); }
 };
