@@ -120,8 +120,10 @@ class Doctor(unittest.TestCase):
         copy = f"{self.cluster.folder}/copy-of-node"
         os.mkdir(copy)
 
-        def lease(deadline_us, damage=0):
-            """What is said of such a deadline, with its check as src/shim/lease_file.h has it."""
+        boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+        def lease(deadline_us, damage=0, written_s=None):
+            """What doctor says about such a deadline, with its check as src/shim/lease_file.h has it."""
             mask = (1 << 64) - 1
             mixed = (deadline_us + 0x9E3779B97F4A7C15) & mask
             mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
@@ -129,13 +131,17 @@ class Doctor(unittest.TestCase):
             check = (mixed ^ mixed >> 31) ^ damage
             with open(f"{copy}/lease", "wb") as file:
                 file.write(struct.pack("<qQQ", deadline_us, check, check))
+            if written_s:
+                os.utime(file.name, (written_s, written_s))
             return self.checks_of("agent", "--agent-data", copy)["lease"]
 
         now_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
-        for deadline_us, says in ((now_us + 600_000_000, "tasks may run for another 9 min unless it is renewed"),
-                                  (now_us - 1_000_000, "this node's tasks were ended"),
-                                  (now_us + 90_000_000_000, "it is from before a reboot")):
-            told = lease(deadline_us)
+        old = "it is from before a reboot and has no effect"
+        for deadline_us, written_s, says in (
+                (now_us + 600_000_000, None, "tasks may run for another 9 min unless it is renewed"),
+                (now_us - 1_000_000, None, "this node's tasks were ended"), (now_us + 90_000_000_000, None, old),
+                (now_us + 600_000_000, boot_s - 60, old), (now_us - 1_000_000, boot_s - 60, old)):
+            told = lease(deadline_us, written_s=written_s)
             self.assertEqual((told["verdict"], told["remedy"]), ("warning", "systemctl start dove-agent"), told)
             self.assertIn("no agent is seen to run here", told["evidence"])
             self.assertIn(says, told["evidence"])

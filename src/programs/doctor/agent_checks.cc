@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "agent/session/lease.h"
@@ -109,7 +110,15 @@ Check check_secrets(const std::string& data) {
   return check;
 }
 
-// Until when this node's tasks may run (agent/session/lease.h).
+// Deadlines count from the boot, so an older one may lie anywhere (agent/session/lease.h).
+bool is_from_before_boot(int lease, std::int64_t left_s) {
+  if (left_s > kLeaseMax_s) return true;
+  struct stat facts {};
+  if (::fstat(lease, &facts) != 0) return false;
+  return facts.st_mtim.tv_sec < std::time(nullptr) - agent::boottime_us() / 1'000'000 - 1;
+}
+
+// Until when this node's tasks may run.
 Check check_lease(const std::string& data) {
   Check check{"agent", "lease", Verdict::kGood, "there is none yet: no task has run here", ""};
   const std::string path = data + "/lease";
@@ -131,8 +140,9 @@ Check check_lease(const std::string& data) {
   }
   if (file.deadline_us == 0) return check;
   const std::int64_t left_s = (file.deadline_us - agent::boottime_us()) / 1'000'000;
-  if (left_s > kLeaseMax_s) {
-    check.evidence = "it is from before a reboot, and holds for nothing";
+  const bool is_old = is_from_before_boot(fd.get(), left_s);
+  if (is_old) {
+    check.evidence = "it is from before a reboot and has no effect";
   } else if (left_s > 0) {
     check.evidence =
         fmt::format("tasks may run for another {} unless it is renewed", span_text(left_s));
@@ -140,7 +150,7 @@ Check check_lease(const std::string& data) {
     check.evidence =
         fmt::format("it was over {} ago, and this node's tasks were ended", span_text(-left_s));
   }
-  if (runs && left_s > 0) return check;
+  if (runs && (left_s > 0 || is_old)) return check;
   check.verdict = runs ? Verdict::kFault : Verdict::kWarning;
   check.remedy =
       runs ? "dove doctor cluster; journalctl -u dove-agent" : "systemctl start dove-agent";
