@@ -292,9 +292,11 @@ void Connection::wind_down() {
 
 void Connection::drop() {
   if (phase_ == Phase::kClosed) return;
+  // Without chunks the end of the connection is the end of the answer.
+  const bool would_look_whole = phase_ == Phase::kStreaming && !chunked_;
   phase_ = Phase::kClosed;
   timer_.cancel();
-  stream_->close();
+  would_look_whole ? stream_->reset() : stream_->close();
   if (const auto outflow = outflow_.lock()) outflow->ended();
   server_->remove(shared_from_this());
 }

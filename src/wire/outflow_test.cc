@@ -34,6 +34,7 @@ TEST(Outflow, dropping_it_ends_the_stream_and_http_1_0_has_no_chunks) {
   peer.send("GET / HTTP/1.0\r\n\r\n");
   EXPECT_TRUE(peer.read_all().ends_with("\r\n\r\nplain"));
   EXPECT_FALSE(peer.timed_out);
+  EXPECT_FALSE(peer.was_reset);
 }
 
 TEST(Outflow, what_was_cut_is_not_whole) {
@@ -47,6 +48,20 @@ TEST(Outflow, what_was_cut_is_not_whole) {
   peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_FALSE(peer.read_all().ends_with("0\r\n\r\n"));
   EXPECT_FALSE(peer.timed_out);
+}
+
+TEST(Outflow, what_was_cut_without_chunks_does_not_end_in_order) {
+  std::shared_ptr<Outflow> out;
+  TestServer at([&](const Request&, const std::shared_ptr<Responder>& responder) {
+    out = responder->stream(200, {});
+    out->write("half of it");
+  });
+  RawPeer peer(at.port);
+  peer.send("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(peer.read_until("half of it").ends_with("half of it"));
+  at.loop.post([&] { out->cut(); });
+  EXPECT_EQ(peer.read_all(), "");
+  EXPECT_TRUE(peer.was_reset);
 }
 
 TEST(Outflow, goes_on_over_many_turns) {

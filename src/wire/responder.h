@@ -50,8 +50,8 @@ class Responder {
   virtual ~Responder() = default;
   // Thread-safe; lowest latency on the loop thread. An answer to a peer that is gone is dropped.
   virtual void send(Response response) = 0;
-  // Starts a chunked answer (HTTP/1.0: until close). Loop thread only. Never null; when the peer is
-  // gone already the Outflow is closed.
+  // Starts a chunked answer (HTTP/1.0: until close, and what breaks off is reset). Loop thread
+  // only. Never null; when the peer is gone already the Outflow is closed.
   virtual std::shared_ptr<Outflow> stream(int status, Pairs headers) = 0;
   // False once the peer is known to be gone, or to end its side: it waits for no answer. Loop
   // thread only.

@@ -31,6 +31,8 @@ class Stream {
   virtual void end_writing() = 0;
   // Pending operations end with ECANCELED.
   virtual void close() = 0;
+  // As close(), but the peer sees an error and no end in order, where the transport can tell.
+  virtual void reset() { close(); }
   // Nothing more will come of the peer than is there to be read already.
   virtual bool peer_ended() { return false; }
   // "127.0.0.1:40122"

@@ -32,6 +32,12 @@ class TcpStream final : public SocketStream<tcp> {
     socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   }
 
+  void reset() override {
+    ErrorCode ignored;
+    socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+    close();
+  }
+
   // Each request over it names it, so the system is asked once.
   std::string peer_address() const override {
     if (!peer_.empty()) return peer_;

@@ -116,6 +116,7 @@ class RawPeer {
       const ssize_t n = recv(fd_, buffer, sizeof buffer, 0);
       if (n <= 0) {
         timed_out = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+        was_reset = n < 0 && errno == ECONNRESET;
         return std::exchange(seen_, {});
       }
       seen_.append(buffer, static_cast<std::size_t>(n));
@@ -124,6 +125,7 @@ class RawPeer {
   std::string read_all() { return read_until(""); }
 
   bool timed_out = false;
+  bool was_reset = false;  // and not ended in order
 
  private:
   int fd_;

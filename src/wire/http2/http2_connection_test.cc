@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "wire/http2/http2_test_bed.h"
@@ -239,6 +240,56 @@ TEST_F(Http2ConnectionTest, AnOutflowThatOverflowsDropsThePeer) {
   EXPECT_EQ(call(*by, get("/")).error().code, "connection_broken");
   EXPECT_TRUE(until([&] { return closed; }));
   EXPECT_EQ(server_->connections(), 0u);
+}
+
+TEST_F(Http2ConnectionTest, WhatWasCutIsNotWhole) {
+  std::shared_ptr<Outflow> out;
+  serve([&](const Request&, const std::shared_ptr<Responder>& to) {
+    out = to->stream(200, {});
+    out->write("half of it\n");
+  });
+  const auto by = client();
+  std::string heard;
+  std::string why;
+  const auto stream =
+      by->open_stream(get("/"), {.on_open = {},
+                                 .on_line = [&](std::string_view line) { heard = line; },
+                                 .on_closed = [&](const Error& error) { why = error.code; }});
+  ASSERT_TRUE(until([&] { return heard == "half of it"; }));
+  out->cut();
+  EXPECT_FALSE(out->write("late"));
+  EXPECT_TRUE(until([&] { return !why.empty(); }));
+  EXPECT_EQ(why, "connection_broken") << "and not as one that has ended";
+  EXPECT_EQ(server_->connections(), 1u) << "what else is on it goes on";
+}
+
+// An answer without chunks is whole when its connection ends in order.
+TEST_F(Http2ConnectionTest, WhatWasCutOfAnAnswerOfHttp10OverTlsIsReset) {
+  std::shared_ptr<Outflow> out;
+  serve([&](const Request&, const std::shared_ptr<Responder>& to) {
+    out = to->stream(200, {});
+    out->write("half of it");
+  });
+  std::unique_ptr<Stream> stream;
+  const auto connecting =
+      connect_to(loop_, address(), 10s,
+                 [&](Result<std::unique_ptr<Stream>> made) { stream = std::move(made).value(); });
+  ASSERT_TRUE(until([&] { return stream != nullptr; }));
+  std::string heard;
+  std::string room(4'096, '\0');
+  std::optional<int> end;
+  std::function<void()> read = [&] {
+    stream->read_some(room.data(), room.size(), [&](int error, std::size_t n) {
+      heard.append(room.data(), n);
+      error == 0 ? read() : void(end = error);
+    });
+  };
+  stream->write_some("GET / HTTP/1.0\r\n\r\n", [](int, std::size_t) {});
+  read();
+  ASSERT_TRUE(until([&] { return heard.ends_with("half of it"); }));
+  out->cut();
+  ASSERT_TRUE(until([&] { return end.has_value(); }));
+  EXPECT_EQ(*end, ECONNRESET);
 }
 
 TEST_F(Http2ConnectionTest, AnOutflowHearsThatItsPeerIsGone) {

@@ -56,9 +56,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void end_writing();
   // What is pending ends in a later turn; the loop holds it then, and not this, which its owner
   // has.
-  void close() {
+  void close(bool resets = false) {
     closed_ = true;
-    plain_->close();
+    resets ? plain_->reset() : plain_->close();
     if (read_done_) {
       loop_.post([done = std::exchange(read_done_, nullptr)] { done(ECANCELED, 0); });
     }
@@ -140,6 +140,7 @@ class TlsStream final : public Stream {
   }
   void end_writing() override { session_->end_writing(); }
   void close() override { session_->close(); }
+  void reset() override { session_->close(/*resets=*/true); }
   bool peer_ended() override { return session_->peer_ended(); }
   std::string peer_address() const override { return session_->peer_address(); }
   std::string peer_identity() const override { return session_->peer_identity(); }
