@@ -56,7 +56,7 @@ class CollectiveFailed(unittest.TestCase):
             found = {node["name"]: node for node in cluster.nodes()}
             self.assertIn("the network to it failed", cluster.run("nodes", placed[1]).stdout)
             self.assertNotEqual(found[placed[1]]["state"], "ready")
-            self.assertEqual([found[name]["state"] for name in others], ["ready", "ready"])
+            self.assertEqual([found[name]["state"] for name in (placed[0], placed[2])], ["ready", "ready"])
             said = {(one["data"]["rank"], one["data"]["peer_rank"]) for one in self.events(cluster, "LinkBlamed")}
             self.assertEqual(said, {(0, 1), (2, 1)})
             with open(f"{cluster.folder}/heard/go", "w"):
