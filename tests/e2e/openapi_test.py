@@ -252,8 +252,9 @@ class Tour(unittest.TestCase):
             {"kind": "Domain", "name": "d", "title": "The department"},
             {"kind": "Group", "name": "g", "users": ["ann"]},
             {"kind": "Binding", "name": "b", "role": "viewer", "project": "r", "groups": ["g"]},
-            {"kind": "Executor", "name": "slurm", "service_account": "slurm-1", "runs_jobs": True},
-            {"kind": "Executor", "name": "other", "service_account": "slurm-2", "runs_jobs": True},
+            {"kind": "User", "name": "slurm-1"}, {"kind": "User", "name": "slurm-2"},
+            {"kind": "Executor", "name": "slurm", "service_account": "slurm-1", "nodes": ["slurm1"], "runs_jobs": True},
+            {"kind": "Executor", "name": "other", "service_account": "slurm-2", "nodes": ["other1"], "runs_jobs": True},
             {"kind": "Settings", "name": "moves", "job": {"executor": {
                 "slurm": {"percent": 50, "users": ["ann"], "projects": ["r"], "queues": ["q"], "pools": ["p"]}, "other": 0}}},
             {"kind": "Settings", "name": "of-r", "project": "r", "job": {"executor": "slurm", "priority": 1}},
