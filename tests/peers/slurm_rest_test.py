@@ -65,7 +65,7 @@ class BySocket(slurm_adapter_test.Adapter):
     make_lab = staticmethod(lambda: RestLab(nodes=6, cpus=4, gpus=4))
 
     def adapter_options(self):
-        return ["--rest", f"unix:{self.lab.socket}"]
+        return [*super().adapter_options(), "--rest", f"unix:{self.lab.socket}"]
 
     def test_slurmrestd_that_is_gone_ends_nothing(self):
         job = self.sbatch("--gres=gpu:1", "-w", "n0")
@@ -89,7 +89,7 @@ class ByToken(slurm_adapter_test.Bed):
     def adapter_options(self):
         self.token = self.folder + "/token"
         self.write_token("nobody")
-        return ["--rest", f"http://127.0.0.1:{self.lab.port}", "--rest-token-file", self.token,
+        return [*super().adapter_options(), "--rest", f"http://127.0.0.1:{self.lab.port}", "--rest-token-file", self.token,
                 "--rest-user", "nobody"]
 
     def write_token(self, user):
