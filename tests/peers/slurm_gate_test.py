@@ -194,7 +194,7 @@ class Gate(SharedNodes):
             self.lab.run(["scontrol", "update", f"JobId={job}", f"Comment={words}"])
         # As if it had been placed, and not started yet.
         self.lab.run(f"scontrol update JobId={waits[0]} NodeList=n1 AdminComment='dovetail-gate run=99.1 restarts=0 nodes=-'")
-        self.lab.run([f"{ROOT}/deploy/slurm/give_back", "open"])
+        self.lab.run([f"{ROOT}/deploy/slurm/give_back", "--gate", self.lab.gate, "open"])
         self.assertEqual(self.lab.fields(waits[0])["ReqNodeList"], "(null)")
         self.start_adapter()
 
