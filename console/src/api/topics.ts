@@ -12,7 +12,8 @@ export function topicsOf(record: ApiRecord): Topic[] {
   if (record.job !== undefined) topics.push('jobs', `job:${record.job}`);
   if (OF_PLACES.test(record.kind)) topics.push('nodes', 'queues');
   if (OF_NODES.test(record.kind)) topics.push('nodes');
-  if (/^(JobSubmitted|Promise|Withdraw)$/.test(record.kind)) topics.push('queues');
+  // What others hold counts in queues.
+  if (/^(JobSubmitted|Promise|Withdraw)$|^ForeignAllocation/.test(record.kind)) topics.push('queues');
   if (/^Object/.test(record.kind)) topics.push('objects', 'queues', 'nodes');
   if (/^Key/.test(record.kind)) topics.push('keys');
   return topics;
