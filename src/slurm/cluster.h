@@ -53,9 +53,9 @@ class SlurmCluster {
   virtual Result<Observed> observe() = 0;
   // The jobs alone, more cheaply. `nodes`: of a look just before.
   virtual Result<std::vector<JobSeen>> observe_jobs(const std::vector<NodeSeen>& nodes) = 0;
-  // Its id. It runs when this returns, unless it may wait or is a user's: such a one may be in
-  // Slurm's queue, since Slurm may start it only when its scheduler looks. Without an id it is in
-  // no queue: kConflict says why Slurm has nothing for it now, another error what went wrong.
+  // Its id. It runs when this returns, unless it may wait or is a user's: such a job may still be
+  // pending then, since Slurm may start it only when its scheduler looks. Without an id it is in no
+  // queue: kConflict says why Slurm has nothing for it now, another error what went wrong.
   virtual Result<std::int64_t> ask(const Ask& ask) = 0;
   // Ends it. Success too when it had ended.
   virtual Result<void> release(std::int64_t job) = 0;

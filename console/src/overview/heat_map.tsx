@@ -24,7 +24,7 @@ import {
 } from './heat_colour';
 import { Finder, layOut, type Layout } from './heat_layout';
 
-export const MEASURED = 'measured'; // the topic of what nodes measure, which no record reports
+export const MEASURED = 'measured'; // the topic of what nodes measure, which appears in no record
 const TALL = 560;
 const LEGENDS: Partial<Record<By, [string, string][]>> = {
   taken: [

@@ -2,7 +2,7 @@
 // two steps that take several of the same nodes at once, each may get one that the other waits for,
 // without end. A step is next on all its nodes before it takes the first one, and stays next until
 // it has the last one; a step with a terminal stays next until it ends, as nobody sees its last one
-// begin. Those that wait are next in no particular order.
+// begin. Steps that wait get their turn in no particular order.
 //
 // Holds among the sruns that one user runs on one machine: those of a script are. Where the file
 // cannot be used, every step is next. Include only from .cc files of this part. One thread.
