@@ -310,22 +310,43 @@ class Bundle {
       if (signal == SIGCHLD) {
         reap();
       } else {
+        if (signal == SIGCONT) pass_terminal_on();
         send_all(signal);
       }
+    }
+  }
+
+  // A step that began in the background was brought to the front.
+  void pass_terminal_on() {
+    if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp()) return;
+    for (const Child& child : children_) {
+      if (!child.call.has_terminal || child.has_ended || child.pid <= 0) continue;
+      give_terminal(child.pid);
+      has_terminal_ = true;
     }
   }
 
   void send_all(int signal) {
     for (const Child& child : children_) {
       // Never 0, which would be the group of this process: the user's script, too.
-      if (!child.has_ended && child.pid > 0) ::kill(child.pid, signal);
+      if (child.has_ended || child.pid <= 0) continue;
+      ::kill(child.pid, signal);
+      // One that is stopped hears nothing else.
+      if (signal == SIGTERM) ::kill(child.pid, SIGCONT);
     }
   }
 
   void reap() {
+    bool wants_terminal = false;
     for (Child& child : children_) {
       int status = 0;
-      if (child.has_ended || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+      if (child.has_ended) continue;
+      if (::waitpid(child.pid, &status, WNOHANG | WUNTRACED) != child.pid) continue;
+      if (WIFSTOPPED(status)) {
+        wants_terminal |=
+            child.call.has_terminal && (WSTOPSIG(status) == SIGTTIN || WSTOPSIG(status) == SIGTTOU);
+        continue;
+      }
       child.has_ended = true;
       child.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       if (step_.wait_s > 0 && !waits_until_) {
@@ -340,6 +361,19 @@ class Bundle {
       if (!has_begun && not_begun_code_ == 0 && !is_ending_) not_begun_code_ = child.code;
       if (step_.kill_on_bad_exit || !has_begun) end_others();
     }
+    if (wants_terminal && !is_ending_) ask_for_terminal();
+  }
+
+  // A shell brings to the front what it sees stopped, with SIGCONT: so the group of this process
+  // stops as it would if the srun were in it. Without a shell that could do so, SIGTTIN does
+  // nothing.
+  void ask_for_terminal() {
+    if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp()) {
+      ::kill(0, SIGTTIN);
+      return;
+    }
+    pass_terminal_on();
+    send_all(SIGCONT);
   }
 
   static bool has_begun_tasks(const Child& child) {
@@ -375,7 +409,7 @@ class Bundle {
   StepTurn turn_;
   sigset_t former_{};
   rlimit former_limit_{};
-  const bool has_terminal_ = ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  bool has_terminal_ = ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
   files::Descriptor signals_;
   std::map<std::string, files::Descriptor> files_;  // by path
   std::list<Child> children_;

@@ -236,6 +236,50 @@ TEST(SrunBundle, TheTerminalOfAnotherGroupIsLeftThere) {
   ::close(terminal);
 }
 
+// As a shell's `fg` does it.
+TEST(SrunBundle, AStepThatBeganInTheBackgroundIsBroughtToTheFront) {
+  GangStep step = step_of({"read line; [ \"$line\" = hello ] && exit 7", "exit 0"});
+  step.calls.front().has_terminal = true;
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
+  const std::string name = ::ptsname(terminal);
+  const pid_t shell = ::fork();
+  if (shell == 0) {
+    ::setsid();
+    ::dup2(::open(name.c_str(), O_RDWR), STDIN_FILENO);
+    ::signal(SIGTTOU, SIG_IGN);
+    const pid_t job = ::fork();
+    if (job == 0) {
+      ::setpgid(0, 0);
+      ::signal(SIGTTOU, SIG_DFL);
+      const Result<int> code = run_srun_bundle(kShell, step);
+      ::_exit(code.ok() ? *code : 255);
+    }
+    ::setpgid(job, job);
+    int status = 0;
+    ::waitpid(job, &status, WUNTRACED);
+    if (!WIFSTOPPED(status)) ::_exit(100);
+    ::tcsetpgrp(STDIN_FILENO, job);
+    ::kill(-job, SIGCONT);
+    ::waitpid(job, &status, 0);
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 101);
+  }
+  EXPECT_EQ(::write(terminal, "hello\n", 6), 6);
+  int status = 0;
+  ::waitpid(shell, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  ::close(terminal);
+}
+
+TEST(SrunBundle, OneThatIsStoppedIsEndedToo) {
+  const std::string file = ::testing::TempDir() + "stopped." + std::to_string(::getpid());
+  const std::string stops = "echo $$ >" + file + "; kill -STOP $$; exec sleep 1000";
+  const std::string refused =
+      "until grep -q '^State:.T' /proc/$(cat " + file + ")/status; do :; done 2>/dev/null; exit 4";
+  EXPECT_EQ(code_of(step_of({stops, refused})), 4);
+  std::filesystem::remove(file);
+}
+
 TEST(SrunBundle, ItMayOpenWhatTheHardLimitAllowsAndItsSrunsAsBefore) {
   const GangStep step = step_of({"[ $(ulimit -Sn) = 8 ]", "[ $(ulimit -Sn) = 8 ]", "exit 0"});
   const int code = in_a_process([&] {
