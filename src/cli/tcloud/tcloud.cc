@@ -1,5 +1,6 @@
 // tcloud submit, ps, cancel, config, init, add, env ls: TACC's command line against our server.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -103,7 +104,9 @@ Result<int> run_add(const Invocation& invocation) {
     }
     TRY_ASSIGN(text, with_dependency(text, package));
   }
-  TRY(files::write_atomically("tuxiv.conf", text, 0644));
+  struct stat seen = {};  // it may hold secrets: whoever could read it can, and nobody else
+  const mode_t mode = ::stat("tuxiv.conf", &seen) == 0 ? seen.st_mode & 0777 : 0600;
+  TRY(files::write_atomically("tuxiv.conf", text, mode));
   for (const std::string& package : invocation.operands)
     print(fmt::format("Added {} to tuxiv.conf.\n", package));
   return 0;
