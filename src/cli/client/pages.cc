@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
 #include "codec/quantity.h"
 #include "telemetry/clock.h"
@@ -52,6 +54,19 @@ Result<std::optional<std::int64_t>> instant_us(const Invocation& invocation, con
                            "2026-01-02T03:04:05Z",
                            option, given),
                ""};
+}
+
+Result<std::int64_t> count_option(const Invocation& invocation, const char* option,
+                                  std::int64_t otherwise, std::int64_t least) {
+  if (!invocation.has(option)) return otherwise;
+  const std::string given = invocation.get(option);
+  std::int64_t value = 0;
+  const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error != std::errc() || at != given.data() + given.size() || value < least) {
+    return usage_error(
+        fmt::format("--{} takes a number from {} on, not '{}'", option, least, given));
+  }
+  return value;
 }
 
 }  // namespace dove::cli

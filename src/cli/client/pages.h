@@ -23,4 +23,8 @@ std::string labels_query(const std::vector<std::string>& labels);
 // What --option says, if it is there: an instant, or how long ago.
 Result<std::optional<std::int64_t>> instant_us(const Invocation& invocation, const char* option);
 
+// What --option says, a number from `least` on; `otherwise` where it is not there.
+Result<std::int64_t> count_option(const Invocation& invocation, const char* option,
+                                  std::int64_t otherwise, std::int64_t least);
+
 }  // namespace dove::cli

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -119,15 +118,17 @@ Result<int> show_pages(Api& api, const std::string& target, const Invocation& in
 
 Result<int> show_events(const Invocation& invocation, bool audit) {
   TRY_ASSIGN(const Format format, output_format(invocation));
+  const bool is_all = audit && !invocation.has("limit");
+  TRY_ASSIGN(const std::int64_t limit,
+             count_option(invocation, "limit", is_all ? INT64_MAX : kRecordsUsual, 1));
+  if (invocation.has("follow") && invocation.has("limit")) {
+    return usage_error("--follow and --limit exclude each other: -f shows all that comes");
+  }
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(std::string target, events_target(invocation, audit));
   const auto show = [&](const json& record) { print_event(record, format, audit); };
   if (!invocation.has("follow")) {
-    const bool is_all = audit && !invocation.has("limit");
-    const std::int64_t usual = is_all ? INT64_MAX : kRecordsUsual;
-    return show_pages(
-        api, target, invocation, show,
-        invocation.has("limit") ? std::atoll(invocation.get("limit").c_str()) : usual);
+    return show_pages(api, target, invocation, show, limit);
   }
   wire::SseParser parser;
   // Also when the server ends before there was an event: what comes meanwhile is not missed.

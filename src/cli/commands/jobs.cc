@@ -152,8 +152,8 @@ void add_reasons(Api& api, std::vector<JobView>& jobs) {
 Result<int> run_ps(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(JobFilter filter, filter_of(invocation));
+  TRY_ASSIGN(filter.limit, count_option(invocation, "limit", 0, 0));
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  filter.limit = std::atoll(invocation.get("limit", "0").c_str());
   return redraw(invocation, api, jobs_target(filter, 1), [&]() -> Result<int> {
     TRY_ASSIGN(const std::vector<json> found, list_jobs(api, filter));
     if (format == Format::kJson || format == Format::kYaml) {

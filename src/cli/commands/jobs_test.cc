@@ -78,6 +78,22 @@ TEST_F(PsTest, EventsAreAskedForByUserAndTimeOnAsManyPagesAsItTakes) {
   EXPECT_NE(wrong.err.find("--from=yesterday"), std::string::npos) << wrong.err;
 }
 
+TEST_F(PsTest, ALimitThatIsNoNumberIsRefused) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"dove", "events", "--limit=ten"},
+        {"dove", "events", "--limit=0"},
+        {"dove", "audit", "--limit", "5x"},
+        {"dove", "events", "--limit=99999999999999999999"},
+        {"dove", "ps", "--limit=-1"}}) {
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.code, kExitUsage) << command.back();
+    EXPECT_NE(outcome.err.find("--limit takes a number from"), std::string::npos) << outcome.err;
+  }
+  const Outcome both = run({"dove", "events", "-f", "--limit=5"});
+  EXPECT_EQ(both.code, kExitUsage);
+  EXPECT_NE(both.err.find("--follow and --limit exclude each other"), std::string::npos);
+}
+
 TEST_F(PsTest, OtherListsAreFilteredByLabelsToo) {
   const std::string labels = "&labels=team%3Dvision&labels=why%3Da%20%26%20b";
   const std::vector<std::string> options = {"--labels", "team=vision", "--labels=why=a & b"};

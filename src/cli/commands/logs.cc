@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "cli/client/follow.h"
+#include "cli/client/pages.h"
 #include "cli/commands/job_list.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
@@ -38,21 +38,10 @@ class Deadline {
   std::jthread thread_;
 };
 
-Result<std::int64_t> count_option(const Invocation& invocation, const char* name) {
-  if (!invocation.has(name)) return -1;
-  const std::string given = invocation.get(name);
-  std::int64_t value = 0;
-  const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (error != std::errc() || at != given.data() + given.size() || value < 0) {
-    return usage_error(fmt::format("--{} takes a number from 0, not '{}'", name, given));
-  }
-  return value;
-}
-
 Result<int> run_logs(const Invocation& invocation) {
   LogWanted wanted;
-  TRY_ASSIGN(wanted.rank, count_option(invocation, "rank"));
-  TRY_ASSIGN(wanted.attempt, count_option(invocation, "attempt"));
+  TRY_ASSIGN(wanted.rank, count_option(invocation, "rank", -1, 0));
+  TRY_ASSIGN(wanted.attempt, count_option(invocation, "attempt", -1, 0));
   wanted.error_stream = invocation.has("stderr");
   wanted.follow = invocation.has("follow");
   TRY_ASSIGN(Api api, Api::connect(invocation));
