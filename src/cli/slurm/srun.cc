@@ -88,7 +88,7 @@ void set_output(const Invocation& invocation, const char* name, std::string& pat
   }
 }
 
-// `tasks`: 0 where the job says how many there are.
+// `tasks`: 0 where the server alone knows how many there are.
 Result<void> check_outputs(const Invocation& invocation, const StepWanted& step,
                            std::int64_t tasks) {
   for (const auto& [option, rank] :
@@ -144,7 +144,8 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   set_output(invocation, "output", step.stdout_path, step.stdout_rank);
   set_output(invocation, "error", step.stderr_path, step.stderr_rank);
   if (!invocation.has("error")) step.stderr_rank = step.stdout_rank;
-  TRY(check_outputs(invocation, step, sizes.value("tasks", std::int64_t{0})));
+  const std::int64_t of_job = inside_job() ? tasks_of_job(sizes) : 0;
+  TRY(check_outputs(invocation, step, sizes.value("tasks", of_job)));
   set_input(invocation.get("input", "all"), step);
   step.label = invocation.has("label");
   step.kill_on_bad_exit =

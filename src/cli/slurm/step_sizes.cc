@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/client/endpoint.h"
 #include "cli/client/submission.h"
 #include "cli/client/views.h"
 #include "cli/terminal/output.h"
@@ -311,6 +312,19 @@ Result<json> step_sizes(const Invocation& invocation) {
   TRY(add_memory(given, sizes));
   if (invocation.has("immediate")) sizes["waits"] = false;
   return sizes;
+}
+
+std::int64_t tasks_of_job(const json& sizes) {
+  for (const char* own :
+       {"tasks", "nodes", "nodelist", "exclude", "relative", "tasks_per_node", "devices"}) {
+    if (sizes.contains(own)) return 0;
+  }
+  // In a task of a step the variable counts the step's.
+  if (!environment_value("SLURM_STEP_ID").empty()) return 0;
+  const std::string given = environment_value("SLURM_NTASKS");
+  std::int64_t tasks = 0;
+  std::from_chars(given.data(), given.data() + given.size(), tasks);
+  return tasks;
 }
 
 }  // namespace dove::cli

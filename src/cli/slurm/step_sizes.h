@@ -20,4 +20,8 @@ Result<nlohmann::json> step_sizes(const Invocation& invocation);
 // The value of that option, which is no less than 0; of "--nodes=2-4" the least. Error: no number.
 Result<std::int64_t> count_of(const std::string& option, const std::string& given);
 
+// How many tasks a step of these sizes has where the job's own count says it, in a script of the
+// job; 0: it does not.
+std::int64_t tasks_of_job(const nlohmann::json& sizes);
+
 }  // namespace dove::cli
