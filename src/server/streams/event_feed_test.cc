@@ -24,8 +24,8 @@ class FakeSlowLog : public store::LogStore {
     ++reads_;
     changed_.notify_all();
     changed_.wait(lock, [this] { return !hangs_; });
-    if (after.value < forgotten) return Error{ErrorKind::kNotFound, "records_forgotten", "", ""};
     if (reads_ == failing_read) return Error{ErrorKind::kUnavailable, "store_unreachable", "", ""};
+    if (after.value < forgotten) return Error{ErrorKind::kNotFound, "records_forgotten", "", ""};
     for (std::uint64_t seq = after.value + 1; seq <= kRecords; ++seq) {
       store::Batch batch;
       batch.first_seq = Seq(seq);
