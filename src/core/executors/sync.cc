@@ -29,6 +29,13 @@ constexpr std::ptrdiff_t kNamesPerList = 30;
 // From which on the log holds an executor's features, and which of its jobs can be requeued.
 constexpr std::int32_t kFeaturesLevel = 2;
 
+// What the executor ran in its placeholder has ended with it, which a new one would not bring back.
+bool has_run_in_lost(const State& state, const PlaceholderKey& key) {
+  const PlacementRecord* record = placement_of(state, key);
+  return record != nullptr && record->stage == PlacementStage::kStarted &&
+         state.find_job(key.job)->spec->executor == key.executor;
+}
+
 // A placement of the job's current attempt that has not ended; null attempt: there is none.
 struct Living {
   const Job* job = nullptr;
@@ -224,10 +231,13 @@ class News {
       held.insert({said.job, said.attempt, node->id, name_});
     }
     for (const auto& [key, known] : state_.placeholders) {
+      if (key.executor != name_ || named.contains(key) || held.contains(key)) continue;
       // Only what was confirmed can be lost. What was just asked for may not have got to the
-      // executor's list.
-      const bool is_lost = key.executor == name_ && known.stage == PlaceholderStage::kConfirmed &&
-                           !named.contains(key) && !held.contains(key);
+      // executor's list. A report that was not complete may have said that the placeholder ended,
+      // and nothing of what ran in it.
+      const bool is_lost =
+          known.stage == PlaceholderStage::kConfirmed ||
+          (known.stage == PlaceholderStage::kWanted && has_run_in_lost(state_, key));
       if (is_lost) add_lost(key);
     }
   }
@@ -305,13 +315,6 @@ class News {
   const Observation& said_;
   std::vector<Event> events_;
 };
-
-// What the executor ran in its placeholder has ended with it, which a new one would not bring back.
-bool has_run_in_lost(const State& state, const PlaceholderKey& key) {
-  const PlacementRecord* record = placement_of(state, key);
-  return record != nullptr && record->stage == PlacementStage::kStarted &&
-         state.find_job(key.job)->spec->executor == key.executor;
-}
 
 // A refused one that its attempt waited for is not asked for again: the attempt ends.
 bool is_wanted(const State& state, const PlaceholderKey& key, const Placeholder& placeholder) {
