@@ -47,7 +47,7 @@ class RestoreStore(JobsThatWait, unittest.TestCase):
         self.assertTrue(os.path.exists(self.data + "/secret"))
         self.cluster.data = self.data
         self.cluster.server = self.cluster.spawn("server", "--data", self.data, "--port", str(self.cluster.port), "--store",
-                                                 self.postgres.url(), *self.cluster.server_options, stdout=self.cluster.log)
+                                                 self.postgres.url(), "--lease-ms", "10000", *self.cluster.server_options, stdout=self.cluster.log)
         until(self.leads, 30, "the controller to lead")
         self.cluster.wait_connected(60)
         return said

@@ -71,14 +71,14 @@ class TwoMachines(unittest.TestCase):
 
 class Outage(unittest.TestCase):
     def test_a_controller_that_is_away_ends_no_task(self):
-        with Cluster(nodes=1, tls=True, server_options=["--fence-s", str(FENCE_S), "--disconnect-grace-s", "1", "--silent-after-s", "1",
-                                              "--heartbeat-ms", "200"]) as cluster:
+        with Cluster(nodes=1, tls=True, server_options=["--fence-s", str(FENCE_S), "--disconnect-grace-s", "1", "--silent-after-s", "3",
+                                                        "--heartbeat-ms", "200"]) as cluster:
             job = cluster.submit({"name": "long", "command": ["sleep", "600"]})
             cluster.wait_state(job, "running")
             for end in ("kill", "terminate"):
                 getattr(cluster.server, end)()
                 cluster.server.wait(20)
-                time.sleep(5)  # longer than grace and fence
+                time.sleep(7)  # longer than silence, grace and fence
                 cluster.start_server()
                 cluster.wait_connected()
                 after = cluster.job(job)
