@@ -135,7 +135,13 @@ DeviceAllocator::Plugins Agent::plugins() {
       return (resource == kCards && counts_cards()) || more(resource);
     };
   }
-  plugins.lives = [this](AttemptKey key) { return attempts_.lives(key); };
+  plugins.holders = [this] {
+    std::map<AttemptKey, const Placement*> holders;
+    for (const ActiveAttempt* attempt : attempts_.living()) {
+      holders[attempt->order().key] = &attempt->order().placement;
+    }
+    return holders;
+  };
   plugins.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
     return loop_.after(wait, std::move(call));
   };

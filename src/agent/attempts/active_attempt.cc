@@ -184,8 +184,8 @@ void ActiveAttempt::start() {
   }
   if (!image_ready_) return with_image([this] { start(); });
   stage_ = Stage::kStarted;
-  if (context_.keeps_records && tasks_.empty()) write_started(directory_);
   run_tasks(/*adopt=*/false);
+  if (context_.keeps_records && stage_ == Stage::kStarted) write_started(directory_);
   if (tasks_.empty()) tell_started();
 }
 

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "agent/aside/linux_user.h"
 #include "agent/devices/device_shares.h"
@@ -27,6 +28,7 @@ namespace {
 
 constexpr char kStartedLine[] = "{\"started\":true}";
 constexpr char kLeftLine[] = "{\"left\":true}";
+constexpr char kHasNetwork[] = "has_network";
 constexpr char kNetworkLine[] = "{\"has_network\":true}";
 constexpr char kStartedAt[] = "started_us";  // {"started_us":N}, before an end
 constexpr char kShares[] = "shares";         // {"shares":"library"}
@@ -34,6 +36,7 @@ constexpr char kPlace[] = "place";           // {"place":PLACEMENT}
 // Lines of their own, so that former versions read the rest: what is not the line any more that was
 // written is not believed.
 constexpr char kOrderDigest[] = "order_digest";  // behind the order
+constexpr char kLineDigest[] = "line_digest";    // before a line with neither of the others
 constexpr char kEndDigest[] = "end_digest";      // before the end
 constexpr char kDamaged[] = "(damaged)";
 constexpr std::size_t kEnded_bytes = std::size_t{64} << 20;
@@ -106,6 +109,10 @@ std::string digest_line(const char* name, std::string_view line) {
   return codec::dump_json(nlohmann::json{{name, digest_of(line)}}) + "\n";
 }
 
+std::string digested(const std::string& line) {
+  return digest_line(kLineDigest, line) + line + "\n";
+}
+
 bool is_end(const protocol::Report& report) {
   return std::holds_alternative<protocol::Ended>(report) ||
          std::holds_alternative<protocol::LaunchRefused>(report);
@@ -134,11 +141,11 @@ std::string without_environment(const std::string& record) {
     text = codec::dump_json(*order);
   }
   text += "\n" + digest_line(kOrderDigest, text);
-  const std::string former = fmt::format("{{\"{}\":", kOrderDigest);
+  const std::string former = fmt::format("\"{}\":", kOrderDigest);
   for (std::size_t at = end; at < record.size() - 1;) {
     const std::size_t next = std::min(record.find('\n', at + 1), record.size() - 1);
     const std::string_view line = std::string_view(record).substr(at + 1, next - at);
-    if (!line.starts_with(former)) text += line;
+    if (line.find(former) == line.npos) text += line;
     at = next;
   }
   return text;
@@ -157,6 +164,65 @@ Result<void> overwrite(const std::string& path, const std::string& text) {
   if (!done) return cannot_write(path, reason);
   return {};
 }
+
+// Takes a record line by line.
+class RecordReader {
+ public:
+  explicit RecordReader(AttemptOnDisk& found) : found_(found) {}
+
+  void take(const std::string& line) {
+    const std::string digest = std::exchange(line_digest_, "");
+    if (std::exchange(is_first_, false)) {
+      found_.order = line;
+    } else if (!digest.empty() && digest != digest_of(line)) {
+      // What it said is not known: then the order alone does not say how its tasks run.
+      found_.order = kDamaged;
+    } else if (line == kStartedLine) {
+      found_.started = true;
+    } else if (line == kLeftLine) {
+      found_.left = true;
+    } else if (line == kNetworkLine) {
+      found_.has_network = true;
+    } else if (Result<nlohmann::json> body = codec::parse_json(line, kEnded_bytes); body.ok()) {
+      try {
+        take_json(line, *body);
+      } catch (const nlohmann::json::exception&) {
+        found_.ended.reset();  // not what was written: what the tasks left says more
+      }
+    }
+  }
+
+ private:
+  void take_json(const std::string& line, const nlohmann::json& body) {
+    if (body.contains(kShares)) {
+      found_.shares = body.at(kShares).get<std::string>();
+    } else if (body.contains(kPlace)) {
+      Result<Placement> place = codec::read_placement(body.at(kPlace));
+      if (place.ok()) found_.place = std::move(place).value();
+    } else if (body.contains(kOrderDigest)) {
+      // Such an order is none that can be read, and what it started is ended.
+      const bool same = body.at(kOrderDigest).get<std::string>() == digest_of(found_.order);
+      if (!same) found_.order = kDamaged;
+      found_.has_network = found_.has_network || body.value(kHasNetwork, false);
+    } else if (body.contains(kLineDigest)) {
+      line_digest_ = body.at(kLineDigest).get<std::string>();
+    } else if (body.contains(kEndDigest)) {
+      end_digest_ = body.at(kEndDigest).get<std::string>();
+    } else if (body.contains(kStartedAt)) {
+      found_.started_us = body.at(kStartedAt).get<std::int64_t>();
+    } else {
+      Result<protocol::Report> end = protocol::read_report(body);
+      found_.ended.reset();
+      const bool same = end_digest_.empty() || end_digest_ == digest_of(line);
+      if (same && end.ok() && is_end(*end)) found_.ended = std::move(end).value();
+    }
+  }
+
+  AttemptOnDisk& found_;
+  bool is_first_ = true;
+  std::string line_digest_;  // of the next line; "": a former version wrote none
+  std::string end_digest_;
+};
 
 }  // namespace
 
@@ -179,8 +245,14 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
     TRY(make_directory(shares_directory(directory), 0700, user_of(linux_user)));
   }
   if (order.launch == LaunchMode::kBatch) TRY(write_batch_files(directory, order));
-  std::string text = order_text + "\n" + digest_line(kOrderDigest, order_text);
-  if (order.has_network) text += std::string(kNetworkLine) + "\n";
+  std::string text = order_text + "\n";
+  nlohmann::json digest{{kOrderDigest, digest_of(order_text)}};
+  if (order.has_network) {
+    // Twice, and not on neighbouring lines, which a damaged end of a line would join.
+    text += std::string(kNetworkLine) + "\n\n";
+    digest[kHasNetwork] = true;
+  }
+  text += codec::dump_json(digest) + "\n";
   return write_text(record_path(directory), O_CREAT | O_TRUNC, 0600, text);
 }
 
@@ -195,27 +267,27 @@ void write_started(const std::string& directory) {
 
 void write_left(const std::string& directory) {
   // After a failure its end may be taken for its own, if the next agent has to find it out.
-  (void)write_text(record_path(directory), 0, 0, std::string(kLeftLine) + "\n");
+  (void)write_text(record_path(directory), 0, 0, digested(kLeftLine));
 }
 
 void write_shares(const std::string& directory, const std::string& keeper) {
   // A failure does no harm: nobody is told.
   (void)write_text(record_path(directory), 0, 0,
-                   codec::dump_json(nlohmann::json{{kShares, keeper}}) + "\n");
+                   digested(codec::dump_json(nlohmann::json{{kShares, keeper}})));
 }
 
 void write_place(const std::string& directory, const Placement& placement) {
   // After a failure a restarted agent pins what it starts then to the cores that it had before.
   (void)write_text(
       record_path(directory), 0, 0,
-      codec::dump_json(nlohmann::json{{kPlace, codec::placement_json(placement)}}) + "\n");
+      digested(codec::dump_json(nlohmann::json{{kPlace, codec::placement_json(placement)}})));
 }
 
 void write_ended(const std::string& directory, const protocol::Report& report,
                  std::int64_t started_us) {
   // A failure does no harm: what the tasks left says as much.
   std::string text;
-  if (started_us != 0) text = codec::dump_json(nlohmann::json{{kStartedAt, started_us}}) + "\n";
+  if (started_us != 0) text = digested(codec::dump_json(nlohmann::json{{kStartedAt, started_us}}));
   const std::string end = protocol::report_text(report);
   (void)write_text(record_path(directory), 0, 0, text + digest_line(kEndDigest, end) + end + "\n");
 }
@@ -231,59 +303,27 @@ AttemptOnDisk read_attempt(const std::string& directory) {
   std::ifstream file(record_path(directory));
   std::stringstream text;
   text << file.rdbuf();
-  std::string line;
-  std::string end_digest;
-  for (bool first = true; std::getline(text, line) && !text.eof(); first = false) {
-    if (first) {
-      found.order = line;
-    } else if (line == kStartedLine) {
-      found.started = true;
-    } else if (line == kLeftLine) {
-      found.left = true;
-    } else if (line == kNetworkLine) {
-      found.has_network = true;
-    } else if (Result<nlohmann::json> body = codec::parse_json(line, kEnded_bytes); body.ok()) {
-      try {
-        if (body->contains(kShares)) {
-          found.shares = body->at(kShares).get<std::string>();
-          continue;
-        }
-        if (body->contains(kPlace)) {
-          Result<Placement> place = codec::read_placement(body->at(kPlace));
-          if (place.ok()) found.place = std::move(place).value();
-          continue;
-        }
-        if (body->contains(kOrderDigest)) {
-          // Such an order is none that can be read, and what it started is ended.
-          const bool same = body->at(kOrderDigest).get<std::string>() == digest_of(found.order);
-          if (!same) found.order = kDamaged;
-          continue;
-        }
-        if (body->contains(kEndDigest)) {
-          end_digest = body->at(kEndDigest).get<std::string>();
-          continue;
-        }
-        if (body->contains(kStartedAt)) {
-          found.started_us = body->at(kStartedAt).get<std::int64_t>();
-          continue;
-        }
-        Result<protocol::Report> end = protocol::read_report(*body);
-        found.ended.reset();
-        const bool same = end_digest.empty() || end_digest == digest_of(line);
-        if (same && end.ok() && is_end(*end)) found.ended = std::move(end).value();
-      } catch (const nlohmann::json::exception&) {
-        found.ended.reset();  // not what was written: what the tasks left says more
-      }
-    }
-  }
+  RecordReader reader(found);
+  for (std::string line; std::getline(text, line) && !text.eof();) reader.take(line);
+  // The record of another attempt, put here by a disk or a person.
+  const auto key = read_key(std::filesystem::path(directory).filename().string());
+  if (key && found.ended && *protocol::key_of(*found.ended) != *key) found.ended.reset();
   return found;
+}
+
+bool has_task_files(const std::string& directory) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    if (entry.path().filename().string().starts_with(kTaskPrefix)) return true;
+  }
+  return false;
 }
 
 Result<void> drop_environment(const std::string& directory) {
   const std::string path = record_path(directory);
   const Result<std::string> found = files::read_text(path, kRecord_bytes);
-  if (!found.ok() && found.error().kind == ErrorKind::kNotFound) return {};  // nothing was started
   const Result<void> removed = remove_task_files(directory);
+  if (!found.ok() && found.error().kind == ErrorKind::kNotFound) return removed;
   TRY_ASSIGN(const std::string record, found);
   const std::string text = without_environment(record);
   // A full disk has no room for another file.

@@ -7,7 +7,9 @@
 // created with its first byte. The record has these lines: the order as it came; one if the node
 // offered networks of gangs then; one for what keeps its tasks to their shares of devices, if any;
 // one for its final place, if that is another; then one for each stage. The order's line is written
-// before anything is started, and a line without its end does not count. Any thread.
+// before anything is started, and a line without its end does not count. Lines have digests, and
+// one that is damaged is not believed: an end is not known then, and after any other damage the
+// order is none that can be read. Any thread.
 #pragma once
 
 #include <optional>
@@ -29,7 +31,7 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
 // Where steps keep what is passing; there already or not.
 Result<void> make_tmp(const std::string& directory, const std::string& linux_user);
 
-// That it was started though it has no task here: else the tasks' files say so.
+// That it was started, once its tasks are: their files say so, too, unless they are lost.
 void write_started(const std::string& directory);
 // What holds its tasks to their shares (agent/devices/device_shares.h).
 void write_shares(const std::string& directory, const std::string& keeper);
@@ -42,7 +44,7 @@ void write_ended(const std::string& directory, const protocol::Report& report,
                  std::int64_t started_us);
 
 struct AttemptOnDisk {
-  std::string order;               // the launch order's text; "": none, so nothing was started
+  std::string order;               // the launch order's text; "": none
   bool has_network = false;        // LaunchOrder's
   std::optional<Placement> place;  // unset: the order's
   bool started = false;
@@ -53,6 +55,8 @@ struct AttemptOnDisk {
   std::int64_t started_us = 0;            // with `ended`
 };
 AttemptOnDisk read_attempt(const std::string& directory);
+// Whether a task was started in it.
+bool has_task_files(const std::string& directory);
 
 // For what stays of an attempt that is over: takes its job's environment and token out of the
 // order, and removes the tasks' files, which hold them as well. After an error some of it is still

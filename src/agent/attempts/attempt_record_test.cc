@@ -101,6 +101,33 @@ TEST_F(AttemptRecordTest, ABitThatFlippedIsNotBelieved) {
   }
 }
 
+// The same of what has no digest of its own kind: none of it is read as something else.
+TEST_F(AttemptRecordTest, ABitThatFlippedChangesNeitherPlaceNorNetwork) {
+  const std::string order = "{\"job\":3}";
+  order_.has_network = true;
+  ASSERT_TRUE(write_attempt(attempt_, order_, order, "").ok());
+  Placement place;
+  place.node = NodeId(1);
+  place.cores = {1, 2};
+  write_place(attempt_, place);
+  std::ifstream file(attempt_ + "/record", std::ios::binary);
+  const std::string whole(std::istreambuf_iterator<char>(file), {});
+  for (std::size_t bit = whole.find('\n') * 8; bit < whole.size() * 8; ++bit) {
+    std::string text = whole;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    std::ofstream(attempt_ + "/record", std::ios::binary) << text;
+    const AttemptOnDisk found = read_attempt(attempt_);
+    EXPECT_EQ(found.place.value_or(place), place) << bit;
+    EXPECT_TRUE(found.order != order || found.has_network) << bit;
+  }
+}
+
+TEST_F(AttemptRecordTest, TheEndOfAnotherAttemptIsNotItsOwn) {
+  ASSERT_TRUE(write_attempt(attempt_, order_, "{\"job\":3}", "").ok());
+  write_ended(attempt_, protocol::Ended{{JobId(4), 1}, {TaskExit{2, 5, 0, ""}}, 70, 80, 9}, 0);
+  EXPECT_FALSE(read_attempt(attempt_).ended.has_value());
+}
+
 TEST_F(AttemptRecordTest, WhatStaysOfAnAttemptHoldsNoEnvironment) {
   const std::string order =
       R"({"exec":{"command":["true"],"environment":{"TOKEN":"hunter2"}},"job":3,"job_token":"t0k"})";

@@ -293,7 +293,7 @@ std::string Attempts::finished_output(AttemptKey key, Rank rank, bool is_stdout,
   Result<Json> line = codec::parse_json(kept.order, kOrder_bytes);
   if (!line.ok()) return "";
   Result<LaunchOrder> order = read_launch_order(*line, kept.has_network);
-  if (!order.ok()) return "";
+  if (!order.ok() || order->key != key) return "";
   owner = owner_of(*order, options_.mapped_users);
   AttemptContext context;
   context.facts = &facts_;

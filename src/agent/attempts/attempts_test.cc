@@ -119,6 +119,18 @@ TEST_F(AttemptsTest, WhereNothingWasStartedNothingStays) {
   EXPECT_FALSE(fs::exists(directory("8.1")));
 }
 
+// A task may run there, whatever became of the order.
+TEST_F(AttemptsTest, WhereATaskWasStartedTheLossOfTheRecordIsAnEnd) {
+  fs::create_directories(directory("7.1"));
+  std::ofstream(directory("7.1") + "/task.r0") << "";
+  attempts_->load();
+  ASSERT_NE(attempts_->find(key(7)), nullptr);
+  EXPECT_TRUE(attempts_->lives(key(7)));
+  ASSERT_TRUE(loop_.run_until([&] { return !attempts_->lives(key(7)); }, std::chrono::seconds(10)));
+  attempts_->forget(key(7));
+  EXPECT_FALSE(fs::exists(data_ + "/finished/7.1/task.r0")) << "it holds the environment";
+}
+
 TEST_F(AttemptsTest, LeavesAloneWhatIsNobodysAttempt) {
   fs::create_directories(directory("lost+found"));
   fs::create_directories(directory("7"));

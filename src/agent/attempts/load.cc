@@ -67,12 +67,13 @@ void Attempts::look_up_users(const std::set<std::string>& users) {
                  {{"why", "the directory of users does not answer"}});
 }
 
-// The order is written before anything starts: without one, nothing was started. With one that
-// cannot be read (another version's), what was started is ended.
+// The order is written before anything starts: without one, and without a task's file, nothing was
+// started. With one that cannot be read (damaged, or another version's), what was started is ended.
 void Attempts::load_one(const std::string& directory, std::optional<LaunchOrder> order) {
   const std::optional<AttemptKey> key = read_key(fs::path(directory).filename().string());
   std::error_code error;
-  if (!key.has_value() || read_attempt(directory).order.empty()) {
+  const bool is_empty = read_attempt(directory).order.empty() && !has_task_files(directory);
+  if (!key.has_value() || is_empty) {
     telemetry::log(telemetry::Level::kWarning, "attempt_without_order", {{"directory", directory}});
     // What has another name is not ours to remove.
     if (key.has_value()) fs::remove_all(directory, error);
@@ -81,11 +82,12 @@ void Attempts::load_one(const std::string& directory, std::optional<LaunchOrder>
   if (order && order->key == *key) return hold(*std::move(order)).resume();
   telemetry::log(telemetry::Level::kError, "attempt_order_unreadable", {{"directory", directory}});
   // Held under the directory's name, with an order that says nothing: the tasks' own files say
-  // what runs, and the controller hears of its end.
+  // what runs, and the controller hears of its end, which is none of the job's own making.
   LaunchOrder unknown;
   unknown.key = *key;
   ActiveAttempt& attempt = hold(std::move(unknown));
   attempt.resume();
+  attempt.leave();
   attempt.stop();
 }
 

@@ -106,17 +106,37 @@ bool DeviceAllocator::needs(const Placement& placement, const Inventory& invento
          !away(placement, inventory).empty();
 }
 
+// An attempt that has units of the resource, and what was kept of them is lost; "": none.
+std::string DeviceAllocator::holder_of_unknown(const std::string& resource,
+                                               const Holders& holders) const {
+  for (const auto& [key, placement] : holders) {
+    const bool has = std::any_of(placement->countables.begin(), placement->countables.end(),
+                                 [&](const Countable& one) { return one.name == resource; });
+    if (has && units_of(key, resource) == nullptr) return key.text();
+  }
+  return "";
+}
+
 // The first that nobody has.
 Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key, const Placement& placement) {
+  Holders holders = plugins_.holders ? plugins_.holders() : Holders();
   std::erase_if(counted_, [&](const auto& entry) {
-    return under_way_.count(entry.first) == 0 && !(plugins_.lives && plugins_.lives(entry.first));
+    return under_way_.count(entry.first) == 0 && holders.count(entry.first) == 0;
   });
   counted_.erase(key);
+  holders.erase(key);
   Units chosen;
   for (const Countable& one : placement.countables) {
     std::optional<std::vector<std::string>> free =
         plugins_.units ? plugins_.units(one.name, placement) : std::nullopt;
     if (!free) continue;
+    if (const std::string holder = holder_of_unknown(one.name, holders); !holder.empty()) {
+      return Error{ErrorKind::kUnavailable, "device_plugin",
+                   fmt::format("which {} attempt {} has is not known, as {} was damaged; none is "
+                               "given out until that attempt has ended",
+                               one.name, holder, path_),
+                   one.name};
+    }
     for (const auto& [other, counted] : counted_) {
       const auto theirs = counted.units.find(one.name);
       if (theirs == counted.units.end()) continue;

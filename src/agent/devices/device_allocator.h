@@ -56,7 +56,8 @@ class DeviceAllocator {
         ask_units = {};
     // Whether the plug-in of a resource has registered and listed what it has; unset: all have.
     std::function<bool(const std::string& resource)> is_here = {};
-    std::function<bool(AttemptKey key)> lives = {};  // it is held here, and has not ended
+    // What is held here and has not ended; it may be asked about while it is.
+    std::function<std::map<AttemptKey, const Placement*>()> holders = {};
     std::function<wire::Timer(std::chrono::milliseconds, std::function<void()>)> after = {};
   };
 
@@ -100,6 +101,8 @@ class DeviceAllocator {
   std::set<std::string> away(const Placement& placement, const Inventory& inventory) const;
   void wait(AttemptKey key, const std::set<std::string>& away);
   void ask(AttemptKey key, const Placement& placement, const Inventory& inventory);
+  using Holders = std::map<AttemptKey, const Placement*>;
+  std::string holder_of_unknown(const std::string& resource, const Holders& holders) const;
   Result<Units> choose(AttemptKey key, const Placement& placement);
   void answered(AttemptKey key, const Set& set, const Result<DeviceEdits>& answer);
   void one_less(AttemptKey key, const Result<DeviceEdits>& answer);

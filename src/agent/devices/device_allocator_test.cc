@@ -134,7 +134,7 @@ TEST_F(DeviceAllocatorTest, ABitThatFlippedIsNotBelieved) {
 }
 
 TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach) {
-  std::set<AttemptKey> living;
+  std::map<AttemptKey, const Placement*> living;
   std::vector<std::string> well = {"a", "b", "c"};
   std::vector<std::string> asked;
   DeviceAllocator::Plugins counted = plugins();
@@ -148,7 +148,7 @@ TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach)
     edits.edits.environment = {{"HCA", ids.front()}};
     done(edits);
   };
-  counted.lives = [&](AttemptKey key) { return living.count(key) != 0; };
+  counted.holders = [&] { return living; };
   const std::string path = testing::TempDir() + "/units-" + std::to_string(::getpid());
   Placement two;
   two.countables = {{"licence", 1}, {"net/hca", 2}};
@@ -160,7 +160,7 @@ TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach)
     ASSERT_TRUE(allocator.needs(placement, inventory_));
     allocator.allocate(key, placement, inventory_, [&](const Result<void>& done) {
       if (!done.ok()) failed = done.error().message;
-      if (done.ok()) living.insert(key);
+      if (done.ok()) living[key] = &placement;
     });
   };
   const AttemptKey other{JobId(8), 1};
@@ -177,6 +177,12 @@ TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach)
   EXPECT_EQ(asked, (std::vector<std::string>{"c"}));
   ask(allocator, AttemptKey{JobId(9), 1}, one);
   EXPECT_NE(failed.find("1 of net/hca are asked for, and 0 are free"), std::string::npos) << failed;
+  {
+    std::ofstream(path) << "";
+    DeviceAllocator damaged(counted, path);
+    ask(damaged, AttemptKey{JobId(9), 1}, one);
+    EXPECT_NE(failed.find("which net/hca attempt 7.1 has is not known"), failed.npos) << failed;
+  }
   living.erase(key_);
   ask(allocator, AttemptKey{JobId(9), 2}, one);
   EXPECT_EQ(failed, "");

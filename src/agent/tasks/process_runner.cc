@@ -87,6 +87,12 @@ namespace {
 constexpr int kLooksUntilSaid = 12;
 constexpr int kLookAgainMax_ms = 2'000;
 
+Error not_its_file(const std::string& path) {
+  return {ErrorKind::kCorrupt, "not_its_file",
+          path + " is another task's; what runs of this one is ended, and its end is unknown",
+          path};
+}
+
 TaskEnd shim_lost(Rank rank) {
   TaskEnd end;
   end.exit.rank = rank;
@@ -290,7 +296,10 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::adopt(const TaskPlan& plan,
 }
 
 void ProcessRunner::take_up(const std::shared_ptr<Watched>& watched) {
-  Result<ShimHandle::Adopted> found = ShimHandle::adopt(watched->path);
+  const bool is_wrong = is_of_another(watched->path, watched->mark);
+  Result<ShimHandle::Adopted> found = is_wrong
+                                          ? Result<ShimHandle::Adopted>(not_its_file(watched->path))
+                                          : ShimHandle::adopt(watched->path);
   if (!found.ok() && found.error().kind == ErrorKind::kTimeout) {
     return later(watched, 200, &ProcessRunner::take_up);
   }

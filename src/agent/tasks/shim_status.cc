@@ -12,8 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "files/text_file.h"
+
 namespace dove::agent {
 namespace {
+
+constexpr std::size_t kFileBytes_max = std::size_t{64} << 20;
 
 // The last kReportBytes of the task's file; nothing if there is no such file.
 std::optional<std::string> read_report(const std::string& path) {
@@ -109,6 +113,15 @@ Result<std::optional<ShimStatus>> read_shim_status(const std::string& path) {
     status->start_error.append(": ").append(std::strerror(status->record.start_errno));
   }
   return status;
+}
+
+bool is_of_another(const std::string& path, const std::string& mark) {
+  const std::string text = files::text_or_empty(path, kFileBytes_max);
+  const std::string before =
+      std::string(1, '\0') + shim::kEnv + '=' + std::string(shim::kMarkVariable) + '=';
+  const std::size_t at = text.find(before);
+  if (at == std::string::npos) return false;
+  return text.compare(at + before.size(), mark.size() + 1, mark.c_str(), mark.size() + 1) != 0;
 }
 
 Result<std::optional<shim::ShimRecord>> read_shim_started(const std::string& path) {

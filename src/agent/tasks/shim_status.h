@@ -36,6 +36,9 @@ struct ShimStatus {
 // Errors (kCorrupt): the file is not one that a shim wrote into.
 Result<std::optional<ShimStatus>> read_shim_status(const std::string& path);
 
+// Whether the task's file says that it is the one of a task with another mark.
+bool is_of_another(const std::string& path, const std::string& mark);
+
 // How it was started; nothing if it was not.
 Result<std::optional<shim::ShimRecord>> read_shim_started(const std::string& path);
 
