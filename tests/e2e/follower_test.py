@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import ssl
 import subprocess
 import unittest
 import urllib.error
@@ -56,8 +57,9 @@ class Following(unittest.TestCase):
         return done.stderr
 
     def get(self, path):
+        context = ssl.create_default_context(cafile=self.cluster.ca_file()) if self.page.startswith("https:") else None
         try:
-            with urllib.request.urlopen(self.page + path, timeout=10) as answer:
+            with urllib.request.urlopen(self.page + path, timeout=10, context=context) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -143,6 +145,17 @@ class Following(unittest.TestCase):
             self.assertEqual((shown["name"], shown["state"]), (name, "waiting"))
             self.assertIn(f"what {name} runs", json.dumps(shown))
         self.assertGreater(self.submit("new"), max(jobs.values()))
+
+    def test_its_page_with_tls(self):
+        self.begin(tls=True)
+        self.assertIn("ca.pem is not there: copy ca.* from the source's", self.refused(*self.words(), "--tls"))
+        self.assertEqual([name for name in os.listdir(self.copy) if name.startswith("ca.")], [])
+        for name in ("ca.pem", "ca.key"):
+            shutil.copy2(os.path.join(self.cluster.data, name), self.copy)
+        self.follow("--tls")
+        self.assertTrue(self.page.startswith("https://"), self.page)
+        self.is_whole()
+        self.stop()
 
     def test_after_retention_has_cut_the_log(self):
         cluster = self.begin(server_options=["--log-records", "1000"])

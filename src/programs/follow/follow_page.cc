@@ -1,6 +1,7 @@
 #include "programs/follow/follow_page.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -22,6 +23,19 @@ wire::ServerLimits limits_of(const std::string& url) {
   wire::ServerLimits limits;
   limits.admit = [url](const wire::Request&) -> Result<std::size_t> { return no_controller(url); };
   return limits;
+}
+
+// A follower makes none: it would be another cluster's, beside a copy that is to go on as this one.
+Result<void> has_authority(const std::string& data) {
+  for (const char* name : {"/ca.pem", "/ca.key"}) {
+    if (::access((data + name).c_str(), R_OK) == 0) continue;
+    return Error{ErrorKind::kInvalid, "no_authority",
+                 fmt::format("{}{} is not there: copy ca.* from the source's data directory, for a "
+                             "page with TLS; or leave the page on loopback, or say --insecure",
+                             data, name),
+                 "--host"};
+  }
+  return {};
 }
 
 // Since the copy was known to be whole; -1: it has not been since the start.
@@ -49,7 +63,14 @@ Result<std::unique_ptr<FollowPage>> FollowPage::open(wire::Loop& loop,
                                                      const ServerSettings& settings,
                                                      std::function<Follower::Standing()> standing) {
   std::unique_ptr<FollowPage> page(new FollowPage(loop, settings.follow.url, std::move(standing)));
-  TRY(page->server_.listen(settings.host, settings.port, nullptr));
+  std::shared_ptr<const wire::Tls> people;
+  if (settings.tls.on) {
+    TRY(has_authority(settings.data_dir));
+    TRY_ASSIGN(page->tls_, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host,
+                                           [] { return telemetry::now_us(); }));
+    people = page->tls_->for_api().people;
+  }
+  TRY(page->server_.listen(settings.host, settings.port, people));
   return page;
 }
 

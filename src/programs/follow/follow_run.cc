@@ -23,12 +23,6 @@ int fail(const Error& error) {
 }  // namespace
 
 int run_follower(const ServerSettings& settings) {
-  if (settings.tls.on) {
-    return fail(Error{ErrorKind::kInvalid, "bad_setting",
-                      "a follower's page of health and metrics has no TLS: leave it on loopback, "
-                      "or say --insecure",
-                      "--host"});
-  }
   if (const auto& names = settings.follow.without_effect; !names.empty()) {
     telemetry::log(telemetry::Level::kWarning, "settings_without_effect",
                    {{"settings", fmt::format("{}", fmt::join(names, ", "))},
@@ -51,8 +45,9 @@ int run_follower(const ServerSettings& settings) {
     notice.stopping();
     loop.stop();
   });
-  const std::string now = fmt::format("follows {}; its health is at http://{}:{}",
-                                      settings.follow.url, settings.host, (*page)->port());
+  const std::string now =
+      fmt::format("follows {}; its health is at {}://{}:{}", settings.follow.url,
+                  settings.tls.on ? "https" : "http", settings.host, (*page)->port());
   notice.ready(now, [](const std::function<void()>& alive) { alive(); });
   fmt::print("dove server: {}\n", now);
   std::fflush(stdout);

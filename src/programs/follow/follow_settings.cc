@@ -18,9 +18,11 @@ Error bad(std::string why, const char* option) {
 }
 
 // What has an effect on a follower, ascending.
-constexpr std::array<std::string_view, 11> kHeeded{
-    "config",   "data",     "follow",    "follow-ca",   "follow-token", "host",
-    "insecure", "log-days", "log-level", "log-records", "port"};
+constexpr std::array<std::string_view, 16> kHeeded{
+    "config",  "data",     "follow",   "follow-ca",       "follow-token",
+    "host",    "insecure", "log-days", "log-level",       "log-records",
+    "port",    "tls",      "tls-1-2",  "tls-certificate", "tls-key",
+    "tls-name"};
 
 }  // namespace
 
