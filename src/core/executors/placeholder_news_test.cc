@@ -167,6 +167,12 @@ TEST_F(PlaceholderNewsTest, OneInWhichTheExecutorRanAJobIsNotAskedForAgain) {
   tell(said);
   EXPECT_EQ(placeholder(job).stage, PlaceholderStage::kWanted);
   EXPECT_TRUE(wanted(cluster.state, "slurm").placeholders.empty());
+  EXPECT_EQ(cluster.job(job).attempts.back().stage, Stage::kRunning);
+
+  tell({});  // all that it has, and the job is not in it
+  const std::vector<TaskExit>& exits = cluster.job(job).attempts.back().exits;
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].cause, "executor_lost");
 }
 
 }  // namespace

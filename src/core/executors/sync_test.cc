@@ -362,22 +362,6 @@ TEST_F(RunBy, WithoutAWordItIsLost) {
   EXPECT_EQ(attempt().exits[0].cause, "executor_lost");
 }
 
-// The report was cut short: the placeholder's end is in it, and that of what ran there is not.
-TEST_F(RunBy, WhatRanInAPlaceholderWhoseEndCameAloneIsLost) {
-  begin();
-  tell(works(false));
-  Observation cut = holding(job, PlaceholderStage::kGone);
-  cut.complete = false;
-  tell(cut);
-  EXPECT_EQ(placement(), PlacementStage::kStarted);
-  for (const Event& event : news(cluster.state, executor, {})) cluster.tell(event);
-  EXPECT_EQ(placement(), PlacementStage::kEnded);
-  ASSERT_EQ(attempt().exits.size(), 1u);
-  EXPECT_EQ(attempt().exits[0].cause, "executor_lost");
-  tell({});
-  EXPECT_TRUE(cluster.state.placeholders.empty()) << "released with its placement, and gone";
-}
-
 TEST_F(RunBy, WhatMayHaveBegunInAnAllocationThatIsGoneIsNotBegunAgain) {
   begin();
   tell(holding(job, PlaceholderStage::kGone));
