@@ -83,7 +83,7 @@ export async function pictureTests({ test, page, browser, admin, pages }) {
       const row = page.getByRole('group', { name: 'Jobs of slurm' }).locator('tbody tr');
       assert.match(
         await row.innerText(),
-        /77 folding\s+ada\s+lab\s+queue default\s+main\s+4,000\s+GPU 0, 1, 1 core, 1 GiB\s+in /,
+        /77 folding\s+ada\s+lab\s+queue default\s+main\s+4,000\s+GPU 0, 1, 1 core, 1 GiB\s+–\s+in /,
       );
       assert.deepEqual(await findings(page), []);
       await slurm.says([]); // the page hears that it has ended
