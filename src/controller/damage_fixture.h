@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
@@ -14,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/apart_for_test.h"
 #include "controller/controller_fixture.h"
 #include "controller/ledger.h"
 #include "core/state/hash.h"
@@ -110,28 +109,6 @@ inline std::string judge(const StartMade& made, const StartMade& whole,
   if (made.hash != whole.hash) return "it starts with another state";
   if (made.batch != whole.batch) return "it goes on with another batch";
   return made.epoch == whole.epoch ? kHealed : "it begins another term";
-}
-
-// In a process of its own: a CHECK that fails is damage taken, too.
-inline std::string apart(const std::function<std::string()>& verdict) {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const std::string said = verdict();
-    (void)!::write(ends[1], said.data(), said.size());
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string said;
-  char text[4096];
-  for (ssize_t got = 0; (got = ::read(ends[0], text, sizeof text)) > 0;) {
-    said.append(text, static_cast<std::size_t>(got));
-  }
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? said : "it crashed: " + said;
 }
 
 // `damage(i)` does the next one to a store that is whole, and says what it was and the verdict.

@@ -36,6 +36,13 @@ class GateLab(SlurmLab):
             file.write(f"JobSubmitPlugins=lua\nPrologSlurmctld={self.folder}/prolog.sh\nEpilog=/bin/true\n"
                        "PartitionName=open Nodes=ALL Default=NO MaxTime=INFINITE State=UP OverSubscribe=NO\n")
 
+    def clear(self):
+        """No jobs, and none of Lua's files."""
+        self.run("scancel -u root; scancel -u nobody")
+        self.until("squeue -h", lambda out: not out.strip())
+        for name in os.listdir(self.gate):
+            os.unlink(f"{self.gate}/{name}")
+
     @staticmethod
     def shipped(name):
         with open(f"{ROOT}/deploy/slurm/{name}") as file:

@@ -26,13 +26,7 @@ class Gate(unittest.TestCase):
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
 
     def setUp(self):
-        self.addCleanup(self.clear)
-
-    def clear(self):
-        self.lab.run("scancel -u root; scancel -u nobody")
-        self.lab.until("squeue -h", lambda out: not out.strip())
-        for name in os.listdir(self.lab.gate):
-            os.unlink(f"{self.lab.gate}/{name}")
+        self.addCleanup(self.lab.clear)
 
     @unittest.skipUnless(shutil.which("systemd-tmpfiles"), "no systemd here")
     def test_the_folder_is_there_after_a_boot(self):

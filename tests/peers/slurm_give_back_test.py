@@ -5,7 +5,6 @@ whatever their users wrote, and one that cannot keeps no other waiting.
 
 Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
 """
-import os
 import subprocess
 import sys
 import unittest
@@ -24,13 +23,7 @@ class GiveBack(unittest.TestCase):
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
 
     def setUp(self):
-        self.addCleanup(self.clear)
-
-    def clear(self):
-        self.lab.run("scancel -u root; scancel -u nobody")
-        self.lab.until("squeue -h", lambda out: not out.strip())
-        for name in os.listdir(self.lab.gate):
-            os.remove(f"{self.lab.gate}/{name}")
+        self.addCleanup(self.lab.clear)
 
     def give_back(self, *words, folder=None):
         done = subprocess.run([f"{ROOT}/deploy/slurm/give_back", "--gate", folder or self.lab.gate, *words], text=True,

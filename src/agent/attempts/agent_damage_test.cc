@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "agent/tasks/process_sweep.h"
 #include "agent/tasks/shim_handle.h"
 #include "agent/tasks/shim_status.h"
+#include "base/apart_for_test.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
 #include "wire/tls/authority.h"
@@ -267,28 +267,6 @@ class AgentDamage : public ::testing::Test {
       if (life.attempts->lives(kLive) && unit != "c") return "unit " + unit + " is given twice";
     }
     return "";
-  }
-
-  // In a process of its own, which may crash.
-  std::string apart(const std::function<std::string()>& verdict) {
-    int ends[2];
-    EXPECT_EQ(::pipe(ends), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const std::string said = verdict();
-      (void)!::write(ends[1], said.data(), said.size());
-      ::_exit(0);
-    }
-    ::close(ends[1]);
-    std::string said;
-    char text[4096];
-    for (ssize_t got = 0; (got = ::read(ends[0], text, sizeof text)) > 0;) {
-      said.append(text, static_cast<std::size_t>(got));
-    }
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? said : "it crashed: " + said;
   }
 
   const std::string node_;

@@ -25,6 +25,16 @@ class SecretsApi : public WithApi {
     std::ifstream file(live.directory() + "/secrets.key");
     return {std::istreambuf_iterator<char>(file), {}};
   }
+  // The project vision, with ada as its member and max as its manager.
+  void found_vision() {
+    live.call("PUT", "/v1/objects/project/vision", Json::object());
+    const auto bind = [&](const char* role, const char* user) {
+      live.call("PUT", fmt::format("/v1/objects/binding/{}", role),
+                {{"role", role}, {"project", "vision"}, {"users", {user}}});
+    };
+    bind("member", "ada");
+    bind("manager", "max");
+  }
   static Json job_with(const Json& secrets) {
     Json body = small_job_body();
     body["secrets"] = secrets;
@@ -61,13 +71,7 @@ TEST_F(SecretsApi, AProjectsAreItsManagersToKeep) {
   const std::string ada = user_token("ada");
   const std::string max = user_token("max");
   const std::string bob = user_token("bob");
-  live.call("PUT", "/v1/objects/project/vision", Json::object());
-  const auto bind = [&](const char* role, const char* user) {
-    live.call("PUT", fmt::format("/v1/objects/binding/{}", role),
-              {{"role", role}, {"project", "vision"}, {"users", {user}}});
-  };
-  bind("member", "ada");
-  bind("manager", "max");
+  found_vision();
   EXPECT_EQ(set("hub?project=vision", ada, kValue).code(), "role_needed");
   EXPECT_EQ(set("hub?project=vision", bob, kValue).code(), "no_such_project");
   EXPECT_EQ(set("hub?project=vision", max, kValue).status, 200);
@@ -90,13 +94,7 @@ TEST_F(SecretsApi, LabelsAreDeclaredByWhoeverMayWriteIt) {
   const std::string ada = user_token("ada");
   const std::string bob = user_token("bob");
   const std::string max = user_token("max");
-  live.call("PUT", "/v1/objects/project/vision", Json::object());
-  const auto bind = [&](const char* role, const char* user) {
-    live.call("PUT", fmt::format("/v1/objects/binding/{}", role),
-              {{"role", role}, {"project", "vision"}, {"users", {user}}});
-  };
-  bind("member", "ada");
-  bind("manager", "max");
+  found_vision();
   ASSERT_EQ(set("hub", ada, kValue).status, 200);
   ASSERT_EQ(set("hub?project=vision", max, kValue).status, 200);
   const auto label = [&](const char* name, const std::string& token, const Json& more = {}) {
