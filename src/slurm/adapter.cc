@@ -432,12 +432,11 @@ CycleEnd Adapter::cycle(Look look) {
     Plan now = plan_placeholders(now_s);
     reports_ = std::move(now.reports);
   }
-  std::vector<WorkReport> gate_works;
-  if (end.slurm_answers && wanted_) gate_works = look_at_gate(now_s);
+  if (end.slurm_answers && wanted_) gate_works_ = look_at_gate(now_s);
   SyncRequest request = this->request();
   request.complete = end.slurm_answers;
   request.works = look_at_works().reports;
-  for (const std::vector<WorkReport>& more : {gate_works, refused_works(memory_)}) {
+  for (const std::vector<WorkReport>& more : {gate_works_, refused_works(memory_)}) {
     request.works.insert(request.works.end(), more.begin(), more.end());
   }
   const std::string content = content_of(request);

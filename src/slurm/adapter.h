@@ -113,6 +113,7 @@ class Adapter {
   Observed observed_;                          // at the last look that Slurm answered
   std::optional<std::vector<Wanted>> wanted_;  // of the last answer; none: there was none yet
   std::vector<PlaceholderReport> reports_;     // at the last look
+  std::vector<WorkReport> gate_works_;         // likewise: an end is told with its placeholder's
   std::vector<WantedWork> works_;              // of the last answer
   std::set<std::int64_t> gate_confirmed_;      // at the last look: Slurm's jobs in their place
   std::map<PlaceholderKey, std::string> not_begun_;  // why; while they are wanted

@@ -452,47 +452,5 @@ TEST_F(AdapterTest, ALookAtJobsLeavesTheNodesAsTheyWere) {
   EXPECT_EQ(last().foreign.size(), 1u);
 }
 
-class IdleControl : public GateControl {
- public:
-  Result<void> place(const std::string&, const GatePlacing&) override { return {}; }
-  Result<void> let_go(const std::string&) override { return {}; }
-  Result<void> put_back(const std::string&, const GatePutBack&) override { return {}; }
-  Result<void> say(const std::string&, const std::string&) override { return {}; }
-  Result<void> mark(const std::string&, const std::string&) override { return {}; }
-};
-
-// Else it would place a job beside what has just ended.
-TEST(AdapterWithGate, TheLedgerHearsWhatIsFreeBeforeWhoWaits) {
-  FakeSlurm slurm;
-  IdleControl control;
-  std::vector<std::string> calls;
-  GateKeeper keeper(
-      slurm, control,
-      [&](const GateRequest&, const std::vector<NodeSeen>&) {
-        calls.emplace_back("waiting");
-        return Result<std::vector<GateJob>>(std::vector<GateJob>());
-      },
-      nullptr, "dove", "a1");
-  bool controller_answers = true;
-  Adapter adapter(
-      slurm,
-      [&](const SyncRequest&) -> Result<SyncAnswer> {
-        calls.emplace_back("sync");
-        if (!controller_answers) return Error{ErrorKind::kUnavailable, "refused", "", ""};
-        return SyncAnswer{};
-      },
-      [] { return kStart_us; }, AdapterOptions{}, nullptr, &keeper);
-  using Calls = std::vector<std::string>;
-  adapter.cycle();
-  EXPECT_EQ(calls, (Calls{"sync", "waiting"}));
-  calls.clear();
-  adapter.cycle(Look::kNone);
-  EXPECT_EQ(calls, Calls{"sync"}) << "nothing was looked at";
-  calls.clear();
-  controller_answers = false;
-  adapter.cycle();
-  EXPECT_EQ(calls, Calls{"sync"});
-}
-
 }  // namespace
 }  // namespace dove::slurm
