@@ -93,16 +93,18 @@ void Health::check_all() {
   }
 }
 
-void Health::check_with(const std::optional<std::vector<std::string>>& programs) {
+void Health::check_with(const Result<std::vector<std::string>>& programs) {
   listing_ = false;
   Finding answers{kChecks, Severity::kGood, Remedy::kNone, -1, ""};
-  if (!programs) {
+  if (!programs.ok()) {
     answers.severity = Severity::kFault;
-    answers.evidence = no_answer_from(options_.checks_directory, options_.check_limit);
+    answers.evidence = programs.error().message;
   }
-  if (!programs || told_.contains({answers.check, answers.device})) tell(answers);
-  for (const std::string& path : programs.value_or(std::vector<std::string>())) {
-    run("script:" + fs::path(path).filename().string(), {path, options_.node});
+  if (!programs.ok() || told_.contains({answers.check, answers.device})) tell(answers);
+  if (programs.ok()) {
+    for (const std::string& path : *programs) {
+      run("script:" + fs::path(path).filename().string(), {path, options_.node});
+    }
   }
   if (running_.empty()) all_ended();
 }

@@ -57,7 +57,7 @@ class Health {
   using Key = std::pair<std::string, std::int32_t>;
 
   void check_all();
-  void check_with(const std::optional<std::vector<std::string>>& programs);
+  void check_with(const Result<std::vector<std::string>>& programs);
   void watch_disk();
   void check_disk();
   void check_faults();

@@ -90,6 +90,24 @@ TEST_F(HealthTest, AProgramThatHangsIsAFaultAndLeavesNothing) {
   EXPECT_NE(found.at("evidence").get<std::string>().find("too long"), std::string::npos);
 }
 
+TEST_F(HealthTest, ADirectoryOfChecksThatCannotBeReadIsAFaultAndOneThatIsMissingHasNone) {
+  fs::remove(folder_ / "checks");
+  std::ofstream(folder_ / "checks") << "no directory";
+  Health health(loop_, options_, take());
+  health.start();
+  const Json found = wait_for("finding", "checks");
+  ASSERT_FALSE(found.is_null());
+  EXPECT_EQ(found.at("severity"), "fault");
+  EXPECT_NE(found.at("evidence").get<std::string>().find("cannot be read"), std::string::npos);
+  fs::remove(folder_ / "checks");
+  const auto is_good = [](const Json& one) {
+    return one.value("check", "") == "checks" && one.at("severity") == "good";
+  };
+  EXPECT_TRUE(
+      loop_.run_until([&] { return std::any_of(reports_.begin(), reports_.end(), is_good); },
+                      milliseconds(20'000)));
+}
+
 TEST_F(HealthTest, ADirectoryOfChecksThatDoesNotAnswerIsAFaultUntilItDoes) {
   program("checks/fan", "echo it is slow; exit 2");
   bool answers = false;

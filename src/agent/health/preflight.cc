@@ -110,11 +110,10 @@ void Preflight::begin() {
   wait_for_devices();
 }
 
-void Preflight::run_programs(const std::optional<std::vector<std::string>>& programs) {
+void Preflight::run_programs(const Result<std::vector<std::string>>& programs) {
   if (ended_) return;
-  if (!programs) {
-    return end(PreflightFailure{"", "programs",
-                                no_answer_from(options_.programs_directory, options_.limit)});
+  if (!programs.ok()) {
+    return end(PreflightFailure{"", "programs", programs.error().message});
   }
   for (const std::string& program : *programs) {
     run("script:" + fs::path(program).filename().string(),

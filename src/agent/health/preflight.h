@@ -61,7 +61,7 @@ class Preflight {
   std::optional<PreflightFailure> look() const;
   std::string whole_gpus() const;
   void begin();
-  void run_programs(const std::optional<std::vector<std::string>>& programs);
+  void run_programs(const Result<std::vector<std::string>>& programs);
   void wait_for_devices();
   void run(const std::string& check, std::vector<std::string> argv);
   void tried();

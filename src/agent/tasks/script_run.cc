@@ -23,11 +23,17 @@ constexpr std::size_t kSaid_bytes = 1024;
 constexpr std::chrono::milliseconds kLook{20};
 constexpr int kNotStarted = 127;
 
-std::vector<std::string> executables_in(const std::string& directory) {
+// One that is not there has none.
+Result<std::vector<std::string>> executables_in(const std::string& directory) {
   std::vector<std::string> found;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (::access(entry.path().c_str(), X_OK) == 0) found.push_back(entry.path().string());
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (::access(entry->path().c_str(), X_OK) == 0) found.push_back(entry->path().string());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return Error{ErrorKind::kUnavailable, "unreadable",
+                 fmt::format("{} cannot be read: {}", directory, error.message()), directory};
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -55,6 +61,8 @@ void drop_handlers() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // An exec that hangs would keep the agent's locks and connections open beyond its end.
+  close_range(3, ~0U, 0);
   execve(args[0], args, environ);
   const char* const program = args[0];
   for (const char* text : {program, " cannot be started: ", strerrordesc_np(errno)}) {
@@ -152,14 +160,14 @@ void ScriptRun::end(ScriptEnd end) {
 
 void list_programs(const Aside& aside, std::chrono::milliseconds limit,
                    const std::string& directory,
-                   std::function<void(std::optional<std::vector<std::string>>)> done) {
+                   std::function<void(Result<std::vector<std::string>>)> done) {
   if (!aside) return done(executables_in(directory));
-  const auto found = std::make_shared<std::vector<std::string>>();
+  const auto found = std::make_shared<Result<std::vector<std::string>>>(std::vector<std::string>());
   aside(
       directory, limit, [found, directory] { *found = executables_in(directory); },
-      [found, done = std::move(done)](bool in_time) {
-        if (!in_time) return done(std::nullopt);  // the thread may be writing it
-        done(std::move(*found));
+      [found, limit, directory, done = std::move(done)](bool in_time) {
+        if (in_time) return done(std::move(*found));  // else the thread may be writing it
+        done(Error{ErrorKind::kTimeout, "no_answer", no_answer_from(directory, limit), directory});
       });
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "wire/loop.h"
 
 namespace dove::agent {
@@ -60,11 +61,11 @@ using Aside =
     std::function<void(const std::string& lane, std::chrono::milliseconds limit,
                        std::function<void()> work, std::function<void(bool in_time)> done)>;
 
-// Calls `done` with the paths of all executable files, ascending, or with nothing: the directory
-// has not answered. Loop thread only.
+// Calls `done` with the paths of all executable files, ascending. Errors: the directory has not
+// answered in time, or cannot be read. Loop thread only.
 void list_programs(const Aside& aside, std::chrono::milliseconds limit,
                    const std::string& directory,
-                   std::function<void(std::optional<std::vector<std::string>>)> done);
+                   std::function<void(Result<std::vector<std::string>>)> done);
 
 std::string no_answer_from(const std::string& path, std::chrono::milliseconds limit);
 
