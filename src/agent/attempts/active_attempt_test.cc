@@ -407,6 +407,11 @@ TEST_F(ActiveAttemptTest, AStepHasTheJobsImageLookedAtOnceInALife) {
   again.start_step(next);
   EXPECT_EQ(runner_.prepared, (std::vector<std::string>{"base", "base"}));
   EXPECT_TRUE(runner_.calls.contains(6));
+  StepOrder last = step_of(again, 7);
+  last.step = 2;
+  again.start_step(last);
+  EXPECT_EQ(runner_.prepared.size(), 2u);
+  EXPECT_TRUE(runner_.calls.contains(7));
 }
 
 TEST_F(ActiveAttemptTest, StepsEndBeforeTheirPlacement) {

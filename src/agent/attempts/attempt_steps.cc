@@ -79,11 +79,14 @@ void ActiveAttempt::bring_step_image(std::int32_t number) {
   const std::string& of_job = order_.exec.container.image;
   const bool is_known = image_ready_ || of_job.empty() || of_job.starts_with('/');
   if (container.image.empty() && is_known) return launch_step(number, std::nullopt);
-  bring_image(container.image.empty() ? of_job : container.image,
-              [this, number, alive = std::weak_ptr<bool>(alive_)](const Result<void>& prepared) {
-                if (alive.expired()) return;
-                launch_step(number, prepared.ok() ? std::nullopt : std::optional(prepared.error()));
-              });
+  const bool is_of_job = container.image.empty();
+  bring_image(
+      is_of_job ? of_job : container.image,
+      [this, number, is_of_job, alive = std::weak_ptr<bool>(alive_)](const Result<void>& prepared) {
+        if (alive.expired()) return;
+        if (is_of_job && prepared.ok()) image_ready_ = true;
+        launch_step(number, prepared.ok() ? std::nullopt : std::optional(prepared.error()));
+      });
 }
 
 void ActiveAttempt::launch_step(std::int32_t step_number, const std::optional<Error>& error) {
