@@ -123,18 +123,19 @@ std::vector<containers::ControllerPlace> controllers_of(const agent::AgentOption
       one.address = agent::controller_place(one.host, one.port).address;
     }
   });
-  if (in_time) {
-    keep_addresses(path, text, kept, *found);
-    return *found;
+  if (in_time) {  // else what is being looked up belongs to the look-up
+    places = *found;
+    keep_addresses(path, text, kept, places);
   }
-  // What is being looked up belongs to the look-up.
   for (containers::ControllerPlace& one : places) {
+    if (!one.address.empty()) continue;
     const auto before = kept.find(one.host);
     if (before != kept.end()) one.address = before->second;
-    telemetry::log(telemetry::Level::kWarning, "controller_not_looked_up",
-                   {{"host", one.host},
-                    {"why", "the directory of names does not answer"},
-                    {"address", one.address.empty() ? "none" : "as before"}});
+    telemetry::log(
+        telemetry::Level::kWarning, "controller_not_looked_up",
+        {{"host", one.host},
+         {"why", in_time ? "the name is not known" : "the directory of names does not answer"},
+         {"address", one.address.empty() ? "none" : "as before"}});
   }
   return places;
 }
