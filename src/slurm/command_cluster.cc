@@ -11,6 +11,7 @@
 #include <ctime>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "slurm/accounting/sacct.h"
 #include "slurm/slurm_json.h"
@@ -75,19 +76,26 @@ void add_user(const Ask& ask, std::vector<std::string>& words) {
   if (entry != nullptr) words.push_back(fmt::format("--gid={}", entry->pw_gid));
 }
 
-bool is_linux_user(const std::string& name) {
-  errno = 0;
-  return !name.empty() && name.front() != '-' && ::getpwnam(name.c_str()) != nullptr;
+enum class Known { kUser, kNobody, kUnsure };
+
+// Unsure: whoever knows the users, such as LDAP, was not reached.
+Known is_known(const std::string& name) {
+  if (name.empty() || name.front() == '-') return Known::kNobody;
+  std::vector<char> buffer(64 << 10);
+  passwd entry{};
+  passwd* found = nullptr;
+  const int error = ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found != nullptr) return Known::kUser;
+  // What getpwnam(3) names for a user that is not there; some of its modules say no more.
+  const bool is_nobody =
+      error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+  return is_nobody ? Known::kNobody : Known::kUnsure;
 }
 
-// After is_linux_user() said no: whoever knows the users, such as LDAP, was not reached.
-bool is_unsure() {
-  return errno == EINTR || errno == EIO || errno == EAGAIN || errno == EMFILE || errno == ENFILE ||
-         errno == ENOMEM;
-}
+bool is_linux_user(const std::string& name) { return is_known(name) == Known::kUser; }
 
 Error no_linux_user(const std::string& name) {
-  const char* const code = is_unsure() ? "users_not_known" : kUser_refused;
+  const char* const code = is_known(name) == Known::kUnsure ? "users_not_known" : kUser_refused;
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host = {"this machine"};
   return Error{ErrorKind::kDenied, code,
