@@ -46,6 +46,7 @@ namespace dove::programs {
 namespace {
 
 constexpr std::int64_t kPauseMin_us = 30'000;  // from one cycle to the next
+constexpr std::int64_t kPageMin_us = 50'000;   // after each, for the page of metrics
 // With a gate nothing waits at the controller, which is asked for its word instead.
 constexpr std::int64_t kGateLook_us = 100'000;  // looks at Slurm while a job is being started
 constexpr std::int64_t kGateAsk_us = 50'000;    // while a job waits for the ledger
@@ -323,7 +324,8 @@ bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, wire::
       next_us = std::min(next_us, began_us + (end.gate_waits ? kGateAsk_us : kAsk_us));
     }
     service.alive();
-    if (pauses.ended_within(next_us - now_us)) return true;
+    const std::int64_t least_us = settings.metrics.empty() ? 0 : kPageMin_us;
+    if (pauses.ended_within(std::max(next_us - now_us, least_us))) return true;
   }
 }
 
