@@ -67,11 +67,12 @@ Result<void> LogTrace::begin_after(std::string_view snapshot) {
 void LogTrace::begin(Instant at, Epoch epoch) { core::begin_batch(state_, at, epoch); }
 
 void LogTrace::add(const StampedEvent& event) {
-  core::apply(state_, event);
   if (const auto* released = std::get_if<JobReleased>(&event.event)) {
     const core::Job* job = state_.find_job(released->job);
-    if (job != nullptr && job->attempts.empty()) released_[job->id] = state_.now;
+    const bool was_held = job != nullptr && job->held;
+    if (was_held && job->attempts.empty()) released_[job->id] = state_.now;
   }
+  core::apply(state_, event);
 }
 
 void LogTrace::add(const Decision& decision) {

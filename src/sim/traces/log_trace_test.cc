@@ -90,6 +90,7 @@ TEST_F(LogTraceTest, TellsJobsAsTheyWereSubmittedAndTheClusterAsItIsAtTheEnd) {
   batch(100, {node, NodeConnected{n1, "boot"}, ObjectApplied{lab}, ObjectApplied{team},
               JobSubmitted{std::make_shared<JobSpec>(held)},
               JobSubmitted{std::make_shared<JobSpec>(array)}});
+  batch(105, {JobReleased{JobId(2)}});  // which nobody held
   batch(110, {PlacementStarted{JobId(2), 1, n1}, PlacementStarted{JobId(3), 1, n1}});
   batch(120, {JobReleased{JobId(1)}, JobPriorityChanged{JobId(1), 7}});
   batch(121, {PlacementStarted{JobId(1), 1, n1}});
@@ -113,6 +114,7 @@ TEST_F(LogTraceTest, TellsJobsAsTheyWereSubmittedAndTheClusterAsItIsAtTheEnd) {
   EXPECT_EQ(first.spec.priority, 7);
   EXPECT_EQ(first.runs.at(0).run, seconds(10));
   const LoggedJob& second = work->jobs.at(JobId(2));
+  EXPECT_EQ(second.spec.begin_at, Instant{});
   ASSERT_EQ(second.runs.size(), 2u);
   EXPECT_EQ(second.runs[1].id, JobId(3));
   EXPECT_EQ(second.runs[1].array_index, 5);
