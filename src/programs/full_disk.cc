@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "programs/server/server_tls.h"
+#include "store/postgres/connection.h"
 #include "telemetry/clock.h"
 #include "wire/server.h"
 
@@ -50,7 +51,9 @@ Result<std::unique_ptr<ServerRuntime>> stand_by_once_there_is_a_store(
   std::string said;
   for (;;) {
     auto started = ServerRuntime::stand_by(loop, settings, on_turn);
-    if (started.ok() || started.error().code != "store_unreachable") return started;
+    if (started.ok()) return started;
+    const std::string& code = started.error().code;
+    if (code != "store_unreachable" && code != store::kRowHeld) return started;
     if (said != started.error().message) {
       said = started.error().message;
       fmt::print(stderr, "dove server: {}; it waits\n", said);

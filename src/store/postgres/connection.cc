@@ -218,9 +218,10 @@ Error Connection::failure(const pg_result* result) const {
   }
   if (is_class(state, "28") || state == "42501") return error(ErrorKind::kDenied, "store_denied");
   if (is_class(state, "XX00")) return error(ErrorKind::kCorrupt, "store_damaged");
+  if (state == "55P03") return error(ErrorKind::kUnavailable, kRowHeld);
   const bool passes = state.empty() || is_class(state, "08") || is_class(state, "53") ||
                       is_class(state, "57") || is_class(state, "40") || state == "25006" ||
-                      state == "55P03" || state == "25P03";
+                      state == "25P03";
   return passes ? error(ErrorKind::kUnavailable, "store_unreachable")
                 : error(ErrorKind::kInternal, "store_failed");
 }

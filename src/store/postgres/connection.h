@@ -79,6 +79,9 @@ struct LineSafety {
   bool is_open() const { return encryption.empty() && !address.empty(); }
 };
 
+// The code of the error (kUnavailable) where another session holds a row for too long.
+constexpr char kRowHeld[] = "store_row_held";
+
 class Connection {
  public:
   // Only to a server that takes writes. Blocks for two seconds a host at most, but for the names of

@@ -16,6 +16,11 @@ namespace dove::store {
 constexpr char kWriterName[] = "dove writer";
 constexpr std::chrono::seconds kLeasePatience{2};
 constexpr std::chrono::seconds kReadPatience{60};
+// How long a new term waits for the leader's row once the lease is over. A leader that stands still
+// in the middle of an append still holds it: from then on the database ends sessions of its that
+// have been in a transaction for so long and only wait for their client. Writes wait meanwhile.
+constexpr std::chrono::milliseconds kRowPatience{200};
+constexpr std::chrono::milliseconds kOldTransaction{150};
 
 // Guarded by PostgresStore::writer_mutex_.
 struct PostgresStore::Writer {

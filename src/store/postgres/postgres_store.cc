@@ -267,23 +267,30 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   TRY_ASSIGN(const LeaderSeen now, leader());
   if (now.left_us > 0 && now.epoch != epoch()) return lease_held(now.holder, now.left_us);
   TRY(open_writer());
+  Result<Epoch> begun = take_lease(holder);
+  if (begun.ok() || begun.error().code != kRowHeld) return begun;
+  const OtherHolders others = end_other_holders();
+  if (others.ended) begun = take_lease(holder);
+  if (begun.ok() || others.left.empty()) return begun;
+  Error error = begun.error();
+  error.message += "; the row of the leader is held by " + others.left;
+  return error;
+}
+
+Result<Epoch> PostgresStore::take_lease(const std::string& holder) {
   Connection& line = writer_->connection;
   TRY_ASSIGN(PgTransaction transaction, PgTransaction::begin(line, "BEGIN"));
-  TRY(line.execute("SET LOCAL lock_timeout = 500"));
-  const Result<Rows> found = line.run(
-      "SELECT epoch, holder, (extract(epoch FROM greatest(until, (SELECT until FROM handed WHERE "
-      "name <> $1)) - clock_timestamp()) * 1000000)::bigint FROM leader WHERE id = 1 FOR UPDATE",
-      Params().text(options_.name));
-  if (!found.ok()) {
-    const std::string left = end_other_holders();
-    Error error = found.error();
-    if (!left.empty()) error.message += "; the row of the leader is held by " + left;
-    return error;
-  }
-  const std::uint64_t newest = found->unsigned_integer(0, 0);
+  TRY(line.execute(fmt::format("SET LOCAL lock_timeout = {}", kRowPatience.count()).c_str()));
+  TRY_ASSIGN(
+      const Rows found,
+      line.run("SELECT epoch, holder, (extract(epoch FROM greatest(until, (SELECT until FROM "
+               "handed WHERE name <> $1)) - clock_timestamp()) * 1000000)::bigint FROM leader "
+               "WHERE id = 1 FOR UPDATE",
+               Params().text(options_.name)));
+  const std::uint64_t newest = found.unsigned_integer(0, 0);
   const bool is_ours = newest == writer_->newest_epoch.value && newest > 0;
-  if (!is_ours && found->integer(0, 2) > 0) {
-    return lease_held(found->bytes(0, 1), found->integer(0, 2));
+  if (!is_ours && found.integer(0, 2) > 0) {
+    return lease_held(found.bytes(0, 1), found.integer(0, 2));
   }
   const Epoch epoch{newest + 1};
   TRY_ASSIGN(const PgHead stored, LogTables(line).head());
@@ -305,11 +312,11 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   return epoch;
 }
 
-std::string PostgresStore::end_other_holders() {
+PostgresStore::OtherHolders PostgresStore::end_other_holders() {
   const Result<LeaderSeen> seen = leader();
-  if (!seen.ok() || seen->left_us > 0) return "";
+  if (!seen.ok() || seen->left_us > 0) return {};
   Result<Lent> line = lend_alive();
-  if (!line.ok()) return "";
+  if (!line.ok()) return {};
   // By the lock, and not by what the session is for: appends hold it, and so do snapshots and
   // retention. A session that waits for the lock, or for the second machine to have its commit, is
   // not a former leader's.
@@ -320,15 +327,19 @@ std::string PostgresStore::end_other_holders() {
       "usename = current_user AND pid IN (SELECT pid FROM pg_locks WHERE relation = "
       "'dove.leader'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = "
       "current_database()) AND granted AND mode IN ('RowShareLock', 'RowExclusiveLock')) AND "
-      "xact_start < clock_timestamp() - interval '400 milliseconds' AND "
-      "wait_event_type IS DISTINCT FROM 'Lock'");
-  std::string left;
+      "xact_start < clock_timestamp() - $1 * interval '1 millisecond' AND "
+      "wait_event_type IS DISTINCT FROM 'Lock'",
+      Params().add(kOldTransaction.count()));
+  OtherHolders others;
   for (int row = 0; held.ok() && row < held->size(); ++row) {
-    if (held->integer(row, 3) != 0) continue;
-    left += fmt::format("{}{} ({}, waits for {})", left.empty() ? "" : ", ", held->bytes(row, 0),
-                        held->bytes(row, 1), held->bytes(row, 2));
+    if (held->integer(row, 3) != 0) {
+      others.ended = true;
+      continue;
+    }
+    others.left += fmt::format("{}{} ({}, waits for {})", others.left.empty() ? "" : ", ",
+                               held->bytes(row, 0), held->bytes(row, 1), held->bytes(row, 2));
   }
-  return left;
+  return others;
 }
 
 Result<void> PostgresStore::open_lease_line() {

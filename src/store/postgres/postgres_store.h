@@ -117,9 +117,14 @@ class PostgresStore : public LogStore,
   Result<Rows> ask_soon(const char* sql, const Params& params);
   Result<void> open_writer();
   Result<void> open_lease_line();  // REQUIRES: lease_mutex_
-  // Those sessions of a leader whose lease is over that still hold its row. Says which ones it
-  // left, for people; "": none.
-  std::string end_other_holders();
+  // REQUIRES: writer_mutex_ and an open writer.
+  Result<Epoch> take_lease(const std::string& holder);
+  struct OtherHolders {
+    bool ended = false;  // at least one
+    std::string left;    // those that were not, for people
+  };
+  // Ends those sessions of a leader whose lease is over that still hold its row.
+  OtherHolders end_other_holders();
 
   PostgresOptions options_;
   std::mutex writer_mutex_;  // held for each use of writer_
