@@ -154,12 +154,12 @@ function HeatCanvas({ layout, toneOf, tipOf, pathOf }: Canvas) {
     if (finder.current?.layout !== layout) finder.current = new Finder(layout);
     return finder.current;
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const draw = () => paint(cells.current!, layout, toneOf);
     draw();
     return onColours(draw);
   }, [layout, toneOf]);
-  useEffect(() => mark(cursor.current!, layout, at), [layout, at]);
+  useLayoutEffect(() => mark(cursor.current!, layout, at), [layout, at]);
   const locate = (event: React.PointerEvent | React.MouseEvent) => {
     const place = event.currentTarget.getBoundingClientRect();
     return finderHere().at(event.clientX - place.left, event.clientY - place.top);

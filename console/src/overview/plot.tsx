@@ -1,5 +1,5 @@
 // A small plot of a few series over time.
-import { useEffect, useRef } from 'react';
+import { useEffect, useLayoutEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { exact } from '../elements/format';
@@ -58,17 +58,19 @@ export function Plot({ label, data, lines, most }: PlotProps) {
   const latest = useRef(data);
   const plot = useRef<uPlot>(null);
   latest.current = data;
-  useEffect(() => {
+  // While the element is surely there: a page that waits for its data again takes it out at once, and what is not
+  // a layout effect would hear of another mode meanwhile.
+  useLayoutEffect(() => {
+    const shown = box.current!;
     const make = () => {
       plot.current?.destroy();
       plot.current = new uPlot(
-        optionsOf(box.current!.clientWidth, lines, most),
+        optionsOf(shown.clientWidth, lines, most),
         latest.current as uPlot.AlignedData,
-        box.current!,
+        shown,
       );
     };
     make();
-    const shown = box.current!;
     const watch = new ResizeObserver(() => plot.current?.setSize({ width: shown.clientWidth, height: 180 }));
     watch.observe(shown);
     const leave = onColours(make);

@@ -1,5 +1,5 @@
 // The bars of the plan on a canvas.
-import { useEffect, useRef, useState } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 import { useNow } from '../elements/elements';
 import { exact } from '../elements/format';
 import { onColours, token } from '../frame/mode';
@@ -44,12 +44,12 @@ export function Gantt({ bars, onOpen }: { bars: Bar[]; onOpen: (bar: Bar) => voi
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const watch = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)));
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (width === 0) return;
     const again = () => draw(canvas.current!, bars, now, width);
     again();
