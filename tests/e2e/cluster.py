@@ -7,8 +7,8 @@
 The server and every agent are processes of their own in their own session, on loopback with free ports; they
 are ended by their own pids, and with them everything that carries the cluster's folder in its environment.
 With gpus=None nothing is emulated: nodes have what this machine has.
-Every request that a test makes with Api is checked against api/openapi.yaml when the cluster is stopped, where
-python3-jsonschema is installed (contract.py). Else standard library only.
+Every request that a test makes with Api, and every one that run() makes a `dove` send over plain HTTP, is checked against
+api/openapi.yaml when the cluster is stopped, where python3-jsonschema is installed (contract.py). Else standard library only.
 """
 import http.client
 import json
@@ -23,6 +23,7 @@ import time
 import urllib.parse
 
 from contract import Recorder
+from recording_relay import RecordingRelay
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DOVE = os.environ.get("DOVE", os.path.join(ROOT, "build/release/dove"))
@@ -136,7 +137,7 @@ class Cluster:
         self.server = None
         self.agents = {}
         self.port = 0
-        self.url = self.api = None
+        self.url = self.api = self.relay = None
         self.run_as_self = run_as_self
         self.agent_url = None  # where agents find the server, if not at its own port
         self.log = log or open(os.path.join(self.folder, "processes.log"), "ab")
@@ -157,6 +158,9 @@ class Cluster:
 
     def __exit__(self, kind, error, trace):
         self.stop()
+        if self.relay:
+            self.relay.close()
+            self.relay = None
         problems = Api.recorder.problems()
         if kind is None and problems:
             raise AssertionError("not as api/openapi.yaml says:\n" + "\n".join(problems))
@@ -260,8 +264,17 @@ class Cluster:
     def logs(self, job, rank=0):
         return self.api.raw("GET", f"/v1/jobs/{job}/logs?rank={rank}")[2].decode()
 
-    def run(self, *arguments, check=True, input=None, limit_s=60, name=None, cwd=None, **environment):
-        """A dove command against this cluster; name: the face it is called by (sbatch, tcloud)."""
+    def relayed(self):
+        """The variable by which a client with DOVE_DATA is recorded; none where the server is not there, or has TLS."""
+        if not self.server or self.server.poll() is not None or not self.url.startswith("http:"):
+            return {}
+        if not self.relay:
+            self.relay = RecordingRelay(lambda: self.port, Api.recorder)
+        return {"DOVE_URL": self.relay.url}
+
+    def run(self, *arguments, check=True, input=None, limit_s=60, name=None, cwd=None, recorded=True, **environment):
+        """A dove command against this cluster; name: the face it is called by (sbatch, tcloud). recorded: it is given the
+        relay's URL where it would find the server's in the data directory."""
         program = DOVE
         if name:
             faces = os.path.join(self.folder, "faces")
@@ -269,9 +282,11 @@ class Cluster:
             program = os.path.join(faces, name)
             if not os.path.lexists(program):
                 os.symlink(DOVE, program)
+        named = {"DOVE_URL", "DOVE_DATA"} & set(environment) or "--url" in arguments
+        own = self.relayed() if recorded and not named else {}
         done = subprocess.run([program, *arguments], input=input, capture_output=True, text=True, cwd=cwd,
                               timeout=limit_s,
-                              env={**self.environment, "DOVE_DATA": self.data, **self.trusts(), **environment})
+                              env={**self.environment, "DOVE_DATA": self.data, **self.trusts(), **own, **environment})
         if check and done.returncode != 0:
             raise AssertionError(f"{[name or 'dove', *arguments]} exited {done.returncode}\n"
                                  f"{done.stdout}{done.stderr}")

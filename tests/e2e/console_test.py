@@ -13,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from cluster import DOVE, ROOT, SKIP, Api, Cluster, until
 from ports import free_ports
+from recording_relay import RecordingRelay
 
 CONSOLE = os.path.join(ROOT, "console")
 CHROMIUM = os.environ.get("DOVE_CHROMIUM", "/usr/bin/chromium")
@@ -67,8 +69,8 @@ def notice_settings(cluster):
 
 
 def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=390, options=()):
-    """Runs a script of console/browser against `dove up` and a sign-in service; its output. `prepare` gives what else the
-    script finds in its environment."""
+    """Runs a script of console/browser against `dove up` and a sign-in service; its output, and what of its requests and
+    their answers is not as api/openapi.yaml says. `prepare` gives what else the script finds in its environment."""
     data = os.path.join(cluster.folder, script)
     issuer, settings = start_issuer(cluster)
     ports = free_ports(10)
@@ -87,16 +89,20 @@ def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit
         ann = api.call("POST", "/v1/users/ann/token?create=1")["token"]
         api.close()
         check_headers(url)
+        relay = RecordingRelay(lambda: urllib.parse.urlsplit(url).port, Api.recorder)
         more = prepare(url, ann)
         done = subprocess.Popen(
             ["node", "browser/" + script], cwd=CONSOLE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**ENVIRONMENT, **more, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
+            env={**ENVIRONMENT, **more, "DOVE_URL": relay.url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
                  "DOVE_IMAGES": os.path.join(ROOT, "docs/images"), "DOVE_CHROMIUM": CHROMIUM})
         try:
-            return done.communicate(timeout=limit_s)[0]
+            text = done.communicate(timeout=limit_s)[0]
         except subprocess.TimeoutExpired:
             done.terminate()  # it ends its browser
-            return done.communicate(timeout=20)[0] + f"\n{script} did not end within {limit_s} s"
+            text = done.communicate(timeout=20)[0] + f"\n{script} did not end within {limit_s} s"
+        relay.close()
+        problems = Api.recorder.problems()
+        return "\n".join([text, "not as api/openapi.yaml says:", *problems, "1 failed"]) if problems else text
     finally:
         up.send_signal(signal.SIGTERM)
         up.wait(30)
@@ -127,7 +133,7 @@ def check_pages(script, options_of=lambda cluster: [], **more):
         cluster.log.close()
         shutil.rmtree(cluster.folder, ignore_errors=True)
     print(text)
-    return 0 if re.search(r"^\d+ passed, 0 failed, 0 skipped$", text, re.M) else 1
+    return 0 if re.search(r"^\d+ passed, 0 failed, 0 skipped$", text.rstrip().rsplit("\n", 1)[-1]) else 1
 
 
 def main():
