@@ -16,9 +16,9 @@ namespace dove::store {
 constexpr char kWriterName[] = "dove writer";
 constexpr std::chrono::seconds kLeasePatience{2};
 constexpr std::chrono::seconds kReadPatience{60};
-// How long a new term waits for the leader's row once the lease is over. A leader that stands still
-// in the middle of an append still holds it: from then on the database ends sessions of its that
-// have been in a transaction for so long and only wait for their client. Writes wait meanwhile.
+// How long a new term waits for the leader's row once the lease is over: a leader that stands still
+// in the middle of an append still holds it. Then the database ends those of its sessions whose
+// transaction is older than kOldTransaction and waits for its client. Writes wait meanwhile.
 constexpr std::chrono::milliseconds kRowPatience{200};
 constexpr std::chrono::milliseconds kOldTransaction{150};
 
