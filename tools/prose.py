@@ -1,7 +1,7 @@
 """Sentences that a native reader stumbles over, for tools/tidy (rule `prose`).
 
-Reads the prose of README.md, ARCHITECTURE.md, STYLE.md, docs/ and api/; and the comments and messages of C++ under src/, of
-bench/, python/ and console/. A message is a string literal of the product with five words or more. The list is short on
+Reads the prose of README.md, ARCHITECTURE.md, STYLE.md, docs/ and api/; and the comments and messages of C++ under src/ and
+tests/, of bench/, python/, console/, tests/, tools/, examples/ and deploy/. A message is a string literal of the product with five words or more. The list is short on
 purpose: each pattern was found dozens of times, has a plain equivalent, and is almost never right.
 """
 import re
@@ -32,7 +32,7 @@ SPAN_OF_LINE = re.compile(r"`[^`\n]*`")
 BROWSER = (".ts", ".tsx", ".mjs", ".js")
 NOT_LINE_END = re.compile(r"[^\n]")
 MESSAGE_WORDS = 5
-# What of C++ has a meaning of its own: a raw string, a comment, a string, a character.
+# The pieces of C++ that have a meaning of their own: a raw string, a comment, a string, a character.
 TOKEN = re.compile(r'R"([^\s()\\]{0,16})\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?P<string>(?:\\.|[^"\\\n])*)"'
                    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
 
@@ -53,19 +53,23 @@ def is_read(path):
         return path in PAGES or path.startswith(("docs/", "api/", "console/"))
     if path.startswith("src/"):
         return path.endswith((".h", ".cc"))
+    if path.startswith(("tests/", "tools/", "examples/", "deploy/")):
+        name = path.rpartition("/")[2]
+        return name.endswith((".py", ".sh", ".h", ".cc", ".c")) or "." not in name
     return path.startswith(("api/", "bench/", "python/")) or (
         path.startswith("console/") and path.endswith(BROWSER) and ".gen." not in path)
 
 
 def paragraphs(path, text, is_product):
-    """What of a file is prose: pairs of a text and the number of each of its lines."""
+    """The prose of a file: pairs of a text and the number of each of its lines."""
     if path.endswith(".md"):
         return [page(text)]
     if path.startswith("api/") and path.endswith(".yaml"):
         return [(SPAN_OF_LINE.sub(" ", text), range(1, text.count("\n") + 2))]
     if path.endswith((".h", ".cc", ".c")):
         return [comments(text), messages(text)] if is_product else [comments(text)]
-    return [scripted(text, OF_BROWSER if path.endswith(BROWSER) else OF_SCRIPT, is_product and ".test." not in path)]
+    is_product = is_product and ".test." not in path and not path.startswith("tests/")
+    return [scripted(text, OF_BROWSER if path.endswith(BROWSER) else OF_SCRIPT, is_product)]
 
 
 def page(text):

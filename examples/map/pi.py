@@ -12,7 +12,7 @@ SEEDS = range(20)
 
 
 def hits(seed):
-    """Runs in a task: of so many points in the unit square, those in the circle."""
+    """Runs in a task: of that many points in the unit square, those in the circle."""
     numbers = random.Random(seed)
     return sum(numbers.random() ** 2 + numbers.random() ** 2 < 1 for _ in range(POINTS))
 

@@ -190,6 +190,8 @@ class Prose(Tree):
                 ("api/protocol.md", "# Page\n\nIt goes by the share.\n", 3),
                 ("bench/fast.sh", "#!/bin/sh\n# It hangs\n# on the share.\n", 2),
                 ("bench/fleet.py", '"""A fleet.\n\nIt goes by the share.\n"""\n', 3),
+                ("tests/e2e/faces_test.py", "a = 1\n# It hangs on the share.\n", 2),
+                ("deploy/slurm/take_over.sh", "#!/bin/sh\n# It hangs on the share.\n", 2),
                 ("python/dove/client.py", "raise Error('the node hangs on its rack')\n", 1),
                 ("console/src/jobs.tsx", "const a = 1; // it hangs on the share\n", 1),
                 ("console/src/why.tsx", "return (\n  <p>\n    The node hangs on its rack.\n  </p>\n);\n", 3)):

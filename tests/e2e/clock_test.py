@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A clock that leaps by a day ends nothing where there is TLS: neither the controller's, whose time certificates and tokens
-go by, nor an agent's."""
+follow, nor an agent's."""
 import os
 import sys
 import time

@@ -190,7 +190,7 @@ class Cluster:
             self.api = Api(self.url, file.read().strip(), ca_file=self.ca_file())
 
     def ca_file(self):
-        """Of the server's own authority; None without TLS."""
+        """The certificate of the server's own authority; None without TLS."""
         return os.path.join(self.data, "ca.pem") if (self.url or "").startswith("https:") else None
 
     def trusts(self):

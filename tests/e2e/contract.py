@@ -32,7 +32,7 @@ def shape(value, depth=0):
 
 
 def is_bare(schema):
-    """An object of which nothing is said: neither its fields, nor that it may have any."""
+    """An object without a description: neither its fields are named, nor that it may have any."""
     kinds = schema.get("type")
     return (kinds == "object" or isinstance(kinds, list) and "object" in kinds) and not {
         "$ref", "properties", "additionalProperties", "allOf", "oneOf", "anyOf"} & set(schema)

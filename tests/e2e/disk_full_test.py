@@ -32,7 +32,7 @@ class SmallDisk(unittest.TestCase):
         os.rmdir(self.disk)
 
     def fill(self, leave):
-        """Leaves so many bytes free, or all that can be had for 0."""
+        """Leaves that many bytes free, or all that can be had for 0."""
         file = os.open(self.disk + "/filler", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             facts = os.statvfs(self.disk)

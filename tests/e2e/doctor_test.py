@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dove doctor beside a running cluster and on damaged data: what is well is said to be, what is not is named with its
+"""dove doctor beside a running cluster and on damaged data: what is well is called good, what is not is named with its
 remedy, and nothing is written."""
 import fcntl
 import json

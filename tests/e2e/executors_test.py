@@ -98,7 +98,7 @@ def main():
             adapter.gives = True
             assert cluster.wait(asked, 60)["state"] == "completed"
 
-            # Who is refused is placed anew, and it counts for nothing.
+            # A job that is refused is placed anew, and its attempt counts for nothing.
             adapter.refuses = True
             again = cluster.submit({"name": "again", "gpus": 1, "command": ["true"]})
             until(lambda: len(cluster.job(again)["attempts"]) > 1, 30, "a second attempt")

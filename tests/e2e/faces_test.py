@@ -96,7 +96,7 @@ class Faces(unittest.TestCase):
             with self.subTest(arguments):
                 self.assertIn(words, self.call("sbatch", *arguments, code=1).stderr)
         self.assertEqual(self.call("sbatch", input=SCRIPT).stdout[:20], "Submitted batch job ")
-        # What has no effect is said, with its place.
+        # An option without effect gets a warning, with its place.
         self.write("b.sh", "#!/bin/bash\n#SBATCH --mem-bind=local\ntrue\n")
         self.assertIn("b.sh:2:", self.call("sbatch", "b.sh").stderr)
 

@@ -13,8 +13,8 @@ ends, in the middle of a message. `silent` forwards nothing and closes nothing. 
 With TLS the server has a second port for agents, and tells them its number alone. So the link listens at both numbers, on
 another address of loopback, which the server's certificate must name: BEHIND_LINKS.
 
-LinkProcess is a link, whole or silent, in a process of its own: for so many connections that they would hold up whoever
-measures. Standard library only.
+LinkProcess is a link, whole or silent, in a process of its own: for more connections than whoever measures could serve
+beside its work. Standard library only.
 """
 import heapq
 import random

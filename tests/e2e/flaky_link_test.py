@@ -17,7 +17,7 @@ NODES = int(os.environ.get("NODES", "10"))
 SEED = int(os.environ.get("SEED") or time.time() // 86400)
 DROP = 0.1
 HEARTBEAT_S = 3.0
-# Of a hundred connections that break, one may well be lost seven times in a row: that takes some 5 s, the default fence.
+# One of a hundred connections that break may well be lost seven times in a row: that takes about 5 s, the default fence.
 OPTIONS = ["--heartbeat-ms", str(int(HEARTBEAT_S * 1000)), "--fence-s", "15", *BEHIND_LINKS]
 WAVES, WAVE = 6, 10
 AT_ONCE = 3

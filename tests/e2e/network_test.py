@@ -44,7 +44,7 @@ print("met all", flush=True)
 while not os.path.exists("/volume/over"):
     time.sleep(0.2)
 """
-# Of the addresses it has not itself none answers.
+# No address answers but its own.
 TRY = """
 import socket, subprocess
 if socket.gethostname() == "main1":

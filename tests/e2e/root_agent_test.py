@@ -317,7 +317,7 @@ def _(w):
 
 @attack("secrets: the files are links to root's when they are removed")
 def _(w):
-    # Of the administrator's, as ann's Linux user: the secret is the administrator's.
+    # The administrator's job, as ann's Linux user: the secret is the administrator's.
     return w.run(f"ls -la $DOVE_SECRETS /dev/shm; for f in /dev/shm/dove-secrets-*; do ln -s {w.roots}/dir $f/x; done")
 
 

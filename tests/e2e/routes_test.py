@@ -52,7 +52,7 @@ def main():
                         % (percent, ROUTE))
 
         def submit_all():
-            """{(face, what it asks for): (its number, what was said)}"""
+            """{(face, what it asks for): (its number, the messages)}"""
             done = {key: submit(*key) for key in itertools.product(("dove", "sbatch"), ALL)}
             return {key: (int(one.stdout.split()[-1]), one.stderr) for key, one in done.items()}
 

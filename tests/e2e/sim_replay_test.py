@@ -79,7 +79,7 @@ class SimReplay(unittest.TestCase):
         for each in said.values():
             self.assertEqual(each["jobs"], 2)
             self.assertAlmostEqual(each["makespan_s"], 1.015 * 110, places=1)
-        # Who comes first ends first: 101.5 s, and the other 10.15 s later, which came a second late.
+        # The job that comes first ends first: 101.5 s, and the other 10.15 s later, which came a second late.
         self.assertAlmostEqual(said["plain"]["avg_jct_s"], (101.5 + 110.65) / 2, places=1)
         self.assertEqual(said["plain"]["starts"], 2)
 

@@ -91,7 +91,7 @@ class StandbyReadsTest(unittest.TestCase):
         self.assertEqual(one, other)
 
     def test_own_writes_are_seen(self):
-        """Asked at once, a standby waits for the record; it would be some tens of milliseconds behind."""
+        """Asked at once, a standby waits for the record; it would be tens of milliseconds behind."""
         for number in range(30):
             status, headers, text = self.leader.raw("POST", "/v1/jobs", {"name": f"own{number}", "command": ["true"], "cores": 2})
             self.assertEqual(status, 201)

@@ -200,7 +200,7 @@ srun -n2 --output=0 --error=1 sh -c 'echo out $SLURM_PROCID; echo err $SLURM_PRO
         return most
 
     def loop(self, steps, options, at_once):
-        """A script of so many steps, of which each goes on once `at_once` of them run: they take a number, and wait for the
+        """A script of that many steps, of which each goes on once `at_once` of them run: they take a number, and wait for the
         last of their group."""
         return f"""\
 export MET={self.cluster.folder}/{self._testMethodName}

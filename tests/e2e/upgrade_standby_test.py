@@ -38,7 +38,7 @@ class UpgradeStandbyTest(unittest.TestCase):
         return done.stdout + done.stderr
 
     def levels(self):
-        """Of the cluster, and by port what each controller reads, as the leader knows them. One that is older than levels
+        """The cluster's, and by port what each controller reads, as the leader knows them. One that is older than levels
         (DOVE_FORMER) knows of none."""
         listed = self.cluster.api.call("GET", "/v1/controllers")
         return listed.get("level"), {int(one["url"].rsplit(":", 1)[1]): one.get("level") for one in listed["controllers"]}

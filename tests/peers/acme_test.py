@@ -134,7 +134,7 @@ def serial_of(connection):
 
 
 def shown_serial(cluster):
-    """Of the certificate that a new connection is shown; its chain and name are verified."""
+    """The serial number of the certificate that a new connection is shown; its chain and name are verified."""
     context = ssl.create_default_context(cafile=cluster.root)
     with socket.create_connection(("127.0.0.1", cluster.port), timeout=10) as plain:
         with context.wrap_socket(plain, server_hostname=NAME) as stream:

@@ -1,5 +1,5 @@
-"""Of a crowd (slurm_crowd_test.py) in which something does not end: in few lines what each side says of it, for a log that
-may be cut, and everything that is known in a file."""
+"""A report about a crowd (slurm_crowd_test.py) in which something does not end: in few lines what each side says of it, for a
+log that may be cut, and everything that is known in a file."""
 import os
 import re
 import tempfile
@@ -7,7 +7,7 @@ import time
 
 from shared_nodes import ENDED
 
-JOBS_MAX = 3  # so many of what does not end are told of in the lines
+JOBS_MAX = 3  # at most this many of what does not end are in the lines
 ADAPTER_LINES = 20
 LINE_MAX = 290
 WHY_LINES = 6

@@ -1,4 +1,4 @@
-"""Who has what, while a real Slurm and a cluster of ours work on the same nodes: sampled from the kernel's cgroups, from
+"""Which job has what, while a real Slurm and a cluster of ours work on the same nodes: sampled from the kernel's cgroups, from
 `scontrol show job -d` and from the ledger, each by a thread of its own, and compared afterwards with what each job says of
 its own devices."""
 import collections

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A Linux desktop by Debian's packages, through `dove desktop` and the proxy: its page, its screen, what counts as use, and
-what is said where a package is missing. Skips where they are missing (`tools/setup peers`); with CI=true that is a failure."""
+the message where a package is missing. Skips where they are missing (`tools/setup peers`); with CI=true that is a failure."""
 # limit_s: 240
 import json
 import os

@@ -126,7 +126,7 @@ class IdleApps(SessionBed):
         page.start()
         self.addCleanup(page.join)
         self.addCleanup(closed.set)
-        # Before the rule is there: it would be right to warn of a page that its node has not told of yet.
+        # Before the rule is there: it would be right to warn of a page that its node has not reported yet.
         until(lambda: self.cluster.api.call("GET", f"/v1/jobs/{opened.job}/use")["last_input"], 60, "the page to be noticed")
         opened_at = time.monotonic()
         self.cluster.api.call("PUT", "/v1/objects/idle_rule/all", {"no_input_for_s": 10, "grace_s": 0, "warning_s": 2})

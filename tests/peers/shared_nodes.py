@@ -47,7 +47,7 @@ def numbers_of(text):
 
 class SharedNodes(unittest.TestCase):
     nodes = NODES
-    agents = NODES  # on the first so many of the nodes
+    agents = NODES  # on that many of the nodes, from the first
     threads = int(os.environ.get("THREADS", "1"))  # of each core
     agent_options = []
     lab_class, lab_options = SlurmLab, {}

@@ -173,7 +173,7 @@ class Bed(unittest.TestCase):
         return job_fields(self.lab.run(f"scontrol show job -d {job}"))
 
     def indices(self, job):
-        """Of all its devices, as scontrol -d says them."""
+        """Those of all its devices, as scontrol -d shows them."""
         return sorted(int(i) for i in re.findall(r"\(IDX:(\d+)\)", self.lab.run(f"scontrol show job -d {job}")))
 
     def jobs(self, *states):

@@ -37,7 +37,7 @@ END_S = int(os.environ.get("END_S", "240"))  # of what is left, one ends within 
 END_MAX_S = 480  # and all of it
 PERIOD_MAX_MS = 20  # between two looks at the cgroups, on average, where nothing else runs
 IDLE_LOAD = 2  # for each processor; the crowd itself is a load of about one
-PREEMPTING_OPERATIONS = 150  # among so many, something makes room for something else
+PREEMPTING_OPERATIONS = 150  # among this many, something makes room for something else
 MEND_AGAIN_S = 30
 
 WEIGHTS = {"submit_ours": 20, "submit_urgent": 4, "submit_there": 8, "submit_gated": 20, "submit_ungated": 6, "cancel_ours": 8,

@@ -219,7 +219,7 @@ class Killed(slurm_gate_test.Gate):
         self.each("ending", bring, then, self.let_end)
 
     def test_while_ours_takes_the_place_of_theirs(self):
-        """Theirs saves its work for some seconds, and is put back; then both have their turn."""
+        """Theirs saves its work for some seconds, and is put back; then both run, one after the other."""
         def bring():
             trap = f"trap 'sleep {SAVES_S}; exit 0' TERM; [ ${{SLURM_RESTART_COUNT:-0}} = 0 ] || {{ {self.waits()}; exit 3; }}"
             theirs = self.gated(f"--gres=gpu:{GPUS}", "-w", "n0", script=f"{trap}; sleep 300 & wait")

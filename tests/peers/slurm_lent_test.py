@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # limit_s: 400
 # waits
-"""What of a node is not lent to a real Slurm is held there at all times, device by device: its users never get it, and
+"""The part of a node that is not lent to a real Slurm is held there at all times, device by device: its users never get it, and
 work of ours starts on it.
 
 Skips where Slurm (tools/setup peers, as root) is missing.

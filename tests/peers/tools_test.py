@@ -3,8 +3,8 @@
 
 The tools' own programs lie in tools/; both places run them at the same time. Skips where Slurm with its accounting or
 the tools (`tools/setup peers`, as root, then `tools/peer_tools`) are missing; with CI=true that is a failure.
-DOVE_SNAKEMAKE_PARTS=200 gives snakemake so many files to make, instead of 6; DOVE_SUBMITIT_REQUEUES=100 has submitit save its
-work and ask for its next attempt so many times in a row on Dovetail, instead of 3.
+DOVE_SNAKEMAKE_PARTS=200 gives snakemake 200 files to make, instead of 6; DOVE_SUBMITIT_REQUEUES=100 has submitit save its
+work and ask for its next attempt 100 times in a row on Dovetail, instead of 3.
 """
 # limit_s: 420
 import os

@@ -19,7 +19,7 @@ WANTED = ("dovetail-cli", "dovetail-server", "ca-certificates")
 USER, USER_ID = "dove", 7717
 DATA = "/var/lib/dove/server"
 NAME = "dovetail"
-# Of a root that has been installed: what is of this machine, of apt or of a kernel.
+# What an installed root has of this machine, of apt or of a kernel.
 LEFT_OUT = ("dev", "proc", "sys", "run", "tmp", "etc/apt", "var/cache", "var/lib/apt", "var/log")
 LEFT_OUT_FILES = ("etc/apt", "etc/dpkg/dpkg.cfg.d/99mmdebstrap", "etc/hostname", "etc/resolv.conf")
 EXCLUDED = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*", "/usr/share/info/*")
