@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "codec/json.h"
 #include "protocol/control.h"
+#include "protocol/link_words.h"
 #include "protocol/orders.h"
 #include "protocol/session.h"
 
@@ -41,5 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   same(*json, read_report_message, report_message_text);
   same(*json, read_sync_answer, sync_answer_text);
   (void)read_launch(*json);
+  if (const auto word = read_link_word(text, std::size_t{1} << 20); word.ok()) {
+    const auto again = read_link_word(link_word(*word), std::size_t{2} << 20);
+    CHECK(again.ok() && link_word(*again) == link_word(*word), "a word comes back as the same");
+  }
   return 0;
 }

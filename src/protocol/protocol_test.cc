@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocol/control.h"
+#include "protocol/link_words.h"
 #include "protocol/orders.h"
 #include "protocol/reports.h"
 #include "protocol/session.h"
@@ -268,6 +269,30 @@ TEST(Protocol, AForwardIsReadAsItIsWritten) {
   const Control read = value_of(read_control(Json::parse(control_line(control))));
   ASSERT_TRUE(read.forward.has_value());
   EXPECT_EQ(control_line(read), control_line(control));
+}
+
+TEST(Protocol, AWordOfALinkHoldsWhatItSaysAndNothingElse) {
+  const std::string exec =
+      link_word({.exec = ExecWish{
+                     .task = "worker/1", .command = {"bash", "-l"}, .terminal = true, .rows = 40}});
+  const LinkWord wish = value_of(read_link_word(exec, 4096));
+  ASSERT_TRUE(wish.exec.has_value());
+  EXPECT_EQ(wish.exec->command, (std::vector<std::string>{"bash", "-l"}));
+  EXPECT_EQ(wish.exec->task, "worker/1");
+  EXPECT_EQ(wish.exec->columns, 80);
+  EXPECT_EQ(link_word(wish), exec);
+  EXPECT_EQ(link_word({.took = 7}), R"({"took":7})");
+  EXPECT_EQ(link_word({.end = true}), R"({"end":true})");
+  EXPECT_EQ(link_word({.resize = ScreenSize{40, 120}}), R"({"resize":{"rows":40,"columns":120}})");
+  EXPECT_EQ(link_word({.begun = LinkBegun{3}}), R"({"begun":{"rank":3}})");
+  EXPECT_EQ(value_of(read_link_word(R"({"exit":{"rank":0,"exit_code":3}})", 4096)).exit->exit_code,
+            3);
+  EXPECT_EQ(value_of(read_link_word(R"({"error":{"code":"a"}})", 4096)).error->status, 409);
+  EXPECT_EQ(link_word(value_of(read_link_word(R"({"of a newer peer":1})", 4096))), "{}");
+  EXPECT_FALSE(read_link_word(R"({"took":"7"})", 4096).ok());
+  EXPECT_FALSE(read_link_word(R"({"exec":{"task":"0"}})", 4096).ok());
+  EXPECT_FALSE(read_link_word("[]", 4096).ok());
+  EXPECT_FALSE(read_link_word(exec, exec.size() - 1).ok());
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "ssh/channel_pipe.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "protocol/link_words.h"
 
 namespace dove::ssh {
 
@@ -68,7 +68,7 @@ void ChannelPipe::client_ended() {
 void ChannelPipe::end_input() {
   if (!client_ended_ || end_told_ || held_ > 0 || !pieces_.empty() || socket_ == nullptr) return;
   end_told_ = true;
-  socket_->send_text(R"({"end":true})");
+  socket_->send_text(protocol::link_word({.end = true}));
 }
 
 bool ChannelPipe::hear_piece(std::string_view message) {
@@ -120,7 +120,9 @@ bool ChannelPipe::write_first() {
   written_ = 0;
   if (is_ours) return true;
   from_task_.take(static_cast<std::int64_t>(size));
-  if (socket_ != nullptr) socket_->send_text(fmt::format(R"({{"took":{}}})", size));
+  if (socket_ != nullptr) {
+    socket_->send_text(protocol::link_word({.took = static_cast<std::int64_t>(size)}));
+  }
   return true;
 }
 

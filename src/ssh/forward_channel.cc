@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "codec/json.h"
+#include "protocol/link_words.h"
 #include "wire/http.h"
 
 namespace dove::ssh {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kWordBytesMax = 1 << 20;
 
@@ -74,15 +71,15 @@ void ForwardChannel::listen() {
 }
 
 void ForwardChannel::hear(std::string_view text) {
-  const Result<Json> said = codec::parse_json(text, kWordBytesMax);
-  if (!said.ok() || !said->is_object()) return;
-  if (said->contains("begun")) {
+  const Result<protocol::LinkWord> said = protocol::read_link_word(text, kWordBytesMax);
+  if (!said.ok()) return;
+  if (said->begun) {
     pipe_.join(*socket_);
-  } else if (said->contains("took") && said->at("took").is_number_integer()) {
-    if (!pipe_.hear_took(said->at("took").get<std::int64_t>())) is_broken_ = true;
-  } else if (said->contains("end")) {
+  } else if (said->took) {
+    if (!pipe_.hear_took(*said->took)) is_broken_ = true;
+  } else if (said->end) {
     task_ended_ = true;
-  } else if (said->contains("over") || said->contains("error")) {
+  } else if (said->over || said->error) {
     is_broken_ = true;
   }
   finish();

@@ -4,16 +4,12 @@
 #include <libssh/server.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "codec/json.h"
 #include "wire/http.h"
 
 namespace dove::ssh {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kWordBytesMax = 1 << 20;
 constexpr std::size_t kCommandBytesMax = 128 << 10;
@@ -34,16 +30,6 @@ constexpr char kSftp[] = "dove-sftp";  // the agent knows where it is
 int size_of(int given, int usual) { return given <= 0 ? usual : std::min(given, kSizeMax); }
 
 SessionChannel* self(void* data) { return static_cast<SessionChannel*>(data); }
-
-std::int64_t number_of(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
-std::string text_of(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 std::string one_line(std::string text) {
   for (char& c : text) {
@@ -142,59 +128,56 @@ bool SessionChannel::start(std::vector<std::string> command) {
   socket_ = host_.server.open(host_.loop, host_.token,
                               "/v1/jobs/" + wire::percent_encode(host_.where.job) + "/exec",
                               std::move(callbacks));
-  say({{"exec",
-        {{"command", std::move(command)},
-         {"task", host_.where.task},
-         {"environment", environment_},
-         {"terminal", has_terminal_},
-         {"input", true},
-         {"rows", rows_},
-         {"columns", columns_}}}});
+  say({.exec = protocol::ExecWish{.task = host_.where.task,
+                                  .command = std::move(command),
+                                  .environment = environment_,
+                                  .terminal = has_terminal_,
+                                  .input = true,
+                                  .rows = rows_,
+                                  .columns = columns_}});
   return true;
 }
 
 void SessionChannel::resize(int columns, int rows) {
   rows_ = size_of(rows, rows_);
   columns_ = size_of(columns, columns_);
-  if (started_) say({{"resize", {{"rows", rows_}, {"columns", columns_}}}});
+  if (started_) say({.resize = protocol::ScreenSize{rows_, columns_}});
 }
 
 void SessionChannel::signal(std::string_view name) {
-  if (const int number = signal_of(name); number != 0) say({{"signal", number}});
+  if (const int number = signal_of(name); number != 0) say({.signal = number});
 }
 
-void SessionChannel::say(const Json& word) {
-  if (socket_ != nullptr) socket_->send_text(codec::dump_json(word));
+void SessionChannel::say(const protocol::LinkWord& word) {
+  if (socket_ != nullptr) socket_->send_text(protocol::link_word(word));
 }
 
 void SessionChannel::hear(std::string_view text) {
-  const Result<Json> said = codec::parse_json(text, kWordBytesMax);
-  if (!said.ok() || !said->is_object()) return;
-  if (said->contains("begun")) {
+  const Result<protocol::LinkWord> said = protocol::read_link_word(text, kWordBytesMax);
+  if (!said.ok()) return;
+  if (said->begun) {
     pipe_.join(*socket_);
-  } else if (said->contains("took")) {
-    if (!pipe_.hear_took(number_of(*said, "took"))) fail("the server breaks the protocol");
-  } else if (said->contains("exit") && said->at("exit").is_object()) {
-    hear_exit(said->at("exit"));
-  } else if (said->contains("notice")) {
-    const std::string line = text_of(*said, "notice");
-    if (has_terminal_ && !line.empty()) {
-      pipe_.tell(fmt::format("\r\n*** dove: {} ***\r\n", one_line(line)));
+  } else if (said->took) {
+    if (!pipe_.hear_took(*said->took)) fail("the server breaks the protocol");
+  } else if (said->exit) {
+    hear_exit(*said->exit);
+  } else if (said->notice) {
+    if (has_terminal_ && !said->notice->empty()) {
+      pipe_.tell(fmt::format("\r\n*** dove: {} ***\r\n", one_line(*said->notice)));
     }
-  } else if (said->contains("error") && said->at("error").is_object()) {
-    fail(text_of(said->at("error"), "message"));
+  } else if (said->error) {
+    fail(said->error->message);
   }
   host_.has_written();
 }
 
-void SessionChannel::hear_exit(const Json& exit) {
+void SessionChannel::hear_exit(const TaskExit& exit) {
   if (std::exchange(told_, true)) return;
-  exit_signal_ = static_cast<int>(number_of(exit, "signal"));
-  exit_code_ = static_cast<int>(number_of(exit, "exit_code"));
-  const std::string cause = text_of(exit, "cause");
-  if (!cause.empty()) {
+  exit_signal_ = exit.signal;
+  exit_code_ = exit.exit_code;
+  if (!exit.cause.empty()) {
     if (exit_code_ == 0 && exit_signal_ == 0) exit_code_ = 1;
-    pipe_.tell(fmt::format("dove: {}\r\n", cause));
+    pipe_.tell(fmt::format("dove: {}\r\n", exit.cause));
   }
   finish();
 }

@@ -11,11 +11,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "protocol/link_words.h"
 #include "ssh/channel_pipe.h"
 #include "ssh/host.h"
 
@@ -46,9 +46,9 @@ class SessionChannel {
   void client_gone();
 
   void hear(std::string_view text);
-  void hear_exit(const nlohmann::json& exit);
+  void hear_exit(const TaskExit& exit);
   void fail(const std::string& message);
-  void say(const nlohmann::json& word);
+  void say(const protocol::LinkWord& word);
   void finish();
   void end();
 

@@ -1,28 +1,28 @@
 #include "agent/exec/exec_session.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "codec/json.h"
+#include "protocol/link_words.h"
 #include "telemetry/log.h"
+#include "wire/http.h"
 
 namespace dove::agent {
 namespace {
 
-using Json = nlohmann::json;
 using wire::Channel;
 
 constexpr std::size_t kTextBytesMax = 4096;
 constexpr std::chrono::seconds kDrain{2};  // of a terminal whose command is over
 constexpr int kSignalMax = 64;
 
-Error broken(const char* what) { return Error{ErrorKind::kInvalid, "bad_message", what, ""}; }
+Error broken(std::string what) {
+  return Error{ErrorKind::kInvalid, "bad_message", std::move(what), ""};
+}
 
 }  // namespace
 
@@ -56,8 +56,8 @@ void ExecSession::begin() {
   socket_ = host_.dial(order_.id, std::move(callbacks));
 }
 
-void ExecSession::say(const std::string& text) {
-  if (socket_ != nullptr) socket_->send_text(text);
+void ExecSession::say(const protocol::LinkWord& word) {
+  if (socket_ != nullptr) socket_->send_text(protocol::link_word(word));
 }
 
 // Nothing is started before there is somebody to hear of it.
@@ -96,7 +96,7 @@ Result<void> ExecSession::start() {
 
 void ExecSession::started() {
   is_started_ = true;
-  say(codec::dump_json(Json{{"begun", {{"rank", order_.rank}}}}));
+  say({.begun = protocol::LinkBegun{order_.rank}});
   for (Output* output : {out_.get(), err_.get()}) {
     if (output != nullptr) watch_output(*output);  // not before: its client gets ready then
   }
@@ -104,29 +104,22 @@ void ExecSession::started() {
 }
 
 void ExecSession::hear(std::string_view text) {
-  const Result<Json> said = codec::parse_json(text, kTextBytesMax);
-  if (!said.ok() || !said->is_object()) return break_off(broken("a word is a JSON object"));
-  try {
-    if (said->contains("took")) {
-      if (!out_window_.take(said->at("took").get<std::int64_t>())) {
-        return break_off(broken("more was taken than was sent"));
-      }
-      for (Output* output : {out_.get(), err_.get()}) {
-        if (output != nullptr) watch_output(*output);
-      }
-      finish();
-    } else if (said->contains("resize")) {
-      const Json& size = said->at("resize");
-      ends_.resize({size.at("rows").get<int>(), size.at("columns").get<int>()});
-    } else if (said->contains("signal")) {
-      const int number = said->at("signal").get<int>();
-      if (task_ != nullptr && number > 0 && number <= kSignalMax) task_->signal(number);
-    } else if (said->contains("end")) {
-      input_ends_ = true;
-      write_input();
+  const Result<protocol::LinkWord> said = protocol::read_link_word(text, kTextBytesMax);
+  if (!said.ok()) return break_off(broken(said.error().message));
+  if (said->took) {
+    if (!out_window_.take(*said->took)) return break_off(broken("more was taken than was sent"));
+    for (Output* output : {out_.get(), err_.get()}) {
+      if (output != nullptr) watch_output(*output);
     }
-  } catch (const Json::exception&) {
-    break_off(broken("a word has a value of another kind"));
+    finish();
+  } else if (said->resize) {
+    ends_.resize({said->resize->rows, said->resize->columns});
+  } else if (said->signal) {
+    const int number = *said->signal;
+    if (task_ != nullptr && number > 0 && number <= kSignalMax) task_->signal(number);
+  } else if (said->end) {
+    input_ends_ = true;
+    write_input();
   }
 }
 
@@ -156,7 +149,7 @@ void ExecSession::write_input() {
     written_ += static_cast<std::size_t>(count);
     if (written_ < piece.size()) continue;
     in_window_.take(static_cast<std::int64_t>(piece.size()));
-    say(fmt::format(R"({{"took":{}}})", piece.size()));
+    say({.took = static_cast<std::int64_t>(piece.size())});
     written_ = 0;
     input_.pop_front();
   }
@@ -238,7 +231,7 @@ void ExecSession::finish() {
   told_ = true;
   std::string& cause = ended_->exit.cause;
   if (cause.empty() || cause == "agent_stopped") cause = why_;
-  say(codec::dump_json(Json{{"exit", codec::task_exit_json(ended_->exit)}}));
+  say({.exit = ended_->exit});
   if (socket_ != nullptr) socket_->close("over");
   socket_.reset();
   hang_up();
@@ -253,7 +246,7 @@ void ExecSession::end(const std::string& why) {
 // For the agent to tell its end; what is left of it is ended.
 void ExecSession::break_off(const Error& error) {
   if (socket_ == nullptr) return;
-  say(codec::dump_json(Json{{"error", {{"code", error.code}, {"message", error.message}}}}));
+  say({.error = protocol::LinkError{wire::status_of(error.kind), error.code, error.message}});
   socket_->close(error.code);
   socket_.reset();
   hang_up();

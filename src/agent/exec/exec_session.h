@@ -18,6 +18,7 @@
 #include "agent/attempts/order.h"
 #include "agent/exec/exec_ends.h"
 #include "agent/tasks/task.h"
+#include "protocol/link_words.h"
 #include "wire/loop.h"
 #include "wire/web_socket/piece.h"
 #include "wire/web_socket/web_socket.h"
@@ -66,7 +67,7 @@ class ExecSession {
   void finish();
   void hang_up();
   void break_off(const Error& error);
-  void say(const std::string& text);
+  void say(const protocol::LinkWord& word);
 
   const ExecHost host_;
   const ExecOrder order_;

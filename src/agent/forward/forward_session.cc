@@ -6,15 +6,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "codec/json.h"
+#include "protocol/link_words.h"
 
 namespace dove::agent {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kTextBytesMax = 4096;
 constexpr std::chrono::seconds kConnects{10};
@@ -144,27 +141,26 @@ void ForwardSession::connect_socket() {
 }
 
 void ForwardSession::splice() {
-  socket_->send_text(codec::dump_json(Json{{"begun", {{"rank", order_.rank}}}}));
+  socket_->send_text(protocol::link_word({.begun = protocol::LinkBegun{order_.rank}}));
   if (order_.looks_only) {
     socket_->close("over");
     return drop();
   }
-  splice_ = std::make_unique<wire::Splice>(*host_.loop, std::exchange(fd_, -1),
-                                           wire::Channel::kStdout, *socket_, [this] {
-                                             if (socket_ == nullptr) return;
-                                             socket_->send_text(R"({"over":true})");
-                                             socket_->close("over");
-                                             drop();
-                                           });
+  splice_ = std::make_unique<wire::Splice>(
+      *host_.loop, std::exchange(fd_, -1), wire::Channel::kStdout, *socket_, [this] {
+        if (socket_ == nullptr) return;
+        socket_->send_text(protocol::link_word({.over = true}));
+        socket_->close("over");
+        drop();
+      });
 }
 
 void ForwardSession::hear(std::string_view text) {
-  const Result<Json> said = codec::parse_json(text, kTextBytesMax);
-  bool keeps_rules = said.ok() && said->is_object() && splice_ != nullptr;
-  if (keeps_rules && said->contains("took")) {
-    const Json& bytes = said->at("took");
-    keeps_rules = bytes.is_number_integer() && splice_->hear_took(bytes.get<std::int64_t>());
-  } else if (keeps_rules && said->contains("end")) {
+  const Result<protocol::LinkWord> said = protocol::read_link_word(text, kTextBytesMax);
+  bool keeps_rules = said.ok() && splice_ != nullptr;
+  if (keeps_rules && said->took) {
+    keeps_rules = splice_->hear_took(*said->took);
+  } else if (keeps_rules && said->end) {
     splice_->hear_end();
   }
   if (keeps_rules) return;
@@ -177,10 +173,8 @@ void ForwardSession::end(const std::string& why) {
 
 void ForwardSession::break_off(const Error& error) {
   if (socket_ == nullptr) return;
-  socket_->send_text(codec::dump_json(Json{{"error",
-                                            {{"status", wire::status_of(error.kind)},
-                                             {"code", error.code},
-                                             {"message", error.message}}}}));
+  socket_->send_text(protocol::link_word(
+      {.error = protocol::LinkError{wire::status_of(error.kind), error.code, error.message}}));
   socket_->close(error.code);
   drop();
 }

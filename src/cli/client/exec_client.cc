@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -17,7 +16,6 @@
 #include "cli/terminal/raw_terminal.h"
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
-#include "codec/json.h"
 #include "wire/loop.h"
 #include "wire/web_socket/piece.h"
 #include "wire/web_socket/web_socket.h"
@@ -25,7 +23,6 @@
 namespace dove::cli {
 namespace {
 
-using nlohmann::json;
 using wire::Channel;
 
 constexpr std::size_t kTextBytesMax = 1 << 20;
@@ -47,7 +44,11 @@ class ExecClient {
     writer_ = std::make_unique<OutputWriter>(
         loop_, [this](std::size_t bytes) { took(bytes); }, [this] { leave(SIGPIPE); });
     socket_ = link.open(loop_, job_target(wanted_.job, "/exec"), std::move(callbacks));
-    say_word(first_word());
+    protocol::ExecWish wish = wanted_;
+    const TerminalSize size = terminal_size();
+    wish.rows = size.rows;
+    wish.columns = size.columns;
+    say({.exec = std::move(wish)});
     loop_.run();
     writer_.reset();  // writes the rest
     reader_.reset();
@@ -57,36 +58,22 @@ class ExecClient {
   }
 
  private:
-  json first_word() const {
-    const TerminalSize size = terminal_size();
-    return {{"exec",
-             {{"command", wanted_.command},
-              {"task", wanted_.task},
-              {"node", wanted_.node},
-              {"workdir", wanted_.workdir},
-              {"environment", wanted_.environment},
-              {"terminal", wanted_.terminal},
-              {"input", wanted_.input},
-              {"rows", size.rows},
-              {"columns", size.columns}}}};
-  }
-
-  void say_word(const json& word) { socket_->send_text(codec::dump_json(word)); }
+  void say(const protocol::LinkWord& word) { socket_->send_text(protocol::link_word(word)); }
 
   void hear(std::string_view text) {
-    const Result<json> said = codec::parse_json(text, kTextBytesMax);
-    if (!said.ok() || !said->is_object()) return;
-    if (said->contains("begun")) {
+    const Result<protocol::LinkWord> said = protocol::read_link_word(text, kTextBytesMax);
+    if (!said.ok()) return;
+    if (said->begun) {
       begin();
-    } else if (said->contains("took")) {
-      window_.take(number_of(*said, "took"));
+    } else if (said->took) {
+      window_.take(*said->took);
       ask_input();
-    } else if (said->contains("exit")) {
-      tell_exit(said->at("exit"));
-    } else if (said->contains("notice")) {
-      warn(text_of(*said, "notice"));
-    } else if (said->contains("error")) {
-      fail(error_of_word(said->at("error")));
+    } else if (said->exit) {
+      tell_exit(*said->exit);
+    } else if (said->notice) {
+      warn(*said->notice);
+    } else if (said->error) {
+      fail(error_of_word(*said->error));
     }
   }
 
@@ -98,7 +85,7 @@ class ExecClient {
   }
 
   void send(std::string piece) {
-    if (piece.empty()) return say_word({{"end", true}});
+    if (piece.empty()) return say({.end = true});
     window_.add(piece.size());
     socket_->send_bytes(wire::piece_bytes(Channel::kStdin, piece));
     waits_ = true;
@@ -122,7 +109,7 @@ class ExecClient {
   void took(std::size_t bytes) {
     const std::size_t own = std::min(bytes, own_bytes_);
     own_bytes_ -= own;
-    if (bytes > own) say_word({{"took", bytes - own}});
+    if (bytes > own) say({.took = static_cast<std::int64_t>(bytes - own)});
   }
 
   // As wall(1) writes on the terminals of those who are signed in.
@@ -133,13 +120,11 @@ class ExecClient {
     writer_->write(STDERR_FILENO, std::move(text));
   }
 
-  void tell_exit(const json& exit) {
-    const std::int64_t number = number_of(exit, "signal");
-    const std::string cause = text_of(exit, "cause");
+  void tell_exit(const TaskExit& exit) {
     if (code_) return;
-    code_ = static_cast<int>(number != 0 ? 128 + number : number_of(exit, "exit_code"));
-    if (*code_ == 0 && !cause.empty()) code_ = 1;
-    if (!cause.empty()) message_at_end(cause);
+    code_ = exit.signal != 0 ? 128 + exit.signal : exit.exit_code;
+    if (*code_ == 0 && !exit.cause.empty()) code_ = 1;
+    if (!exit.cause.empty()) message_at_end(exit.cause);
     loop_.stop();
   }
 
@@ -157,12 +142,12 @@ class ExecClient {
       if (!wanted_.terminal) return;
       if (number == SIGCONT && reader_ != nullptr) raw_.enter();
       const TerminalSize size = terminal_size();
-      return say_word({{"resize", {{"rows", size.rows}, {"columns", size.columns}}}});
+      return say({.resize = protocol::ScreenSize{size.rows, size.columns}});
     }
     const bool passes = (number == SIGINT || number == SIGQUIT) && passed_ == 0;
     if (!passes) return leave(number);
     passed_ = number;
-    say_word({{"signal", number}});
+    say({.signal = number});
   }
 
   void leave(int number) {

@@ -4,25 +4,17 @@
 // Include only from .cc files of this part.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "cli/client/endpoint.h"
+#include "protocol/link_words.h"
 
 namespace dove::cli {
 
-struct ExecWanted {
+// `input`: what we are given on stdin is the command's. The size of the terminal is ours.
+struct ExecWanted : protocol::ExecWish {
   std::string job;
-  std::string task;  // "": rank 0; "3"; "worker/1"
-  std::string node;  // "": that of the task; else the first task there
-  std::vector<std::string> command;
-  std::map<std::string, std::string> environment;  // over the task's
-  std::string workdir;                             // "": the task's
-  bool terminal = false;
-  bool input = false;  // what we are given on stdin is the command's
 };
 
 // With a terminal and input, ours is raw from the command's start to its end. Without, SIGINT and

@@ -9,20 +9,17 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "cli/client/api.h"
 #include "cli/client/local_peer.h"
 #include "cli/terminal/output.h"
-#include "codec/json.h"
+#include "protocol/link_words.h"
 #include "wire/web_socket/splice.h"
 
 namespace dove::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kTextBytesMax = 1 << 20;
 constexpr int kBacklog = 128;
@@ -123,20 +120,20 @@ class ForwardClient::Connection {
 
  private:
   void hear(std::string_view text) {
-    const Result<json> said = codec::parse_json(text, kTextBytesMax);
-    if (!said.ok() || !said->is_object()) return;
-    if (said->contains("begun")) {
+    const Result<protocol::LinkWord> said = protocol::read_link_word(text, kTextBytesMax);
+    if (!said.ok()) return;
+    if (said->begun) {
       begin();
-    } else if (said->contains("error")) {
-      end(error_of_word(said->at("error")));
+    } else if (said->error) {
+      end(error_of_word(*said->error));
     } else if (splice_ == nullptr) {
       return;
-    } else if (said->contains("took")) {
-      if (splice_->hear_took(number_of(*said, "took"))) return;
+    } else if (said->took) {
+      if (splice_->hear_took(*said->took)) return;
       end(Error{ErrorKind::kInternal, "bad_message", "the server breaks the protocol", ""});
-    } else if (said->contains("end")) {
+    } else if (said->end) {
       splice_->hear_end();
-    } else if (said->contains("over")) {
+    } else if (said->over) {
       is_over_ = true;
       splice_->peer_over();
     }

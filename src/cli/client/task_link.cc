@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/client/api.h"
@@ -78,9 +77,8 @@ Error error_of_closed(const Error& closed, const std::string& what) {
                fmt::format("the connection to the server broke, so the {} was ended", what), ""};
 }
 
-Error error_of_word(const nlohmann::json& error) {
-  return Error{wire::kind_of_status(static_cast<int>(number_of(error, "status", 409))),
-               text_of(error, "code"), text_of(error, "message"), ""};
+Error error_of_word(const protocol::LinkError& error) {
+  return Error{wire::kind_of_status(error.status), error.code, error.message, ""};
 }
 
 }  // namespace dove::cli

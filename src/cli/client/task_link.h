@@ -5,11 +5,11 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/result.h"
 #include "cli/client/endpoint.h"
+#include "protocol/link_words.h"
 #include "wire/address.h"
 #include "wire/http.h"
 #include "wire/loop.h"
@@ -36,6 +36,6 @@ class TaskLink {
 // What the WebSocket's end means; `what` was ended by it: "command", "connection".
 Error error_of_closed(const Error& closed, const std::string& what);
 // What {"error": {...}} on it says.
-Error error_of_word(const nlohmann::json& error);
+Error error_of_word(const protocol::LinkError& error);
 
 }  // namespace dove::cli

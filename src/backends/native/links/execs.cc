@@ -2,61 +2,37 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "backends/native/links/running_task.h"
-#include "codec/json.h"
+#include "protocol/link_words.h"
 
 namespace dove::backends {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr const char* kWhat = kCommand;
 constexpr std::size_t kFirstBytesMax = 256 << 10;
 constexpr std::int32_t kSizeMax = 65'535;      // of a terminal
 constexpr std::size_t kProgramBytesMax = 256;  // of its name, in the log
 
-struct Wanted {
-  std::string task;
-  std::string node;
-  protocol::ExecOrder order;  // but for what names the task and the connection
-};
-
-Result<Wanted> read_first(std::string_view text) {
-  TRY_ASSIGN(const Json said, codec::parse_json(text, kFirstBytesMax));
-  Wanted wanted;
-  try {
-    const Json& asked = said.at("exec");
-    wanted.task = asked.value("task", "");
-    wanted.node = asked.value("node", "");
-    protocol::ExecOrder& order = wanted.order;
-    order.command = asked.at("command").get<std::vector<std::string>>();
-    order.environment = asked.value("environment", order.environment);
-    order.workdir = asked.value("workdir", "");
-    order.terminal = asked.value("terminal", false);
-    order.takes_input = asked.value("input", false);
-    order.rows = asked.value("rows", order.rows);
-    order.columns = asked.value("columns", order.columns);
-  } catch (const Json::exception& e) {
-    return listener::invalid("bad_value", std::string("what to run cannot be read: ") + e.what(),
-                             "exec");
-  }
-  if (wanted.order.command.empty() || wanted.order.command.front().empty()) {
+Result<protocol::ExecWish> read_first(std::string_view text) {
+  TRY_ASSIGN(protocol::LinkWord said, protocol::read_link_word(text, kFirstBytesMax));
+  if (!said.exec) return listener::invalid("bad_value", "the first word says what to run", "exec");
+  protocol::ExecWish& wish = *said.exec;
+  if (wish.command.empty() || wish.command.front().empty()) {
     return listener::invalid("bad_value", "command is a list of words, the program first",
                              "command");
   }
   const auto is_size = [](std::int32_t size) { return size >= 1 && size <= kSizeMax; };
-  if (wanted.order.terminal && !(is_size(wanted.order.rows) && is_size(wanted.order.columns))) {
+  if (wish.terminal && !(is_size(wish.rows) && is_size(wish.columns))) {
     return listener::invalid(
         "bad_terminal_size",
         fmt::format("a terminal of {} x {} cannot be: rows and columns are 1 to {}, 24 x 80 when "
                     "nobody knows",
-                    wanted.order.rows, wanted.order.columns, kSizeMax),
+                    wish.rows, wish.columns, kSizeMax),
         "rows");
   }
-  return wanted;
+  return std::move(wish);
 }
 
 }  // namespace
@@ -80,21 +56,27 @@ void Execs::hear_first(const TaskLinkPtr& link, std::string_view text) {
     return links_.fail(link,
                        Error{ErrorKind::kConflict, "not_running", "the job is not running", ""});
   }
-  Result<Wanted> wanted = read_first(text);
-  if (!wanted.ok()) return links_.fail(link, wanted.error());
-  const Result<RunningTask> task =
-      find_running(projection_.state(), *job, wanted->task, wanted->node);
+  Result<protocol::ExecWish> wish = read_first(text);
+  if (!wish.ok()) return links_.fail(link, wish.error());
+  const Result<RunningTask> task = find_running(projection_.state(), *job, wish->task, wish->node);
   if (!task.ok()) return links_.fail(link, task.error());
-  wanted->order.key = {link->job, task->attempt};
-  wanted->order.rank = task->rank;
-  order(link, task->node, std::move(wanted->order));
+  order(link, task->node,
+        {.id = link->id,
+         .key = {link->job, task->attempt},
+         .rank = task->rank,
+         .command = std::move(wish->command),
+         .environment = std::move(wish->environment),
+         .workdir = std::move(wish->workdir),
+         .terminal = wish->terminal,
+         .takes_input = wish->input,
+         .rows = wish->rows,
+         .columns = wish->columns});
 }
 
 // What is not in the log has not happened: who runs what is there before it is ordered.
 void Execs::order(const TaskLinkPtr& link, NodeId node, protocol::ExecOrder wanted) {
   protocol::Control control;
-  protocol::ExecOrder& order = control.exec.emplace(std::move(wanted));
-  order.id = link->id;
+  const protocol::ExecOrder& order = control.exec.emplace(std::move(wanted));
   StampedEvent event{ExecStarted{link->job, order.key.attempt, node, order.rank, order.terminal,
                                  order.command.front().substr(0, kProgramBytesMax)},
                      link->cause};

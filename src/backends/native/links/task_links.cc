@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "codec/json.h"
+#include "protocol/link_words.h"
 #include "wire/secret.h"
 
 namespace dove::backends {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::chrono::seconds kFirstWord{10};   // of the client
 constexpr std::chrono::seconds kAgentComes{20};  // after the order
@@ -128,10 +125,8 @@ void TaskLinks::join(const CallPtr& call, const std::string& id) {
 
 void TaskLinks::fail(const TaskLinkPtr& link, const Error& error) {
   if (link->client != nullptr) {
-    link->client->send_text(codec::dump_json(Json{{"error",
-                                                   {{"status", wire::status_of(error.kind)},
-                                                    {"code", error.code},
-                                                    {"message", error.message}}}}));
+    link->client->send_text(protocol::link_word(
+        {.error = protocol::LinkError{wire::status_of(error.kind), error.code, error.message}}));
   }
   end(link, error.code);
 }
@@ -174,7 +169,7 @@ void TaskLinks::end_of(NodeId node) {
 }
 
 void TaskLinks::tell(JobId job, const std::string& line) {
-  const std::string word = codec::dump_json(Json{{"notice", line}});
+  const std::string word = protocol::link_word({.notice = line});
   for (const auto& [id, link] : links_) {
     if (link->job == job && link->what == kCommand && link->client != nullptr) {
       link->client->send_text(word);
