@@ -29,6 +29,7 @@ std::string report_message_text(const ReportMessage& message) { return write(mes
 Result<JoinAnswer> read_join_answer(const Json& json) { return read<JoinAnswer>(json); }
 Result<SyncAnswer> read_sync_answer(const Json& json) { return read<SyncAnswer>(json); }
 Result<ReportAnswer> read_report_answer(const Json& json) { return read<ReportAnswer>(json); }
+Result<GivenSecrets> read_given_secrets(const Json& json) { return read<GivenSecrets>(json); }
 
 Result<Join> read_join(const Json& json) { return read_versioned<Join>(json); }
 Result<Sync> read_sync(const Json& json) { return read_versioned<Sync>(json); }
@@ -36,5 +37,6 @@ Result<ReportMessage> read_report_message(const Json& json) { return read<Report
 std::string join_answer_text(const JoinAnswer& answer) { return write(answer); }
 std::string sync_answer_text(const SyncAnswer& answer) { return write(answer); }
 std::string report_answer_text(const ReportAnswer& answer) { return write(answer); }
+std::string given_secrets_text(const GivenSecrets& given) { return write(given); }
 
 }  // namespace dove::protocol

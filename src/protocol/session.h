@@ -132,6 +132,17 @@ struct ReportAnswer {
   bool resync = false;
 };
 
+// A secret of a job, for its tasks on one node: in a variable, in a file, or both.
+struct GivenSecret {
+  std::string variable;
+  std::string file;
+  std::string value;  // as base64: it may be any bytes
+};
+
+struct GivenSecrets {
+  std::vector<GivenSecret> secrets;
+};
+
 // What each end writes, and what the other reads. Errors: malformed_message; protocol_unsupported
 // for a join or sync of another version.
 std::string join_text(const Join& join);
@@ -140,6 +151,7 @@ std::string report_message_text(const ReportMessage& message);
 Result<JoinAnswer> read_join_answer(const nlohmann::json& json);
 Result<SyncAnswer> read_sync_answer(const nlohmann::json& json);
 Result<ReportAnswer> read_report_answer(const nlohmann::json& json);
+Result<GivenSecrets> read_given_secrets(const nlohmann::json& json);
 
 Result<Join> read_join(const nlohmann::json& json);
 Result<Sync> read_sync(const nlohmann::json& json);
@@ -147,5 +159,6 @@ Result<ReportMessage> read_report_message(const nlohmann::json& json);
 std::string join_answer_text(const JoinAnswer& answer);
 std::string sync_answer_text(const SyncAnswer& answer);
 std::string report_answer_text(const ReportAnswer& answer);
+std::string given_secrets_text(const GivenSecrets& given);
 
 }  // namespace dove::protocol

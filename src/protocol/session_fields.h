@@ -163,4 +163,16 @@ void fields(Ar& ar, typename Ar::template Of<ReportAnswer>& v) {
   ar.may("resync", v.resync);
 }
 
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<GivenSecret>& v) {
+  ar.may("variable", v.variable);
+  ar.may("file", v.file);
+  ar.must("value", v.value);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<GivenSecrets>& v) {
+  ar.must("secrets", v.secrets);
+}
+
 }  // namespace dove::protocol

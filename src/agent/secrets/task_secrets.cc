@@ -16,6 +16,7 @@
 #include "agent/containers/container_plan.h"
 #include "files/descriptor.h"
 #include "files/text_file.h"
+#include "protocol/session.h"
 #include "wire/secret.h"
 #include "wire/tls/sealed_box.h"
 
@@ -115,21 +116,15 @@ bool is_file_name(const std::string& name) {
 }  // namespace
 
 Result<std::vector<TaskSecret>> read_secrets(const Json& answer) {
-  const Error malformed{ErrorKind::kInvalid, "malformed_answer",
-                        "the controller's answer is not a list of secrets", ""};
-  const auto list = answer.find("secrets");
-  if (list == answer.end() || !list->is_array()) return malformed;
+  TRY_ASSIGN(protocol::GivenSecrets given, protocol::read_given_secrets(answer));
   std::vector<TaskSecret> secrets;
-  for (const Json& one : *list) {
-    if (!one.is_object()) return malformed;
-    const auto text = [&](const char* name) {
-      const auto found = one.find(name);
-      return found != one.end() && found->is_string() ? found->get<std::string>() : std::string();
-    };
-    TaskSecret secret{text("variable"), text("file"), ""};
-    TRY_ASSIGN(secret.value, wire::from_base64(text("value")));
+  for (protocol::GivenSecret& one : given.secrets) {
+    TaskSecret secret{std::move(one.variable), std::move(one.file), ""};
+    TRY_ASSIGN(secret.value, wire::from_base64(one.value));
+    wire::wipe(one.value);
     if (!is_file_name(secret.file) || secret.variable.find('=') != std::string::npos) {
-      return malformed;
+      return Error{ErrorKind::kInvalid, "malformed_answer",
+                   "a secret that the controller gives leads elsewhere", secret.file};
     }
     secrets.push_back(std::move(secret));
   }

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "accounts/secrets.h"
 #include "backends/native/sync_plan.h"
+#include "protocol/session.h"
 #include "wire/tls/sealed_box.h"
 
 namespace dove::backends {
 namespace {
-
-using Json = nlohmann::json;
 
 template <class Number>
 Number number_of(const std::string& text) {
@@ -34,12 +32,12 @@ Result<const core::Job*> job_here(const Agents& agents, const listener::Call& ca
                "this attempt has no placement on the node that is not over", ""};
 }
 
-// {"variable", "file", "value"}, the value as base64: it may be any bytes.
-Result<Json> given(const Agents& agents, const JobSpec& spec, const SecretUse& use) {
+Result<protocol::GivenSecret> given(const Agents& agents, const JobSpec& spec,
+                                    const SecretUse& use) {
   TRY_ASSIGN(const Secret* secret, accounts::secret_of(agents.state(), spec, use.secret));
   Result<std::string> value = agents.desk.open_secret(*secret);
   if (!value.ok()) return value.error();
-  Json out{{"variable", use.variable}, {"file", use.file}, {"value", wire::base64(value.value())}};
+  protocol::GivenSecret out{use.variable, use.file, wire::base64(value.value())};
   const bool has_nul = value->find('\0') != std::string::npos;
   wire::wipe(*value);
   if (!has_nul || use.variable.empty()) return out;
@@ -55,13 +53,15 @@ Result<Json> given(const Agents& agents, const JobSpec& spec, const SecretUse& u
 void give_secrets(Agents& agents, CallPtr call) {
   const Result<const core::Job*> job = job_here(agents, *call);
   if (!job.ok()) return call->fail(job.error());
-  Json all = Json::array();
+  protocol::GivenSecrets all;
   for (const SecretUse& use : (*job)->spec->secrets) {
-    Result<Json> one = given(agents, *(*job)->spec, use);
+    Result<protocol::GivenSecret> one = given(agents, *(*job)->spec, use);
     if (!one.ok()) return call->fail(one.error());
-    all.push_back(std::move(one).value());
+    all.secrets.push_back(std::move(one).value());
   }
-  call->reply(200, Json{{"secrets", std::move(all)}}, {{"Cache-Control", "no-store"}});
+  call->responder->send({200,
+                         {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}},
+                         protocol::given_secrets_text(all)});
 }
 
 }  // namespace dove::backends
