@@ -5,41 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
+
+#include "files/text_file.h"
 
 namespace dove::sim {
-namespace {
-
-constexpr std::size_t kSizeMax_bytes = std::size_t{256} << 20;
-
-Error refused(std::string message) {
-  return {ErrorKind::kInvalid, "bad_file", std::move(message), ""};
-}
-
-}  // namespace
-
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Error{ErrorKind::kNotFound, "no_such_file",
-                 fmt::format("{}: it cannot be opened; check the path and its permissions", path),
-                 path};
-  }
-  std::string text;
-  std::vector<char> block(1 << 20);
-  while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
-    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kSizeMax_bytes) {
-      return refused(
-          fmt::format("{}: larger than {} MiB; split the trace", path, kSizeMax_bytes >> 20));
-    }
-  }
-  if (file.bad() || !file.eof()) {
-    return refused(fmt::format("{}: it cannot be read; name a plain file", path));
-  }
-  return text;
-}
 
 Error error_at(const std::string& path, std::size_t line, std::size_t column, std::string message) {
   std::string place = fmt::format("{}:{}:{}", path, line, column);
@@ -61,7 +30,7 @@ Result<std::int64_t> whole_number(std::string_view text, std::int64_t least, std
 }
 
 Result<CsvTable> CsvTable::read(const std::string& path) {
-  TRY_ASSIGN(std::string text, read_text(path));
+  TRY_ASSIGN(std::string text, files::read_text(path, kTraceBytesMax));
   return parse(path, std::move(text));
 }
 

@@ -5,6 +5,7 @@
 // FILE:LINE:COLUMN, counted from 1, and say what to do. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,8 +15,7 @@
 
 namespace dove::sim {
 
-// The whole text of a file of at most 256 MiB.
-Result<std::string> read_text(const std::string& path);
+constexpr std::size_t kTraceBytesMax = std::size_t{256} << 20;  // of a file
 
 Error error_at(const std::string& path, std::size_t line, std::size_t column, std::string message);
 

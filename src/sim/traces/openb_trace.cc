@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "files/text_file.h"
 #include "sim/traces/csv_table.h"
 
 namespace dove::sim {
@@ -178,7 +179,7 @@ Result<void> check_ranks(const std::string& path, std::size_t line,
 }
 
 Result<Arrivals> read_arrivals(const std::string& path, std::size_t nodes, std::size_t tasks) {
-  TRY_ASSIGN(const std::string text, read_text(path));
+  TRY_ASSIGN(const std::string text, files::read_text(path, kTraceBytesMax));
   Arrivals found;
   std::size_t line = 0;
   int read = 0;

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "files/text_file.h"
 #include "sim/traces/csv_table.h"
 #include "sim/traces/queue_accounts.h"
 
@@ -93,7 +94,7 @@ class Reader {
 }  // namespace
 
 Result<QueueTrace> read_swf(const std::string& path) {
-  TRY_ASSIGN(const std::string text, read_text(path));
+  TRY_ASSIGN(const std::string text, files::read_text(path, kTraceBytesMax));
   Reader reader(path);
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {

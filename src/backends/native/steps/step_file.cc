@@ -1,11 +1,11 @@
 #include "backends/native/steps/step_file.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::backends {
@@ -68,18 +68,12 @@ void StepFile::restore() {
 
 void StepFile::compact() {
   file_.close();
-  const std::string fresh = path_ + ".new";
-  bytes_ = 0;
-  {
-    std::ofstream out(fresh, std::ios::trunc);
-    book_.for_each([&](JobId job, AttemptNumber attempt, const StepRecord& step) {
-      const std::string line = line_of(job, attempt, step);
-      out << line;
-      bytes_ += static_cast<std::int64_t>(line.size());
-    });
-    out.close();
-    if (!out || std::rename(fresh.c_str(), path_.c_str()) != 0) std::remove(fresh.c_str());
-  }
+  std::string text;
+  book_.for_each([&](JobId job, AttemptNumber attempt, const StepRecord& step) {
+    text += line_of(job, attempt, step);
+  });
+  bytes_ = static_cast<std::int64_t>(text.size());
+  (void)files::write_atomically(path_, text, 0600);  // else the longer file stays
   file_.clear();
   file_.open(path_, std::ios::app);
 }
