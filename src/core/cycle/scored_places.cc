@@ -73,22 +73,49 @@ Places places_on(const Cycle& cycle, const EquivalenceClass& it, const Candidate
 // where much is promised or kept, the search knows better.
 constexpr std::size_t kNext_best = 3;
 
+// Whether it asks of nodes what scores do not know: features, names, custom resources.
+bool is_choosy(const JobSpec& spec) {
+  const TaskGroup& group = spec.groups.front();
+  return !spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty() ||
+         !group.per_task.countables.empty() || !group.per_node.countables.empty();
+}
+
+// The best nodes that will do, in the same order; as many as the job takes, or none.
+std::vector<ScoreBoard::Choice> best_that_will_do(Cycle& cycle, const EquivalenceClass& it,
+                                                  const Candidates& candidates,
+                                                  ScoreBoard::Wanted wanted) {
+  const JobSpec& spec = *it.spec;
+  const NodeShape shape = *scored_shape(spec);
+  const auto count = static_cast<std::size_t>(shape.nodes);
+  const auto will_do = [&](const ScoreBoard::Choice& each) {
+    if (!has_wished(spec, cycle.state.nodes[each.node])) return false;
+    const RankedNodes one = {{cycle.indexes.nodes[each.node].rank, each.node}};
+    return room_among(one, candidates, *cycle.policies.placement, spec, spec.groups.front(), {}) >=
+           shape.tasks;
+  };
+  std::vector<ScoreBoard::Choice> good;
+  std::size_t seen = 0;
+  for (wanted.spare = kNext_best;; wanted.spare = 4 * (count + wanted.spare)) {
+    const std::vector<ScoreBoard::Choice> best = best_nodes(cycle, it, wanted);
+    for (; seen < best.size() && good.size() < count; ++seen) {
+      if (will_do(best[seen])) good.push_back(best[seen]);
+    }
+    if (good.size() == count) return good;
+    // Which nodes a choosy job may have says nothing about how they score: it is worth looking
+    // further until all nodes with room have been seen.
+    if (!is_choosy(spec) || best.size() < count + wanted.spare) return {};
+  }
+}
+
 Places scored_places(Cycle& cycle, const EquivalenceClass& it, const Candidates& candidates,
-                     ScoreBoard::Wanted wanted) {
+                     const ScoreBoard::Wanted& wanted) {
   std::vector<ScoreBoard::Choice> best = best_nodes(cycle, it, wanted);
   if (best.empty()) return std::nullopt;
-  if (Places found = places_on(cycle, it, candidates, best)) return found;
-  const std::size_t count = best.size();
-  wanted.spare = kNext_best;
-  best = best_nodes(cycle, it, wanted);
-  const TaskGroup& group = it.spec->groups.front();
-  std::erase_if(best, [&](const ScoreBoard::Choice& each) {
-    const RankedNodes one = {{cycle.indexes.nodes[each.node].rank, each.node}};
-    return room_among(one, candidates, *cycle.policies.placement, *it.spec, group, {}) <
-           scored_shape(*it.spec)->tasks;
-  });
-  if (best.size() < count) return std::nullopt;
-  best.resize(count);
+  if (!is_choosy(*it.spec)) {
+    if (Places found = places_on(cycle, it, candidates, best)) return found;
+  }
+  best = best_that_will_do(cycle, it, candidates, wanted);
+  if (best.empty()) return std::nullopt;
   return places_on(cycle, it, candidates, best);
 }
 

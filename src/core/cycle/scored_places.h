@@ -2,7 +2,8 @@
 //
 // Scores decide where a job goes, never whether it goes. They know what is free, and nothing of
 // promises, of nodes that are kept, and of labels: the usual search looks at the nodes that they
-// name, a few of the next best among them, and whoever gets no places here searches in full.
+// name, a few of the next best among them, and whoever gets no places here searches in full. Nor do
+// they know of features, names and custom resources: who asks for those gets the best that will do.
 #pragma once
 
 #include <optional>

@@ -89,6 +89,38 @@ TEST_F(ScoredPlaces, LabelsAreHeededThoughScoresDoNotKnowThem) {
   EXPECT_EQ(places(apart), Nodes{3});
 }
 
+TEST_F(ScoredPlaces, OfTheNodesThatAJobNamesItGetsTheBest) {
+  JobSpec excludes = spec_of({.gpus = 1});
+  excludes.nodes_excluded = {"n2"};
+  EXPECT_EQ(places(excludes), Nodes{3});
+  JobSpec wanted = spec_of({.gpus = 1});
+  wanted.nodes_wanted = {"n[1-2]"};
+  EXPECT_EQ(places(wanted), Nodes{2});
+  for (const char* name : {"n1", "n3"}) {
+    NodeDeclaration declared;
+    declared.name = name;
+    declared.features = {"ib"};
+    cluster.declare(declared);
+  }
+  JobSpec featured = spec_of({.gpus = 1});
+  featured.features = {"ib"};
+  EXPECT_EQ(places(featured), Nodes{1}) << "both have two GPUs free";
+  EXPECT_EQ(places(featured), Nodes{3});
+}
+
+TEST_F(ScoredPlaces, NodesAreLookedAtUntilOneIsWhatTheJobAsksFor) {
+  for (int more = 0; more < 30; ++more) cluster.add_node({.gpus = 4});
+  NodeDeclaration declared;
+  declared.name = "n33";
+  declared.features = {"ib"};
+  cluster.declare(declared);
+  declared.name = "n1";
+  cluster.declare(declared);
+  JobSpec featured = spec_of({.gpus = 1});
+  featured.features = {"ib"};
+  EXPECT_EQ(places(featured), Nodes{33});
+}
+
 TEST(GoesByUnit, OnlyWhereALevelIsChosenBeforeNodes) {
   TestCluster cluster(2, {.gpus = 2});
   const Domains none;

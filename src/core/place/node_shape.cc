@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/place/device_fit.h"
+#include "core/place/place.h"
 #include "core/state/amount.h"
-#include "core/state/round_robin.h"
 
 namespace dove::core {
 namespace {
@@ -94,6 +94,7 @@ bool is_plain(const Request& request) {
   plain.slices = request.slices;
   plain.gpu_model = request.gpu_model;
   plain.gpu_memory_bytes = request.gpu_memory_bytes;
+  plain.countables = request.countables;  // each node is asked for them by itself
   return request == plain;
 }
 
@@ -113,7 +114,11 @@ NodeShape node_shape(const TaskGroup& group) {
 }
 
 std::optional<NodeShape> scored_shape(const JobSpec& spec) {
-  if (!takes_any_node(spec)) return std::nullopt;
+  if (spec.exclusive || spec.groups.size() != 1) return std::nullopt;
+  // What an executor is lent is known to the search alone, not to scores by class of node.
+  if (!spec.executor.empty()) return std::nullopt;
+  // Which nodes will do depends on those that are taken beside them.
+  if (wants_some(spec) || has_wish_for_all(spec)) return std::nullopt;
   const TaskGroup& group = spec.groups.front();
   if (!is_plain(group.per_task) || !is_plain(group.per_node)) return std::nullopt;
   const bool is_of_two = wants_devices(group.per_task) && wants_devices(group.per_node);

@@ -33,9 +33,9 @@ struct NodeShape {
 NodeShape node_shape(const TaskGroup& group);
 
 // What each of its nodes is to give, where a score can say which: the job is one group whose nodes
-// are taken alike, and any node of its pool will do that has the cores, memory and devices. Where
-// it is up to the search how many tasks a node gets, that is what the search would try first: all
-// tasks on as few nodes as the job may have. Refers to `spec`.
+// are taken alike, each whatever the others are; it may ask for features, names and custom
+// resources besides. Where it is up to the search how many tasks a node gets, that is what the
+// search would try first: all tasks on as few nodes as the job may have. Refers to `spec`.
 std::optional<NodeShape> scored_shape(const JobSpec& spec);
 
 }  // namespace dove::core

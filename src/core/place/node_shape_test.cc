@@ -132,13 +132,27 @@ TEST(NodeShape, DevicesOfOneKindAddUp) {
   EXPECT_EQ(node_shape(group).gpus, 2);
 }
 
-TEST(NodeShape, OtherResourcesAndWishesAreForTheSearch) {
-  JobSpec counts = sbatch_job(1, 1);
-  counts.groups[0].per_node.countables = {{"rdma", 1}};
-  EXPECT_FALSE(scored_shape(counts));
-  JobSpec wishes = sbatch_job(1, 1);
-  wishes.nodes_excluded = {"n1"};
-  EXPECT_FALSE(scored_shape(wishes));
+TEST(NodeShape, WhatANodeIsAskedForByItselfLeavesTheShapeAsItIs) {
+  JobSpec spec = sbatch_job(1, 1);
+  spec.groups[0].per_node.countables = {{"rdma", 2}};
+  spec.features = {"ib"};
+  spec.nodes_excluded = {"n1"};
+  const auto shape = scored_shape(spec);
+  ASSERT_TRUE(shape);
+  EXPECT_EQ(shape->gpus, 1);
+  EXPECT_EQ(shape->nodes, 1);
+}
+
+TEST(NodeShape, NodesThatDependOnOneAnotherAreForTheSearch) {
+  JobSpec pair = sbatch_job(1, 1);
+  pair.groups[0].tasks = pair.groups[0].nodes_min = pair.groups[0].nodes_max = 2;
+  ASSERT_TRUE(scored_shape(pair));
+  JobSpec same = pair;
+  same.features = {"[r1|r2]"};
+  EXPECT_FALSE(scored_shape(same)) << "all in one rack";
+  JobSpec listed = pair;
+  listed.nodes_wanted = {"n1"};
+  EXPECT_FALSE(scored_shape(listed)) << "n1 and any other";
   JobSpec alone = sbatch_job(1, 1);
   alone.exclusive = true;
   EXPECT_FALSE(scored_shape(alone));

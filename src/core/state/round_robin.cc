@@ -25,16 +25,12 @@ bool is_round_robin(const ClusterSettings& settings) {
   return is_called(kRound_robin, name.substr(0, name.find('/')));
 }
 
-bool takes_any_node(const JobSpec& spec) {
-  if (spec.exclusive || spec.groups.size() != 1) return false;
-  // What an executor is lent is known to the search alone, not to scores by class of node.
-  if (!spec.executor.empty()) return false;
-  // Scores take all nodes of a pool for equal but for what is free.
-  return spec.features.empty() && spec.nodes_wanted.empty() && spec.nodes_excluded.empty();
-}
-
 bool moves_cursor(const JobSpec& spec) {
-  if (!takes_any_node(spec) || spec.groups.front().tasks != 1) return false;
+  if (spec.exclusive || spec.groups.size() != 1 || !spec.executor.empty()) return false;
+  if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
+    return false;
+  }
+  if (spec.groups.front().tasks != 1) return false;
   const TaskGroup& group = spec.groups.front();
   // Folding asks this, and logs are folded by later releases, too: what scores have learned to
   // place since (core/place/node_shape.h) moves no cursor.

@@ -16,10 +16,6 @@ bool is_called(std::string_view full, std::string_view name);
 // then. Told by the policy's name, since folding knows no policies.
 bool is_round_robin(const ClusterSettings& settings);
 
-// Whether any node of its pool will do for the job, as far as nodes differ in more than what they
-// have and have free; it is one group of tasks, and does not want nodes to itself.
-bool takes_any_node(const JobSpec& spec);
-
 // Whether a launch of such a job moves the cursor on: one task that asks for cores, memory and
 // plain devices for itself, on any node of its pool, and nothing for its node.
 bool moves_cursor(const JobSpec& spec);

@@ -54,7 +54,8 @@ cli::CommandSpec spec() {
       {"jobs", 0, "KIND",
        "tasks: each is a job of one task; split: one with several GPUs is as many tasks "
        "with one each, on any number of nodes; halves: a share of a GPU is two tasks on "
-       "one node with half of it each",
+       "one node with half of it each; features: one with GPUs asks for a feature of nodes, "
+       "which is a model that it names, or that they have GPUs",
        false},
       {"output", 'o', "FORMAT", "text or json", false}};
   return spec;
@@ -99,9 +100,9 @@ struct JobsWord {
   std::string_view word;
   sim::OpenbJobs jobs;
 };
-constexpr std::array kJobs{JobsWord{"tasks", sim::OpenbJobs::kTasks},
-                           JobsWord{"split", sim::OpenbJobs::kSplit},
-                           JobsWord{"halves", sim::OpenbJobs::kHalves}};
+constexpr std::array kJobs{
+    JobsWord{"tasks", sim::OpenbJobs::kTasks}, JobsWord{"split", sim::OpenbJobs::kSplit},
+    JobsWord{"halves", sim::OpenbJobs::kHalves}, JobsWord{"features", sim::OpenbJobs::kFeatures}};
 
 // `policy` is null for the live scheduler.
 Result<sim::OpenbResult> replay(const sim::OpenbTrace& trace, const cli::Invocation& invocation,

@@ -3,6 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "sim/live/live_cluster.h"
 #include "sim/live/live_trace.h"
@@ -12,6 +15,8 @@ namespace {
 
 // CPU is counted in cores; a finer unit makes nodes of more of them.
 constexpr std::int64_t kCpu_milli = 4;
+// A feature of all nodes with GPUs.
+constexpr std::string_view kWith_gpus = "gpus";
 
 std::string model_name(std::int32_t model) { return fmt::format("m{}", model); }
 
@@ -72,6 +77,10 @@ std::shared_ptr<const JobSpec> spec_of(const core::TaskShape& task, OpenbJobs jo
     divide(group, 2);
     group.nodes_max = 1;
   }
+  if (jobs == OpenbJobs::kFeatures && task.devices > 0) {
+    std::string model = std::exchange(group.per_task.gpu_model, "");
+    spec->features = {model.empty() ? std::string(kWith_gpus) : std::move(model)};
+  }
   return spec;
 }
 
@@ -84,7 +93,13 @@ Result<OpenbResult> replay_live_openb(const OpenbTrace& trace, const LiveSchedul
   for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
     auto& inventory = inventories[trace.nodes[i]];
     if (inventory == nullptr) inventory = inventory_of(trace.nodes[i]);
-    cluster.add_node(fmt::format("n{}", i), inventory);
+    NodeDeclaration declared;
+    declared.name = fmt::format("n{}", i);
+    if (!inventory->devices.empty()) {
+      declared.features = {std::string(kWith_gpus), inventory->devices.front().model};
+    }
+    cluster.declare(declared);
+    cluster.add_node(declared.name, inventory);
   }
   std::vector<std::shared_ptr<const JobSpec>> specs;
   for (const core::TaskShape& shape : trace.shapes) specs.push_back(spec_of(shape, jobs));

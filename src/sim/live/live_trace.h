@@ -59,7 +59,9 @@ Result<LiveGangs> replay_live_gangs(const std::vector<GangJob>& jobs, std::int64
 enum class OpenbJobs {
   kTasks,  // a job of one task
   kSplit,  // with several GPUs: as many tasks with one each, which may be on one node or on several
-  kHalves,  // with a share of a GPU: two tasks on one node with half of it each
+  kHalves,    // with a share of a GPU: two tasks on one node with half of it each
+  kFeatures,  // with GPUs: asks for a feature of nodes: its models, else one that all with GPUs
+              // have
 };
 
 // As sim/published/openb_replay.h: a task that has no place when it arrives is cancelled. CPU is

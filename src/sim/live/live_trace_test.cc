@@ -88,6 +88,16 @@ TEST(LiveOpenb, WhatHasNoPlaceIsDroppedAndModelsBind) {
   EXPECT_EQ(result->dropped, 2);
 }
 
+TEST(LiveOpenb, ModelsMayBeFeaturesOfNodes) {
+  OpenbTrace trace;
+  trace.nodes = {{0, 8000, 1 << 20, 2}, {1, 8000, 1 << 20, 1}};
+  trace.shapes = {{2000, 20, 1, 1000, 2}, {2000, 20, 1, 1000, 3}, {2000, 20, 1, 1000, 0}};
+  trace.arrivals = {0, 0, 1, 1, 2};
+  const auto result = replay_live_openb(trace, scheduler(), OpenbJobs::kFeatures);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->placed, 3) << "one of the second model, two of either, none of no model";
+}
+
 TEST(LiveOpenb, TasksMayBeSplitOrHalved) {
   OpenbTrace trace;
   trace.nodes = {{0, 8000, 1 << 20, 2}, {0, 8000, 1 << 20, 1}};
