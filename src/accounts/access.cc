@@ -232,4 +232,13 @@ const Key* find_key(const core::State& state, const std::string& id) {
   return found == state.keys.end() || found->second.id != id ? nullptr : &found->second;
 }
 
+bool is_administrators_token(const Key& key) {
+  return key.is_administrators && key.kind == KeyKind::kKey && key.expires_at == kNever;
+}
+
+bool has_administrators_token(const core::State& state) {
+  return std::any_of(state.keys.begin(), state.keys.end(),
+                     [](const auto& entry) { return is_administrators_token(entry.second); });
+}
+
 }  // namespace dove::accounts

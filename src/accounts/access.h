@@ -64,5 +64,9 @@ std::string_view ssh_key_body(std::string_view line);
 
 // The key of that id; nullptr: there is none, or no longer.
 const Key* find_key(const core::State& state, const std::string& id);
+// Whether it is the administrator's token of now, which is a key of the log once it was rotated.
+bool is_administrators_token(const Key& key);
+// Whether it was: the file `token` of a data directory says nothing by itself then.
+bool has_administrators_token(const core::State& state);
 
 }  // namespace dove::accounts

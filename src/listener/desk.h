@@ -94,7 +94,7 @@ class Desk {
   const DeskOptions options;
   controller::Controller& controller;
   store::LogStore& log;
-  const Identity identity;
+  Identity identity;
   Projection projection;
   Blobs blobs;
   // The value of a secret, from whoever has its key; who gets it wipes it. Set before calls come.

@@ -1,67 +1,20 @@
 #include "listener/identity.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "accounts/access.h"
-#include "files/text_file.h"
 #include "listener/session_cookie.h"
-#include "telemetry/log.h"
 #include "wire/secret.h"
 
 namespace dove::listener {
 namespace {
 
-constexpr std::size_t kFileBytesMax = 4096;
 constexpr std::size_t kMacChars = 32;
 constexpr std::size_t kChainChars = 16;
-
-Error file_error(const Error& error) {
-  return Error{ErrorKind::kInvalid, "data_dir",
-               error.message + "; the server needs to read and write its data directory",
-               error.field};
-}
-
-Result<std::string> make_secret(const std::string& path) {
-  const std::string secret = wire::random_token(32);
-  const auto written =
-      files::write_atomically(path, secret + "\n", 0600, files::Survives::kPowerCut);
-  if (!written.ok()) return file_error(written.error());
-  return secret;
-}
-
-// Somebody may have read it: whoever runs the server is told, and decides whether to make another.
-void close_to_others(const std::string& path) {
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0 || (facts.st_mode & 077) == 0) return;
-  const bool closed = ::chmod(path.c_str(), 0600) == 0;
-  telemetry::log(telemetry::Level::kWarning, "secret_was_open",
-                 {{"file", path},
-                  {"mode", fmt::format("{:o}", facts.st_mode & 0777U)},
-                  {"now", closed ? "600" : "unchanged"},
-                  {"remedy", "remove the file and start anew: another one is made"}});
-}
-
-Result<std::string> read_or_make(const std::string& path) {
-  Result<std::string> read = files::read_text(path, kFileBytesMax);
-  if (!read.ok() && read.error().kind == ErrorKind::kNotFound) return make_secret(path);
-  if (!read.ok()) return file_error(read.error());
-  close_to_others(path);
-  std::string text = std::move(read).value();
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  if (text.size() < 16) {
-    return Error{ErrorKind::kInvalid, "data_dir",
-                 path + ": holds no token; remove the file and a new one is made", path};
-  }
-  return text;
-}
 
 Result<std::string_view> bearer(const wire::Request& request) {
   constexpr std::string_view kScheme = "Bearer ";
@@ -90,6 +43,13 @@ Error wrong_token() {
                "Authorization"};
 }
 
+Caller administrator() {
+  Caller caller;
+  caller.user = "admin";
+  caller.admin = caller.is_root = true;
+  return caller;
+}
+
 Error token_expired(const std::string& user) {
   return Error{ErrorKind::kUnauthenticated, "token_expired",
                fmt::format("the token of {0} has expired; ask an administrator for a new one "
@@ -99,6 +59,7 @@ Error token_expired(const std::string& user) {
 }
 
 Error ended(const Key& key) {
+  if (key.is_administrators && key.kind == KeyKind::kKey) return wrong_token();
   if (key.kind != KeyKind::kKey) {
     return Error{ErrorKind::kUnauthenticated, "session_over",
                  "this session or code has ended; sign in again", "Authorization"};
@@ -244,11 +205,10 @@ bool is_name(std::string_view text) {
                      [&](char c) { return is_word(c) || c == '.' || c == '-' || c == '@'; });
 }
 
-Result<Identity> Identity::open(const std::string& data_dir) {
+Result<Identity> Identity::open(const std::string& data_dir, const core::State& state) {
   Identity identity;
-  TRY_ASSIGN(identity.admin_token_, read_or_make(data_dir + "/token"));
-  TRY_ASSIGN(identity.gateway_token_, read_or_make(data_dir + "/ssh_gateway_token"));
-  TRY_ASSIGN(identity.secret_, read_or_make(data_dir + "/secret"));
+  identity.data_dir_ = data_dir;
+  TRY_ASSIGN(identity.keys_, open_own_keys(data_dir, !accounts::has_administrators_token(state)));
   return identity;
 }
 
@@ -263,31 +223,33 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
     }
     TRY_ASSIGN(token, bearer(request));
   }
-  if (is_local || is_administrators(token)) {
-    Caller caller;
-    caller.admin = caller.is_root = true;
-    const std::string_view user = request.header("X-Dove-User");
-    if (!user.empty() && !is_name(user)) {
-      return Error{ErrorKind::kInvalid, "bad_user",
-                   "X-Dove-User is a user's name: letters, digits and _.-@, at most 64",
-                   "X-Dove-User"};
-    }
-    caller.user = user.empty() ? "admin" : std::string(user);
-    return caller;
-  }
   if (is_entry_token(token)) return entry_caller(token, state, now);
-  if (token.find('.') != std::string_view::npos) return job_caller(token, state);
-  return token_caller(token, state, now, false);
+  Caller caller;
+  if (is_local || is_administrators(token, state)) {
+    caller = administrator();
+  } else if (token.find('.') != std::string_view::npos) {
+    return job_caller(token, state);
+  } else {
+    Result<Caller> found = token_caller(token, state, now, false);
+    if (!found.ok() && is_outdated(state, now) && wire::equal_constant_time(token, keys_.token)) {
+      return outdated_token();
+    }
+    TRY_ASSIGN(caller, std::move(found));
+  }
+  if (!caller.is_root) return caller;
+  const std::string_view user = request.header("X-Dove-User");
+  if (!user.empty() && !is_name(user)) {
+    return Error{ErrorKind::kInvalid, "bad_user",
+                 "X-Dove-User is a user's name: letters, digits and _.-@, at most 64",
+                 "X-Dove-User"};
+  }
+  if (!user.empty()) caller.user = user;
+  return caller;
 }
 
 Result<Caller> Identity::signing_in(std::string_view token, const core::State& state,
                                     Instant now) const {
-  if (is_administrators(token)) {
-    Caller caller;
-    caller.user = "admin";
-    caller.admin = caller.is_root = true;
-    return caller;
-  }
+  if (is_administrators(token, state)) return administrator();
   if (token.find('.') != std::string_view::npos) {
     TRY(job_caller(token, state));
     return Error{ErrorKind::kDenied, "not_for_jobs",
@@ -296,8 +258,32 @@ Result<Caller> Identity::signing_in(std::string_view token, const core::State& s
   return token_caller(token, state, now, true);
 }
 
-bool Identity::is_administrators(std::string_view token) const {
-  return wire::equal_constant_time(token, admin_token_);
+// By the file, which counts for as long as no token was rotated.
+bool Identity::is_administrators(std::string_view token, const core::State& state) const {
+  return !keys_.token.empty() && wire::equal_constant_time(token, keys_.token) &&
+         !accounts::has_administrators_token(state);
+}
+
+Result<void> Identity::keep_admin_token(const std::string& token) {
+  TRY(keep_token(data_dir_, token));
+  keys_.token = token;
+  return {};
+}
+
+bool Identity::is_outdated(const core::State& state, Instant now) const {
+  if (keys_.token.empty() || !accounts::has_administrators_token(state)) return false;
+  const auto key = state.keys.find(wire::sha256_hex(keys_.token));
+  return key == state.keys.end() || key->second.expires_at <= now;
+}
+
+Error Identity::outdated_token() const {
+  return Error{ErrorKind::kUnauthenticated, "token_invalid",
+               fmt::format("the administrator's token was changed by `dove token rotate`, and the "
+                           "file {}/token has a former one: put the new one there (it has a copy "
+                           "where it was changed), or remove the file; on that machine root and "
+                           "the server's user need none",
+                           data_dir_),
+               "Authorization"};
 }
 
 // "<job>.<attempt>.<HMAC>"; the other tokens have no '.'.
@@ -326,7 +312,7 @@ Result<Caller> Identity::job_caller(std::string_view token, const core::State& s
 
 std::string Identity::job_token(JobId job, AttemptNumber attempt) const {
   const std::string mac =
-      wire::hmac_sha256_hex(secret_, fmt::format("job/{}/{}", job.value, attempt));
+      wire::hmac_sha256_hex(keys_.secret, fmt::format("job/{}/{}", job.value, attempt));
   return fmt::format("{}.{}.{}", job.value, attempt, mac);
 }
 
@@ -373,16 +359,17 @@ std::optional<LogEnd> Identity::proven_end(Epoch epoch, Seq head, const std::str
 }
 
 std::string Identity::head_mac(Epoch epoch, Seq head, const std::string& more) const {
-  return wire::hmac_sha256_hex(secret_, fmt::format("head/{}/{}{}", epoch.value, head.value, more))
+  return wire::hmac_sha256_hex(keys_.secret,
+                               fmt::format("head/{}/{}{}", epoch.value, head.value, more))
       .substr(0, kMacChars);
 }
 
 std::string Identity::seal_key(std::string_view purpose) const {
-  return wire::hmac_sha256_hex(secret_, fmt::format("seal/{}", purpose));
+  return wire::hmac_sha256_hex(keys_.secret, fmt::format("seal/{}", purpose));
 }
 
 std::string Identity::cluster_id() const {
-  return wire::hmac_sha256_hex(secret_, "cluster-id").substr(0, 12);
+  return wire::hmac_sha256_hex(keys_.secret, "cluster-id").substr(0, 12);
 }
 
 Result<std::string> Identity::token_digest(const wire::Request& request) {
@@ -392,7 +379,7 @@ Result<std::string> Identity::token_digest(const wire::Request& request) {
 
 Result<Caller> Identity::gateway(const wire::Request& request) const {
   TRY_ASSIGN(const std::string_view token, bearer(request));
-  if (!wire::equal_constant_time(token, gateway_token_)) return wrong_token();
+  if (!wire::equal_constant_time(token, keys_.ssh_gateway_token)) return wrong_token();
   Caller caller;
   caller.user = "ssh-gateway";
   return caller;

@@ -1,12 +1,13 @@
 // Identity: who a bearer token belongs to.
 //
-// The administrator's token, the SSH gateway's and the server's secret lie in the data directory,
-// all 0600, made when missing. Users' tokens are known by SHA-256 (UserDeclaration), their keys
-// too (Key), agents' by Node, tokens of running jobs by HMAC: they speak for the job's user while
-// their attempt is not over. A browser that has signed in shows a cookie (session_cookie.h); one
-// that was let in to a job's app is known to the proxy by an entry token (entry_token.h), which
-// nothing but this app answers to. Comparisons take the same time for every wrong token. Loop
-// thread only.
+// The administrator's token, the SSH gateway's and the server's secret lie in the data directory
+// (own_keys.h). Once the first was rotated the log says which one it is, by SHA-256, so that all
+// controllers know it at once; the file is where people on this machine find it. Users' tokens are
+// known by SHA-256 (UserDeclaration), their keys too (Key), agents' by Node, tokens of running jobs
+// by HMAC: they speak for the job's user while their attempt is not over. A browser that has signed
+// in shows a cookie (session_cookie.h); one that was let in to a job's app is known to the proxy by
+// an entry token (entry_token.h), which nothing but this app answers to. Comparisons take the same
+// time for every wrong token. Loop thread only.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "core/state/state.h"
 #include "listener/entry_token.h"
+#include "listener/own_keys.h"
 #include "wire/http.h"
 
 namespace dove::listener {
@@ -31,7 +33,9 @@ struct LogEnd {
 
 class Identity {
  public:
-  static Result<Identity> open(const std::string& data_dir);
+  // Errors: those of open_own_keys().
+  // Where the log has the administrator's token no other one is made.
+  static Result<Identity> open(const std::string& data_dir, const core::State& state = {});
 
   // `now`: the cluster's time (Desk::now()). Errors: kUnauthenticated token_missing, token_invalid,
   // token_expired, key_expired, session_over, user_disabled, entry_over; kDenied cross_origin;
@@ -45,6 +49,13 @@ class Identity {
                        const std::string& node) const;
   // The SSH gateway, by the token in `ssh_gateway_token`. Error: kUnauthenticated token_invalid.
   Result<Caller> gateway(const wire::Request& request) const;
+  // Another token of the administrator's, in the file alone: the log is to name it. Error:
+  // data_dir.
+  Result<void> keep_admin_token(const std::string& token);
+  // What the file holds.
+  const std::string& admin_token() const { return keys_.token; }
+  // Whether it is a former one, which lets nobody in.
+  bool is_outdated(const core::State& state, Instant now) const;
   // SHA-256 of the request's bearer token, for join tokens. Error: token_missing.
   static Result<std::string> token_digest(const wire::Request& request);
 
@@ -62,14 +73,14 @@ class Identity {
   std::string cluster_id() const;
 
  private:
-  bool is_administrators(std::string_view token) const;
+  bool is_administrators(std::string_view token, const core::State& state) const;
+  Error outdated_token() const;
   std::string head_mac(Epoch epoch, Seq head, const std::string& more) const;
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;
   Result<Caller> entry_caller(std::string_view token, const core::State& state, Instant now) const;
 
-  std::string admin_token_;
-  std::string gateway_token_;
-  std::string secret_;
+  std::string data_dir_;
+  OwnKeys keys_;
 };
 
 // The token of an SSH connection into that job: "dovessh_42_kDIGEST_RANDOM" for the user's SSH key

@@ -140,6 +140,7 @@ Rules rules_of_people() {
       {"setSecret", kPeople},
       {"removeSecret", kPeople},
       {"rotateSecretKey", kAdmins},
+      {"rotateAdminToken", kAdmins},
       {"listSshKeys", kPeople},
       {"addSshKey", kPeople},
       {"removeSshKey", kPeople},

@@ -67,6 +67,7 @@ void apply_object(Context& context, CallPtr call);
 void apply_objects(Context& context, CallPtr call);
 void delete_object(Context& context, CallPtr call);
 void issue_user_token(Context& context, CallPtr call);
+void rotate_admin_token(Context& context, CallPtr call);
 void issue_join_token(Context& context, CallPtr call);
 void list_keys(Context& context, CallPtr call);
 void issue_key(Context& context, CallPtr call);

@@ -82,6 +82,12 @@ void revoke_key(Context& context, CallPtr call) {
   if (key == nullptr || !may_keep_keys(context.state(), call->caller, key->user)) {
     return call->fail(not_found("key", id));
   }
+  if (accounts::is_administrators_token(*key)) {
+    return call->fail(Error{ErrorKind::kConflict, "administrators_token",
+                            "this is the administrator's token, without which there would be none: "
+                            "`dove token rotate` replaces it",
+                            "id"});
+  }
   const Call& asked = *call;
   context.desk.submit(asked, KeyRevoked{id}, [call](const Result<Committed>& committed) {
     if (!committed.ok()) return call->fail(committed.error());

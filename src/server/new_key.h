@@ -10,6 +10,8 @@
 
 namespace dove::server {
 
+inline constexpr std::size_t kKeyIdChars = 12;
+
 struct NewKey {
   std::string secret;
   KeyIssued issued;
@@ -17,12 +19,11 @@ struct NewKey {
 
 // `key` lacks its id only; `prefix` begins the secret.
 inline NewKey make_key(Key key, const std::string& prefix = "") {
-  constexpr std::size_t kIdBytes = 12;
   NewKey made;
   made.secret = prefix + wire::random_token(32);
   made.issued.sha256 = wire::sha256_hex(made.secret);
   made.issued.key = std::move(key);
-  made.issued.key.id = made.issued.sha256.substr(0, kIdBytes);
+  made.issued.key.id = made.issued.sha256.substr(0, kKeyIdChars);
   return made;
 }
 

@@ -103,6 +103,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"PUT", "/v1/objects/{kind}/{name}", "applyObject"}, in_turn<apply_object>},
     ApiRoute{{"DELETE", "/v1/objects/{kind}/{name}", "deleteObject"}, in_turn<delete_object>},
     ApiRoute{{"POST", "/v1/users/{name}/token", "issueUserToken"}, in_turn<issue_user_token>},
+    ApiRoute{{"POST", "/v1/admin-token", "rotateAdminToken", 4 << 10}, in_turn<rotate_admin_token>},
     ApiRoute{{"GET", "/v1/users/{name}/notices", "getNotices"}, get_notices},
     ApiRoute{{"PUT", "/v1/users/{name}/notices", "setNotices", 64 << 10}, in_turn<set_notices>},
     ApiRoute{{"POST", "/v1/users/{name}/notices/{number}/test", "testNotice", 4 << 10},

@@ -1,13 +1,17 @@
 // The tokens that administrators give out: to users, and to nodes that are to join.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_fields.h"
+#include "codec/json_parts.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/new_key.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -54,6 +58,80 @@ void issue_user_token(Context& context, CallPtr call) {
                         if (expires_at.us != 0) answer["expires_at_us"] = expires_at.us;
                         call->reply(201, std::move(answer));
                       });
+}
+
+namespace {
+
+constexpr std::int64_t kOverlapMost_s = 30 * 86'400;
+
+// What ends with the former token when nothing overlaps: it, and sessions that it began.
+void end_all_of_administrator(const core::State& state, const Call& call,
+                              controller::Input& input) {
+  for (const auto& [digest, key] : state.keys) {
+    if (key.is_administrators) input.events.push_back({KeyRevoked{key.id}, call.cause()});
+  }
+}
+
+Key admin_key(const char* name, Instant expires_at) {
+  Key key;
+  key.user = "admin";
+  key.name = name;
+  key.scope = KeyScope::kAll;
+  key.expires_at = expires_at;
+  key.is_administrators = true;
+  return key;
+}
+
+KeyIssued former_token(const core::State& state, const std::string& in_file, Instant ends) {
+  const auto found = std::find_if(state.keys.begin(), state.keys.end(), [](const auto& entry) {
+    return accounts::is_administrators_token(entry.second);
+  });
+  KeyIssued former;
+  former.sha256 = found == state.keys.end() ? wire::sha256_hex(in_file) : found->first;
+  former.key = admin_key("former-admin-token", ends);
+  former.key.id = former.sha256.substr(0, kKeyIdChars);
+  return former;
+}
+
+}  // namespace
+
+// The log says which token it is: all controllers know the new one at once, and the record of it
+// has its digest alone. The file comes first: what cannot be kept there changes nothing.
+void rotate_admin_token(Context& context, CallPtr call) {
+  if (!call->caller.is_root) {
+    return call->fail(Error{ErrorKind::kDenied, "administrators_token_needed",
+                            "only who shows the administrator's token, or is root or the server's "
+                            "user on the controller's machine, may change it",
+                            "Authorization"});
+  }
+  std::int64_t overlap_s = 0;
+  Result<void> read;
+  if (!call->request.body.empty()) {
+    read = call->read_body([&](codec::JsonFields& fields) {
+      fields.integer("overlap_s", overlap_s, 0, kOverlapMost_s);
+    });
+  }
+  if (!read.ok()) return call->fail(read.error());
+  const Instant ends = context.desk.now() + seconds(overlap_s);
+  const std::string before = context.desk.identity.admin_token();
+  controller::Input input;
+  if (overlap_s == 0) {
+    end_all_of_administrator(context.state(), *call, input);
+  } else {
+    input.events.push_back({former_token(context.state(), before, ends), call->cause()});
+  }
+  NewKey made = make_key(admin_key("admin-token", kNever), kKeyPrefix);
+  input.events.push_back({made.issued, call->cause()});
+  const Result<void> kept = context.desk.identity.keep_admin_token(made.secret);
+  if (!kept.ok()) return call->fail(kept.error());
+  Json answer{{"token", made.secret}, {"id", made.issued.key.id}};
+  codec::put_instant(answer, "former_ends_at", overlap_s == 0 ? Instant{} : ends);
+  context.desk.submit(std::move(input), [&context, call, before, answer = std::move(answer)](
+                                            const Result<Committed>& committed) {
+    if (committed.ok()) return call->reply(201, answer);
+    if (!before.empty()) (void)context.desk.identity.keep_admin_token(before);
+    call->fail(committed.error());
+  });
 }
 
 void issue_join_token(Context& context, CallPtr call) {

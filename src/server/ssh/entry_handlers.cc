@@ -126,9 +126,10 @@ void answer(const CallPtr& call, int status, const std::string& user, const std:
 }
 
 // How the caller has proved who they are, for ssh_token_prefix().
-std::string by_of(const Caller& caller) {
-  if (!caller.key.empty()) return "a" + caller.key;
-  return caller.is_root ? kRoots : "t";
+std::string by_of(const core::State& state, const Caller& caller) {
+  const Key* key = accounts::find_key(state, caller.key);
+  if (caller.is_root && (key == nullptr || key->kind == KeyKind::kKey)) return kRoots;
+  return caller.key.empty() ? "t" : "a" + caller.key;
 }
 
 }  // namespace
@@ -222,8 +223,9 @@ void open_ssh_session(Context& context, CallPtr call) {
   const std::int64_t now_us = telemetry::monotonic_us();
   const auto gateway = context.ssh.gateway(now_us);
   if (!gateway) return call->fail(no_gateway());
-  const Result<void> opened = context.ssh.open(wire::sha256_hex(key->body),
-                                               {caller.user, (*job)->id, by_of(caller)}, now_us);
+  const Result<void> opened =
+      context.ssh.open(wire::sha256_hex(key->body),
+                       {caller.user, (*job)->id, by_of(context.state(), caller)}, now_us);
   if (!opened.ok()) return call->fail(opened.error());
   Json body{{"gateway", gateway_json(*gateway)}};
   codec::put_instant(body, "expires_at", Instant{context.desk.now().us + SshEntries::kSession_us});

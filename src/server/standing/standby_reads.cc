@@ -171,7 +171,7 @@ void StandbyReads::Impl::serve_waiting() {
 Result<std::unique_ptr<StandbyReads>> StandbyReads::make(wire::Loop& loop, StandbyOptions options,
                                                          controller::Controller& controller,
                                                          store::LogStore& log, core::State folded) {
-  TRY_ASSIGN(auto identity, listener::Identity::open(options.data_dir));
+  TRY_ASSIGN(auto identity, listener::Identity::open(options.data_dir, folded));
   TRY_ASSIGN(openid::Signer signer, openid::Signer::open(options.data_dir + "/identity.pem"));
   return std::unique_ptr<StandbyReads>(new StandbyReads(
       std::make_unique<Impl>(loop, std::move(options), controller, log, std::move(folded),

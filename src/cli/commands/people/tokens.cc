@@ -1,5 +1,5 @@
-// dove token create, key create, key list, key revoke, join-token create: who may call, which
-// machine may join.
+// dove token create, token rotate, key create, key list, key revoke, join-token create: who may
+// call, which machine may join.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -42,6 +42,30 @@ Result<int> run_token(const Invocation& invocation) {
       fmt::format("it is good {}; this is the only time it is shown; {} keeps it in a file (mode "
                   "0600) named by DOVE_TOKEN_FILE",
                   ends_us == 0 ? "until there is another" : "until " + when_text(ends_us), user));
+  return kExitOk;
+}
+
+Result<int> run_token_rotate(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  json body = json::object();
+  if (invocation.has("overlap")) {
+    const auto span_us = parse_span_us(invocation.get("overlap"));
+    if (!span_us || *span_us < 1'000'000) return usage_error("--overlap takes a time such as 1h");
+    body["overlap_s"] = *span_us / 1'000'000;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json answer, api.send("POST", "/v1/admin-token", body));
+  if (format == Format::kJson || format == Format::kYaml) {
+    print_value(answer, format);
+    return kExitOk;
+  }
+  print(text_of(answer, "token") + "\n");
+  const std::int64_t ends_us = number_of(answer, "former_ends_at_us");
+  say(fmt::format(
+      "all controllers take it from now on, and it is in the file `token` of the one that was "
+      "asked; the former token {}",
+      ends_us == 0 ? "lets nobody in any more, and all sessions that it began have ended"
+                   : "lets people in until " + when_text(ends_us)));
   return kExitOk;
 }
 
@@ -197,6 +221,18 @@ std::vector<Command> token_commands() {
   token.options = {{"create", 0, "", "declare the user if there is none"},
                    {"expires", 0, "TIME", "when it expires: 12h, 30d (never)"},
                    output_option()};
+  CommandSpec rotate;
+  rotate.name = "token rotate";
+  rotate.summary = "Replace the administrator's token by another";
+  rotate.group = "People";
+  rotate.description =
+      "It prints the new token and writes it into the file `token` of the server's data "
+      "directory;\n"
+      "nothing is restarted. Run it as root on the controller's machine, or with the present "
+      "token.";
+  rotate.options = {
+      {"overlap", 0, "TIME", "how long the former token still works, as 1h; at most 30d (none)"},
+      output_option()};
   CommandSpec join;
   join.name = "join-token create";
   join.summary = "Make a one-time token for a machine that is to join";
@@ -215,6 +251,7 @@ std::vector<Command> token_commands() {
       "/.well-known/openid-configuration names. docs/guide/identity.md has examples.";
   identity.options = {{"expires", 0, "TIME", "when it expires: at most 1h (10m)"}};
   return {{token, guarded("token create", run_token)},
+          {rotate, guarded("token rotate", run_token_rotate)},
           {identity, guarded("identity-token", run_identity_token)},
           {join, guarded("join-token create", run_join_token)}};
 }

@@ -1,0 +1,174 @@
+// The administrator's token is replaced while the server runs.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "files/text_file.h"
+#include "listener/identity.h"
+#include "server/api_fixture.h"
+#include "telemetry/clock.h"
+#include "wire/secret.h"
+
+namespace dove::server {
+namespace {
+
+constexpr std::int64_t kHour_us = 3'600'000'000;
+
+class AdminToken : public testing::Test {
+ protected:
+  Json rotate(const Json& body = Json::object()) {
+    const Answer answer = live.call("POST", "/v1/admin-token", body);
+    EXPECT_EQ(answer.status, 201) << answer.response.body;
+    return answer.body;
+  }
+  std::string code(const std::string& token, const wire::Pairs& headers = {}) {
+    return live.call("GET", "/v1/me", nullptr, headers, &token).code();
+  }
+  std::string in_file() const {
+    std::string token;
+    std::ifstream(live.directory() + "/token") >> token;
+    return token;
+  }
+
+  std::atomic<std::int64_t> now_us = telemetry::now_us();
+  store::MemoryStore store;
+  LiveApi live{store, policies::standard_policies(), {.clock = [this] { return now_us.load(); }}};
+  const std::string former = live.admin_token;
+};
+
+TEST_F(AdminToken, AnotherOneIsTakenAtOnceAndTheFormerLetsNobodyIn) {
+  const Json made = rotate();
+  const std::string token = made.at("token");
+  EXPECT_NE(token, former);
+  EXPECT_EQ(in_file(), token);
+  EXPECT_EQ(code(former), "token_invalid");
+  EXPECT_EQ(code(token), "");
+  EXPECT_TRUE(made.at("former_ends_at_us").is_null());
+  // It speaks for others as the former one did.
+  const wire::Pairs as_ada{{"X-Dove-User", "ada"}};
+  EXPECT_EQ(live.call("GET", "/v1/me", nullptr, as_ada, &token).body.at("user"), "ada");
+  EXPECT_EQ(code(token, {{"X-Dove-User", "a b"}}), "bad_user");
+  // And so once more.
+  live.admin_token = token;
+  const std::string third = rotate().at("token");
+  EXPECT_EQ(code(token), "token_invalid");
+  EXPECT_EQ(code(third), "");
+}
+
+TEST_F(AdminToken, TheLogSaysWhoDidItAndNothingOfTheToken) {
+  const std::string token = rotate().at("token");
+  live.admin_token = token;
+  const std::string events = live.call("GET", "/v1/events?limit=100").response.body;
+  EXPECT_NE(events.find("\"admin-token\""), std::string::npos) << events;
+  EXPECT_EQ(events.find(token), std::string::npos);
+  EXPECT_EQ(events.find(wire::sha256_hex(token)), std::string::npos);
+}
+
+TEST_F(AdminToken, TheFormerOneIsGoodForTheOverlap) {
+  const Json made = rotate({{"overlap_s", 3600}});
+  const std::string token = made.at("token");
+  EXPECT_EQ(made.at("former_ends_at_us"), now_us + kHour_us);
+  now_us += kHour_us - 1;
+  EXPECT_EQ(code(former, {{"X-Dove-User", "ada"}}), "");
+  EXPECT_EQ(code(token), "");
+  now_us += 1;
+  EXPECT_EQ(code(former), "token_invalid");
+  EXPECT_EQ(code(token), "");
+  live.admin_token = token;
+  live.call("POST", "/v1/users/ada/token?create=1");
+  live.call("POST", "/v1/keys",
+            {{"name", "ci"}, {"user", "ada"}});  // keys that are over go with it
+  EXPECT_EQ(code(former), "token_invalid");
+}
+
+TEST_F(AdminToken, AnOverlapIsEndedByRevokingTheFormerOne) {
+  live.admin_token = rotate({{"overlap_s", 3600}}).at("token");
+  ASSERT_EQ(code(former), "");
+  const Json keys = live.call("GET", "/v1/keys?name=former-admin-token").body.at("keys");
+  ASSERT_EQ(keys.size(), 1U);
+  live.call("DELETE", "/v1/keys/" + keys[0].at("id").get<std::string>());
+  EXPECT_EQ(code(former), "token_invalid");
+}
+
+TEST_F(AdminToken, ThePresentOneIsNotRevoked) {
+  const Json made = rotate();
+  live.admin_token = made.at("token");
+  const std::string path = "/v1/keys/" + made.at("id").get<std::string>();
+  const Answer refused = live.call("DELETE", path);
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(refused.code(), "administrators_token");
+}
+
+TEST_F(AdminToken, SessionsThatTheFormerOneBeganEndWithIt) {
+  const auto sign_in = [&](const std::string& token) {
+    const std::string none;
+    const Answer answer = live.call("POST", "/v1/sign-in", {{"token", token}}, {}, &none);
+    EXPECT_EQ(answer.status, 201) << answer.response.body;
+    const std::string cookie(answer.response.header("Set-Cookie"));
+    return cookie.substr(0, cookie.find(';'));
+  };
+  const auto asked = [&](const std::string& cookie) {
+    const std::string none;
+    const std::string host = "127.0.0.1:" + std::to_string(live.api->port());
+    const wire::Pairs shown{{"Cookie", cookie}, {"Host", host}, {"Origin", "http://" + host}};
+    return live.call("GET", "/v1/me", nullptr, shown, &none).code();
+  };
+  const std::string session = sign_in(former);
+  ASSERT_EQ(asked(session), "");
+  live.admin_token = rotate({{"overlap_s", 3600}}).at("token");
+  EXPECT_EQ(asked(session), "") << "the former token is good";
+  const std::string other = sign_in(live.admin_token);
+  EXPECT_EQ(asked(other), "");
+  live.admin_token = rotate().at("token");
+  EXPECT_EQ(asked(session), "session_over");
+  EXPECT_EQ(asked(other), "session_over");
+}
+
+TEST_F(AdminToken, OnlyWhoHasItMayReplaceIt) {
+  const std::string boss = live.call("POST", "/v1/users/boss/token?create=1").body.at("token");
+  live.call("PUT", "/v1/objects/user/boss", {{"admin", true}});
+  const Answer refused = live.call("POST", "/v1/admin-token", Json::object(), {}, &boss);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.code(), "administrators_token_needed");
+  EXPECT_EQ(in_file(), former);
+  EXPECT_EQ(live.call("POST", "/v1/admin-token", {{"overlap_s", 31 * 86'400}}).code(),
+            "out_of_range");
+}
+
+TEST_F(AdminToken, NothingChangesWhereTheFileCannotBeWritten) {
+  std::filesystem::create_directories(live.directory() + "/token.new/full");
+  const Answer refused = live.call("POST", "/v1/admin-token");
+  EXPECT_EQ(refused.code(), "data_dir");
+  EXPECT_EQ(code(former), "");
+  EXPECT_EQ(in_file(), former);
+}
+
+TEST_F(AdminToken, AFileWithAFormerOneIsNamed) {
+  // As on a machine of another controller than the one that was asked.
+  const std::string digests = files::text_or_empty(live.directory() + "/keys.sha256", 4096);
+  rotate();
+  std::ofstream(live.directory() + "/token") << former << "\n";
+  std::ofstream(live.directory() + "/keys.sha256") << digests;
+  live.controller.stop();
+  const core::State& state = live.controller.state();
+  auto identity = listener::Identity::open(live.directory(), state);
+  ASSERT_TRUE(identity.ok());
+  EXPECT_TRUE(identity->is_outdated(state, Instant{now_us}));
+  wire::Request request;
+  request.headers = {{"Authorization", "Bearer " + former}};
+  const auto caller = identity->person(request, state, Instant{now_us});
+  ASSERT_FALSE(caller.ok());
+  EXPECT_NE(caller.error().message.find(live.directory() + "/token"), std::string::npos);
+  // Without it no token is made that nobody knows.
+  std::filesystem::remove(live.directory() + "/token");
+  identity = listener::Identity::open(live.directory(), state);
+  ASSERT_TRUE(identity.ok());
+  EXPECT_FALSE(identity->is_outdated(state, Instant{now_us}));
+  EXPECT_FALSE(std::filesystem::exists(live.directory() + "/token"));
+  EXPECT_FALSE(identity->signing_in("", state, Instant{now_us}).ok());
+}
+
+}  // namespace
+}  // namespace dove::server
