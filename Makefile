@@ -38,11 +38,12 @@ test: ## all tests; the last line counts them
 unit: all ## the tests beside the code, and those of the architecture
 	@tools/run_tests $(RELEASE) --only unit
 
-test-corruption: ## random damage to stores and agents' files: found, or healed, never taken (DAMAGES=2000 SEED=1)
+test-corruption: ## random damage to stores, keys and agents' files: found, or healed, never taken (DAMAGES=2000 SEED=1)
 	@tools/setup build
 	@$(CONFIGURE)
-	@ninja -C $(RELEASE) -j$(JOBS) --quiet controller_test agent_test
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet controller_test agent_test programs_test
 	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/controller_test --gtest_brief=1 --gtest_filter='Damage.*:PostgresDamage.*'
+	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/programs_test --gtest_brief=1 --gtest_filter='TrustDamage.*'
 	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/agent_test --gtest_brief=1 --gtest_filter='AgentDamage.*:*.ABitThatFlippedIsNotBelieved:LeaseTest.TheTaskIsOverByTheDeadlineThatWasReadBeforeDamage:*.WhatWasCutOffIsNotBelieved:ShimTest.DamageToItsReportIsNotBelieved'
 
 # The program of the former level, for what changes versions: tests of upgrades, and bench/hand_over.

@@ -208,7 +208,7 @@ bool is_name(std::string_view text) {
 Result<Identity> Identity::open(const std::string& data_dir, const core::State& state) {
   Identity identity;
   identity.data_dir_ = data_dir;
-  TRY_ASSIGN(identity.keys_, open_own_keys(data_dir, !accounts::has_administrators_token(state)));
+  TRY_ASSIGN(identity.keys_, open_own_keys(data_dir, state));
   return identity;
 }
 

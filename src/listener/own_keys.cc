@@ -3,8 +3,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "accounts/access.h"
 #include "files/text_file.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
@@ -13,6 +19,17 @@ namespace dove::listener {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 4096;
+constexpr std::size_t kDigestChars = 64;
+constexpr std::size_t kKeyCharsMin = 16;
+constexpr const char kDigests[] = "keys.sha256";
+constexpr std::array<std::string_view, 3> kNames{"secret", "token", "ssh_gateway_token"};
+
+// By name. While a token is replaced it has two: the file is the one or the other.
+using Digests = std::map<std::string, std::set<std::string>, std::less<>>;
+
+std::string path_of(const std::string& data_dir, std::string_view name) {
+  return fmt::format("{}/{}", data_dir, name);
+}
 
 Error file_error(const Error& error) {
   return Error{ErrorKind::kInvalid, "data_dir",
@@ -20,17 +37,58 @@ Error file_error(const Error& error) {
                error.field};
 }
 
-Result<void> write(const std::string& path, const std::string& secret) {
-  const auto written =
-      files::write_atomically(path, secret + "\n", 0600, files::Survives::kPowerCut);
+Error damaged(const std::string& path, const std::string& why) {
+  return Error{ErrorKind::kCorrupt, "key_damaged",
+               fmt::format("{} {}; docs/operate/recovery.md, \"a key is damaged\"", path, why),
+               path};
+}
+
+Error without_meaning(const std::string& data_dir) {
+  return damaged(path_of(data_dir, kDigests),
+                 "is damaged: restore it from a backup; or, once you know that the keys beside it "
+                 "are right, remove it, and the next start makes another");
+}
+
+Result<void> write(const std::string& path, const std::string& text) {
+  const auto written = files::write_atomically(path, text, 0600, files::Survives::kPowerCut);
   if (!written.ok()) return file_error(written.error());
   return {};
 }
 
-Result<std::string> make_secret(const std::string& path) {
-  std::string secret = wire::random_token(32);
-  TRY(write(path, secret));
-  return secret;
+bool is_digest(std::string_view text) {
+  return text.size() == kDigestChars &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Empty where there is no file yet.
+Result<Digests> read_digests(const std::string& data_dir) {
+  const Result<std::string> text = files::read_text(path_of(data_dir, kDigests), kFileBytesMax);
+  if (!text.ok() && text.error().kind == ErrorKind::kNotFound) return Digests();
+  if (!text.ok()) return file_error(text.error());
+  Digests all;
+  std::string_view left = *text;
+  while (!left.empty()) {
+    const std::size_t end = left.find('\n');
+    if (end == std::string_view::npos) return without_meaning(data_dir);
+    const std::string_view line = left.substr(0, end);
+    left.remove_prefix(end + 1);
+    const std::string_view digest = line.substr(0, kDigestChars);
+    const std::string_view rest = line.substr(digest.size());
+    const std::string_view name = rest.starts_with("  ") ? rest.substr(2) : "";
+    const bool is_known = std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+    if (!is_digest(digest) || !is_known) return without_meaning(data_dir);
+    all[std::string(name)].insert(std::string(digest));
+  }
+  if (all.empty()) return without_meaning(data_dir);  // emptied
+  return all;
+}
+
+Result<void> write_digests(const std::string& data_dir, const Digests& all) {
+  std::string text;
+  for (const auto& [name, digests] : all) {
+    for (const std::string& digest : digests) text += fmt::format("{}  {}\n", digest, name);
+  }
+  return write(path_of(data_dir, kDigests), text);
 }
 
 // Somebody may have read it: whoever runs the server is told, and decides whether to make another.
@@ -42,37 +100,119 @@ void close_to_others(const std::string& path) {
                  {{"file", path},
                   {"mode", fmt::format("{:o}", facts.st_mode & 0777U)},
                   {"now", closed ? "600" : "unchanged"},
-                  {"remedy", "remove the file and start anew: another one is made"}});
+                  {"remedy", "`dove token rotate`, or a new secret: docs/operate/recovery.md"}});
 }
 
-Result<std::string> read_or_make(const std::string& path, bool makes) {
-  Result<std::string> read = files::read_text(path, kFileBytesMax);
-  if (!read.ok() && read.error().kind == ErrorKind::kNotFound) {
-    return makes ? make_secret(path) : std::string();
-  }
-  if (!read.ok()) return file_error(read.error());
-  close_to_others(path);
-  std::string text = std::move(read).value();
+std::string word_of(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  if (text.size() < 16) {
-    return Error{ErrorKind::kInvalid, "data_dir",
-                 path + ": holds no token; remove the file and a new one is made", path};
-  }
   return text;
 }
 
+// What the remedy is besides the backup.
+std::string otherwise(std::string_view name) {
+  if (name == "secret") {
+    return fmt::format(
+        "without one, remove it and {}: the next start makes another, all tokens of "
+        "running jobs are void, and all nodes join again",
+        kDigests);
+  }
+  return fmt::format(
+      "or remove it, and the next start makes another; one that you put there "
+      "yourself is taken once its line in {} is removed",
+      kDigests);
+}
+
+// The text of the file, which is whole. `is_of_log`: whether the log has that token.
+template <class IsOfLog>
+Result<std::string> read_whole(const std::string& data_dir, std::string_view name,
+                               const Digests& digests, const IsOfLog& is_of_log) {
+  const std::string path = path_of(data_dir, name);
+  const auto known = digests.find(name);
+  Result<std::string> text = files::read_text(path, kFileBytesMax);
+  if (!text.ok() && text.error().kind == ErrorKind::kNotFound) {
+    const bool was_there = name == "secret" && known != digests.end();
+    if (was_there) {
+      return damaged(path, "is gone: restore it from a backup; " + otherwise(name));
+    }
+    return text.error();
+  }
+  if (!text.ok()) return file_error(text.error());
+  const std::string word = word_of(*text);
+  if (word.size() < kKeyCharsMin) {
+    return damaged(path, "holds no key: restore it from a backup; " + otherwise(name));
+  }
+  if (known == digests.end() || known->second.contains(wire::sha256_hex(*text))) return text;
+  if (name == "token" && is_of_log(word)) return text;
+  return damaged(path, fmt::format("is not what {} beside it says, so one of the two was changed: "
+                                   "restore both from a backup; {}",
+                                   kDigests, otherwise(name)));
+}
+
+struct Opening {
+  const std::string& data_dir;
+  const core::State& state;
+  Digests before;
+  Digests now;
+
+  bool is_of_log(const std::string& token) const {
+    const auto key = state.keys.find(wire::sha256_hex(token));
+    return key != state.keys.end() && key->second.is_administrators;
+  }
+  Result<std::string> open(std::string_view name) {
+    const std::string path = path_of(data_dir, name);
+    Result<std::string> text = read_whole(
+        data_dir, name, before, [this](const std::string& token) { return is_of_log(token); });
+    if (!text.ok() && text.error().kind != ErrorKind::kNotFound) return text.error();
+    if (!text.ok()) {
+      // Where the log has the administrator's token, another one would let nobody in.
+      if (name == "token" && accounts::has_administrators_token(state)) return std::string();
+      text = wire::random_token(32) + "\n";
+      // At every instant the file is one that the digests have, if they have any of that name.
+      before[std::string(name)].insert(wire::sha256_hex(*text));
+      TRY(write_digests(data_dir, before));
+      TRY(write(path, *text));
+    }
+    close_to_others(path);
+    now[std::string(name)] = {wire::sha256_hex(*text)};
+    return word_of(*text);
+  }
+};
+
 }  // namespace
 
-Result<OwnKeys> open_own_keys(const std::string& data_dir, bool makes_token) {
+Result<OwnKeys> open_own_keys(const std::string& data_dir, const core::State& state) {
+  TRY_ASSIGN(Digests before, read_digests(data_dir));
+  Opening opening{data_dir, state, std::move(before), {}};
   OwnKeys keys;
-  TRY_ASSIGN(keys.token, read_or_make(data_dir + "/token", makes_token));
-  TRY_ASSIGN(keys.ssh_gateway_token, read_or_make(data_dir + "/ssh_gateway_token", true));
-  TRY_ASSIGN(keys.secret, read_or_make(data_dir + "/secret", true));
+  TRY_ASSIGN(keys.secret, opening.open("secret"));
+  TRY_ASSIGN(keys.token, opening.open("token"));
+  TRY_ASSIGN(keys.ssh_gateway_token, opening.open("ssh_gateway_token"));
+  if (opening.now != opening.before) TRY(write_digests(data_dir, opening.now));
   return keys;
 }
 
+std::vector<Error> damages_of_own_keys(const std::string& data_dir) {
+  const Result<Digests> digests = read_digests(data_dir);
+  if (!digests.ok()) return {digests.error()};
+  std::vector<Error> found;
+  for (const std::string_view name : kNames) {
+    const auto text =
+        read_whole(data_dir, name, *digests, [](const std::string&) { return false; });
+    if (!text.ok() && text.error().kind != ErrorKind::kNotFound) found.push_back(text.error());
+  }
+  return found;
+}
+
 Result<void> keep_token(const std::string& data_dir, const std::string& token) {
-  return write(data_dir + "/token", token);
+  const std::string path = path_of(data_dir, "token");
+  const std::string text = token + "\n";
+  TRY_ASSIGN(Digests digests, read_digests(data_dir));
+  // At every instant the file is one that the digests have.
+  digests["token"].insert(wire::sha256_hex(text));
+  TRY(write_digests(data_dir, digests));
+  TRY(write(path, text));
+  digests["token"] = {wire::sha256_hex(text)};
+  return write_digests(data_dir, digests);
 }
 
 }  // namespace dove::listener

@@ -41,8 +41,10 @@ std::string coordinate(const EVP_PKEY* key, const char* name) {
 }
 
 Error bad_key(const std::string& path) {
-  return Error{ErrorKind::kInvalid, "bad_identity_key",
-               path + ": holds no key of P-256 in PEM; remove the file and another one is made",
+  return Error{ErrorKind::kCorrupt, "bad_identity_key",
+               path +
+                   ": holds no key of P-256 in PEM, or was changed; restore it from a backup, or "
+                   "remove the file and another one is made",
                path};
 }
 

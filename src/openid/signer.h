@@ -15,7 +15,7 @@ namespace dove::openid {
 
 class Signer {
  public:
-  // The key in the file (PEM, 0600), which is made when missing. Errors: kInvalid bad_identity_key,
+  // The key in the file (PEM, 0600), which is made when missing. Errors: kCorrupt bad_identity_key,
   // which names the file and the remedy.
   static Result<Signer> open(const std::string& path);
 

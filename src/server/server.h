@@ -95,7 +95,7 @@ struct ApiOptions {
 class ApiServer {
  public:
   // Listens and subscribes to `controller`. REQUIRES: the controller is open and not running.
-  // Errors: address_in_use, bind_denied, bad_address, data_dir, bad_identity_key,
+  // Errors: address_in_use, bind_denied, bad_address, data_dir, key_damaged, bad_identity_key,
   // bad_sessions_url.
   static Result<std::unique_ptr<ApiServer>> make(wire::Loop& loop, ApiOptions options,
                                                  controller::Controller& controller,

@@ -76,6 +76,22 @@ class Doctor(unittest.TestCase):
         faults = [check for check in checks.values() if check["verdict"] == "fault"]
         self.assertEqual([check["remedy"] for check in faults], [f"chmod 600 {data}/secret"])
 
+    def test_keys_that_are_damaged(self):
+        data = self.copy()
+        for name, change in (("secret", lambda text: chr(ord(text[0]) ^ 1) + text[1:]), ("identity.pem", lambda text: "")):
+            with open(f"{data}/{name}") as file:
+                text = file.read()
+            with open(f"{data}/{name}", "w") as file:
+                file.write(change(text))
+        checks = self.doctor("server", "--data", data, code=1)
+        for name in ("secret", "identity.pem"):
+            check = checks[f"key {name}/server"]
+            self.assertEqual((check["verdict"], check["remedy"]), ("fault", "docs/operate/recovery.md"))
+            self.assertIn(f"{data}/{name}", check["evidence"])
+        started = self.cluster.run("server", "--data", data, "--port", "0", check=False)
+        self.assertNotEqual(started.returncode, 0)
+        self.assertIn(f"{data}/secret", started.stderr)
+
     def test_a_node_that_is_gone(self):
         name, agent = next(iter(self.cluster.agents.items()))
         nowhere = f"{self.cluster.folder}/nowhere"

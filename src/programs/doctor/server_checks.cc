@@ -9,9 +9,12 @@
 #include <filesystem>
 
 #include "files/text_file.h"
+#include "listener/own_keys.h"
+#include "openid/signer.h"
 #include "programs/doctor/checks.h"
 #include "programs/follow/copy_mark.h"
 #include "programs/full_disk.h"
+#include "programs/service/authorities.h"
 #include "store/sqlite/sqlite_store.h"
 #include "wire/tls/authority.h"
 
@@ -139,6 +142,24 @@ void check_shown(const DoctorOptions& options, uid_t user, std::vector<Check>& o
   out.push_back(std::move(key));
 }
 
+// As a start reads them. Other checks say which of them this user cannot read.
+void check_keys(const std::string& data, std::vector<Check>& out) {
+  std::vector<Error> damages = listener::damages_of_own_keys(data);
+  for (Error& damage : damages_of_authorities(data)) damages.push_back(std::move(damage));
+  const std::string identity = data + "/identity.pem";
+  if (::access(identity.c_str(), R_OK) == 0) {
+    if (const auto signer = openid::Signer::open(identity); !signer.ok()) {
+      damages.push_back(signer.error());
+    }
+  }
+  for (const Error& damage : damages) {
+    const bool is_damage = damage.kind == ErrorKind::kCorrupt;
+    out.push_back({"server", "key " + std::filesystem::path(damage.field).filename().string(),
+                   is_damage ? Verdict::kFault : Verdict::kUnknown, damage.message,
+                   is_damage ? "docs/operate/recovery.md" : ""});
+  }
+}
+
 }  // namespace
 
 std::vector<Check> check_server(const DoctorOptions& options) {
@@ -161,6 +182,7 @@ std::vector<Check> check_server(const DoctorOptions& options) {
     Check check = check_private("server", data + "/" + name);
     if (check.evidence != "not there") out.push_back(std::move(check));
   }
+  check_keys(data, out);
   out.push_back(check_certificate("server", data + "/ca.pem", options.now_s, kAuthorityDays,
                                   "dove ca rotate"));
   check_shown(options, is.st_uid, out);

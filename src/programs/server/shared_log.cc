@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "files/text_file.h"
+#include "listener/own_keys.h"
 #include "programs/commands.h"
 #include "store/sqlite/sqlite_store.h"
 #include "telemetry/log.h"
@@ -75,6 +76,7 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
   TRY_ASSIGN(auto store, store::PostgresStore::open(std::move(options)));
   TRY_ASSIGN(const std::string keys, store->agreed_keys(""));
   if (!keys.empty() && keys != keys_digest(data)) {
+    for (const Error& damage : listener::damages_of_own_keys(data)) return damage;
     return keys_differ(data);
   }
   // An authority is made where there is none, but only by the first.

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <sstream>
 
+#include "files/kept_lines.h"
 #include "files/text_file.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -19,10 +19,6 @@ constexpr std::size_t kFileBytesMax = 256 << 10;
 constexpr std::size_t kFollowedBytesMax = 8 << 20;
 
 std::int64_t now_s() { return telemetry::now_us() / 1'000'000; }
-
-Error file_error(const std::string& path, const Error& error) {
-  return Error{error.kind, error.code, fmt::format("{}: {}", path, error.message), path};
-}
 
 std::string key_of(const std::string& data_dir, bool next) {
   return data_dir + (next ? "/ca.next.key" : "/ca.key");
@@ -46,6 +42,26 @@ Result<void> rename(const std::string& from, const std::string& to) {
                fmt::format("{} cannot become {}: {}", from, to, std::strerror(errno)), to};
 }
 
+// Both are there. An error names the one that is damaged, and the remedy.
+Result<wire::Authority> open_pair(const std::string& data_dir, bool next,
+                                  const std::string& certificate, const std::string& key) {
+  Result<wire::Authority> opened = wire::Authority::open({certificate, key});
+  if (opened.ok()) return opened;
+  const Error& error = opened.error();
+  const std::string files =
+      fmt::format("{} and {}", pem_of(data_dir, next), key_of(data_dir, next));
+  const std::string at_fault = error.code == "bad_key"     ? key_of(data_dir, next)
+                               : error.code == "wrong_key" ? files
+                                                           : pem_of(data_dir, next);
+  return Error{ErrorKind::kCorrupt, error.code,
+               fmt::format("{}: {}. Restore {} from a backup; without one, remove both{}", at_fault,
+                           error.message, at_fault == files ? "them" : "it",
+                           next ? ", and `dove ca rotate` makes another next authority"
+                                : ": the next start makes another authority, and every node joins "
+                                  "again"),
+               at_fault == files ? pem_of(data_dir, next) : at_fault};
+}
+
 bool missing(const Result<std::string>& read) {
   return !read.ok() && read.error().kind == ErrorKind::kNotFound;
 }
@@ -56,9 +72,8 @@ Result<std::optional<wire::Authority>> open_next(const std::string& data_dir) {
   if (missing(certificate) || missing(key)) return std::optional<wire::Authority>();
   if (!certificate.ok()) return certificate.error();
   if (!key.ok()) return key.error();
-  Result<wire::Authority> opened = wire::Authority::open({*certificate, *key});
-  if (!opened.ok()) return file_error(pem_of(data_dir, true), opened.error());
-  return std::optional<wire::Authority>(std::move(opened).value());
+  TRY_ASSIGN(wire::Authority opened, open_pair(data_dir, true, *certificate, *key));
+  return std::optional<wire::Authority>(std::move(opened));
 }
 
 // The certificate goes first and comes last: without it there is no next one.
@@ -112,9 +127,19 @@ Result<wire::Authority> open_authority(const std::string& data_dir, const std::s
                              certificate_path, key_path, key.error().message),
                  key_path};
   }
-  Result<wire::Authority> opened = wire::Authority::open({*certificate, *key});
-  if (!opened.ok()) return file_error(certificate_path, opened.error());
-  return opened;
+  return open_pair(data_dir, false, *certificate, *key);
+}
+
+std::vector<Error> damages_of_authorities(const std::string& data_dir) {
+  std::vector<Error> found;
+  for (const bool next : {false, true}) {
+    const Result<std::string> certificate = files::read_text(pem_of(data_dir, next), kFileBytesMax);
+    const Result<std::string> key = files::read_text(key_of(data_dir, next), kFileBytesMax);
+    if (!certificate.ok() || !key.ok()) continue;
+    const auto opened = open_pair(data_dir, next, *certificate, *key);
+    if (!opened.ok()) found.push_back(opened.error());
+  }
+  return found;
 }
 
 Result<Authorities> open_authorities(const std::string& data_dir, const std::string& name) {
@@ -171,18 +196,17 @@ std::vector<std::string> authority_files(const std::string& data_dir) {
 }
 
 std::set<std::string> followers(const std::string& data_dir, const std::string& digest) {
-  std::istringstream lines(files::text_or_empty(data_dir + "/ca.followed", kFollowedBytesMax));
-  std::set<std::string> found;
-  std::string line;
-  if (!std::getline(lines, line) || line != digest) return found;  // of another rotation
-  while (std::getline(lines, line)) found.insert(line);
-  return found;
+  const files::KeptLines lines =
+      files::read_kept_lines(data_dir + "/ca.followed", kFollowedBytesMax);
+  if (lines.whole.empty() || lines.whole.front() != digest) return {};  // of another rotation
+  return {lines.whole.begin() + 1, lines.whole.end()};
 }
 
 void add_follower(const std::string& data_dir, const std::string& digest, const std::string& node) {
   std::set<std::string> all = followers(data_dir, digest);
   if (!all.insert(node).second) return;
-  const std::string text = fmt::format("{}\n{}\n", digest, fmt::join(all, "\n"));
+  std::string text = files::kept_line(digest);
+  for (const std::string& one : all) text += files::kept_line(one);
   const auto kept = files::write_atomically(data_dir + "/ca.followed", text, 0644);
   if (kept.ok()) return;
   telemetry::log(telemetry::Level::kWarning, "follower_not_kept", {{"why", kept.error().message}});

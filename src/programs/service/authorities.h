@@ -2,8 +2,9 @@
 //
 // DATA/ca.pem and DATA/ca.key (0600) are the authority, ca.next.pem and ca.next.key the next one,
 // from `dove ca rotate` to its --finish; ca.followed names the nodes that have a certificate of the
-// next one by now. Where controllers share a log, ca.shared is of server/shared_authorities.h. Each
-// change leaves, at every instant, files that a server can start with.
+// next one by now, in kept lines (files/kept_lines.h). Where controllers share a log, ca.shared is
+// of server/shared_authorities.h. Each change leaves, at every instant, files that a server can
+// start with.
 #pragma once
 
 #include <optional>
@@ -24,9 +25,12 @@ struct Authorities {
   std::string believed_pem() const;
 };
 
-// The authority is made when there is none yet. Errors name the file and the remedy.
+// The authority is made when there is none yet. Errors name the file and the remedy; kCorrupt: one
+// was damaged.
 Result<Authorities> open_authorities(const std::string& data_dir, const std::string& name);
 Result<wire::Authority> open_authority(const std::string& data_dir, const std::string& name);
+// What is wrong with those that are there; nothing is written.
+std::vector<Error> damages_of_authorities(const std::string& data_dir);
 // Makes the next one. Error kConflict: there is one already.
 Result<wire::Authority> begin_rotation(const std::string& data_dir, const std::string& name,
                                        std::int64_t now_s);

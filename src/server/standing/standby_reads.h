@@ -38,7 +38,7 @@ struct StandbyOptions {
 class StandbyReads {
  public:
   // Goes on from `folded`. REQUIRES: `controller` is not running; all outlive it, but for state().
-  // Errors: data_dir, bad_identity_key.
+  // Errors: data_dir, key_damaged, bad_identity_key.
   static Result<std::unique_ptr<StandbyReads>> make(wire::Loop& loop, StandbyOptions options,
                                                     controller::Controller& controller,
                                                     store::LogStore& log, core::State folded);

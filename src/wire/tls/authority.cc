@@ -104,6 +104,32 @@ Error bad_request(const std::string& why) {
                fmt::format("not a certificate request that can be signed: {}", why), "request"};
 }
 
+bool is_signed_by(X509* certificate, X509* issuer) {
+  EVP_PKEY* key = X509_get0_pubkey(issuer);
+  const bool is_good = key != nullptr && X509_verify(certificate, key) == 1;
+  if (!is_good) openssl_error();
+  return is_good;
+}
+
+// A certificate that was damaged has no good signature. Whose issuer is not in the file cannot be
+// verified here: it names one (RFC 5280, 4.2.1.1), which a certificate signed by itself need not.
+Result<void> check_signatures(const std::vector<CertificatePtr>& chain) {
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    X509* own = chain[i].get();
+    if (is_signed_by(own, own)) continue;
+    const bool is_last = i + 1 == chain.size();
+    if (!is_last && is_signed_by(own, chain[i + 1].get())) continue;
+    const ASN1_OCTET_STRING* issuer = X509_get0_authority_key_id(own);
+    const ASN1_OCTET_STRING* subject = X509_get0_subject_key_id(own);
+    const bool is_anothers =
+        issuer != nullptr && (subject == nullptr || ASN1_OCTET_STRING_cmp(issuer, subject) != 0);
+    if (is_last && is_anothers) continue;
+    return Error{ErrorKind::kInvalid, "bad_certificate",
+                 "its signature does not match: the certificate was changed", ""};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string make_private_key() { return pem_of(new_key().get()); }
@@ -178,8 +204,10 @@ Result<Authority> Authority::open(Credentials credentials) {
   TRY(belong_together(credentials));
   auto state = std::make_unique<State>();
   TRY_ASSIGN(auto chain, certificates_of(credentials.chain_pem));
+  TRY(check_signatures(chain));
   state->certificate = std::move(chain.front());
   TRY_ASSIGN(state->key, key_of(credentials.key_pem));
+  TRY(check_halves(state->key.get()));
   const CertificateFacts facts = facts_of(*state->certificate);
   if (!facts.is_authority) {
     return Error{ErrorKind::kInvalid, "not_an_authority",

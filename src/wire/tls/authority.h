@@ -59,7 +59,7 @@ class Authority {
  public:
   // A new one, valid for ten years, that may sign leaves alone.
   static Authority make(const std::string& name, std::int64_t now_s);
-  // Errors: bad_certificate, bad_key, wrong_key; not_an_authority.
+  // Errors: bad_certificate (its signature, too), bad_key, wrong_key; not_an_authority.
   static Result<Authority> open(Credentials credentials);
   ~Authority();
   Authority(Authority&&) noexcept;

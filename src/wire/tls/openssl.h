@@ -37,6 +37,8 @@ std::string openssl_error();
 BioPtr bio_of(std::string_view text);
 std::string text_of(BIO* memory);
 
+// Whether the private half is that of the public one, which a key in PEM has, too. Error: bad_key.
+Result<void> check_halves(EVP_PKEY* key);
 // Errors: bad_key, bad_certificate, named after what is wrong with the text.
 Result<KeyPtr> key_of(const std::string& pem);
 Result<std::vector<CertificatePtr>> certificates_of(std::string_view pem);
