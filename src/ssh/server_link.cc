@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "codec/json.h"
-#include "files/text_file.h"
+#include "files/filled_file.h"
 #include "wire/client.h"
 
 namespace dove::ssh {
@@ -69,7 +69,7 @@ Result<ServerLink> ServerLink::make(ServerSettings settings) {
   ServerLink link;
   std::string authorities_pem;
   if (!settings.ca_file.empty()) {
-    TRY_ASSIGN(authorities_pem, files::read_text(settings.ca_file, kAnswerBytesMax));
+    TRY_ASSIGN(authorities_pem, files::read_filled(settings.ca_file, kAnswerBytesMax));
   }
   TRY_ASSIGN(wire::Controllers controllers, wire::Controllers::read(settings.url, authorities_pem));
   link.controllers_ = std::make_shared<wire::Controllers>(std::move(controllers));

@@ -1,6 +1,7 @@
 #include "agent/session/uplink.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +11,8 @@
 
 #include "base/check.h"
 #include "codec/json.h"
+#include "files/filled_file.h"
+#include "files/kept_lines.h"
 #include "files/text_file.h"
 #include "telemetry/log.h"
 #include "wire/tls/sealed_box.h"
@@ -20,6 +23,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::size_t kFileBytesMax = 256 << 10;
 constexpr char kLeaderFile[] = "controller";  // "ADDRESS EPOCH\n"; of former versions "ADDRESS\n"
+constexpr char kKnownBy[] = "known_by";
 constexpr std::int64_t kLeastLeft_s = 2;
 // A fifth of the fence, where nobody has set another.
 constexpr std::chrono::seconds kReach{1};
@@ -140,18 +144,66 @@ Result<void> Uplink::open() {
     TRY(files::write_atomically(path("agent_key.pem"), key_pem_, 0600, files::Survives::kPowerCut));
   }
   authority_pem_ = files::text_or_empty(path("ca.pem"), kFileBytesMax);
-  const std::string kept = files::text_or_empty(path("authority_digest"), kFileBytesMax);
-  if (options_.authority_digest.empty()) options_.authority_digest = kept;
-  // With another token the node joins another cluster.
-  if (options_.authority_digest != kept) authority_pem_.clear();
+  Result<std::string> kept = known_by();
+  // With another token the node joins another cluster, and what was kept is of no use.
+  if (!kept.ok() && options_.authority_digest.empty() && options_.ca_file.empty()) {
+    return kept.error();
+  }
+  if (options_.authority_digest.empty() && kept.ok()) options_.authority_digest = *kept;
+  if (!kept.ok() || options_.authority_digest != *kept) authority_pem_.clear();
+  if (kept.ok() && !authority_pem_.empty() && ::access(path(kKnownBy).c_str(), F_OK) != 0) {
+    TRY(keep_known_by());  // of a former version
+  }
   return trust();
+}
+
+Result<std::string> Uplink::known_by() const {
+  const std::string file = path(kKnownBy);
+  const auto is_digest = [](const std::string& text) {
+    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  };
+  const auto lost = [](const std::string& where, const char* what) {
+    return Error{
+        ErrorKind::kCorrupt, "authority_lost",
+        fmt::format("{} {}, so that the server cannot be told from another one: restore it "
+                    "from a backup, or give a new join token (`dove join-token create`) or "
+                    "the server's authority (--ca-file)",
+                    where, what),
+        where};
+  };
+  const Result<std::string> text = files::read_text(file, kFileBytesMax);
+  if (text.ok()) {
+    const files::KeptLines lines = files::read_kept_lines(file, kFileBytesMax);
+    const bool is_whole = text->starts_with('=') && lines.damaged == 0 && lines.whole.size() == 1 &&
+                          (lines.whole[0].empty() || is_digest(lines.whole[0]));
+    if (!is_whole) return lost(file, "is damaged");
+    return lines.whole[0];
+  }
+  if (text.error().kind != ErrorKind::kNotFound) return text.error();
+  // A former version wrote an empty file where the system's authorities were to vouch.
+  const std::string former = path("authority_digest");
+  Result<std::string> digest = files::read_text(former, kFileBytesMax);
+  if (!digest.ok() && digest.error().kind == ErrorKind::kNotFound) {
+    if (authority_pem_.empty()) return std::string();  // it has not joined
+    return lost(former, "is gone");
+  }
+  if (!digest.ok() || digest->empty() || is_digest(*digest)) return digest;
+  return lost(former, "is damaged");
+}
+
+Result<void> Uplink::keep_known_by() const {
+  const std::string& digest = options_.authority_digest;
+  TRY(files::write_atomically(path(kKnownBy), files::kept_line(digest), 0644,
+                              files::Survives::kPowerCut));
+  return files::write_atomically(path("authority_digest"), digest, 0644,
+                                 files::Survives::kPowerCut);
 }
 
 // How the server at people's port is known.
 Result<void> Uplink::trust() {
   wire::TlsClientOptions options;
   if (!options_.ca_file.empty()) {
-    TRY_ASSIGN(options.authorities_pem, files::read_text(options_.ca_file, kFileBytesMax));
+    TRY_ASSIGN(options.authorities_pem, files::read_filled(options_.ca_file, kFileBytesMax));
   } else if (!options_.authority_digest.empty() && !authority_pem_.empty()) {
     options.authorities_pem = authority_pem_;  // that one, and who has followed it since
   } else {
@@ -320,8 +372,7 @@ std::function<bool(const std::string& uri)> Uplink::may_enter() const {
 Result<void> Uplink::keep(const std::string& authority_pem) {
   if (authority_pem == authority_pem_) return {};
   TRY(files::write_atomically(path("ca.pem"), authority_pem, 0644, files::Survives::kPowerCut));
-  TRY(files::write_atomically(path("authority_digest"), options_.authority_digest, 0644,
-                              files::Survives::kPowerCut));
+  TRY(keep_known_by());
   authority_pem_ = authority_pem;
   return trust();
 }

@@ -24,8 +24,9 @@
 // `clock` (clock_check.h) reports a wrong clock to people.
 //
 // Files in the agent's directory: controller, the address of the leader and its term; agent_key.pem
-// (0600), agent_certificate.pem; ca.pem, the cluster's authority, and authority_digest, by which it
-// was known when the node joined.
+// (0600), agent_certificate.pem; ca.pem, the cluster's authority; known_by, a kept line
+// (files/kept_lines.h) with the digest by which it was known when the node joined, or nothing where
+// the system's authorities vouch for the server; authority_digest, the same for former versions.
 #pragma once
 
 #include <chrono>
@@ -191,6 +192,8 @@ class Uplink {
   const Place& here() const { return places_[at_]; }
   std::string path(const char* name) const { return options_.data_dir + '/' + name; }
   Result<void> trust();
+  Result<std::string> known_by() const;
+  Result<void> keep_known_by() const;
   Result<void> show(const std::string& certificate_pem, const std::string& authority_pem);
   void show_psk(const nlohmann::json& given, std::int64_t until_s);
   Result<void> keep(const std::string& authority_pem);

@@ -5,6 +5,7 @@
 
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -194,6 +195,72 @@ TEST(UplinkAnswer, ACallWaitsForItsConnectionWhereNobodyElseCanBeAsked) {
                                          20s + 30s, 40s + 30s, 80s + 30s, 100s + 30s, 100s + 30s}));
   EXPECT_EQ(answers_within(true, 2), same) << "one that hangs must not hold up the search";
   EXPECT_EQ(answers_within(false, 1), same);
+}
+
+// By what the agent knows the cluster's authority. Without that it must believe nobody else.
+class KnownBy : public testing::Test {
+ protected:
+  KnownBy() {
+    std::string name = std::filesystem::temp_directory_path() / "dove-known-XXXXXX";
+    CHECK(mkdtemp(name.data()) != nullptr, "a temporary directory can be made");
+    directory_ = name;
+  }
+  ~KnownBy() override { std::filesystem::remove_all(directory_); }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ + "/" + name) << text;
+  }
+  // As a node that joined has them; `digest`: "" where the system's authorities are believed.
+  void join(const std::string& digest) const {
+    put("ca.pem", authority_.credentials().chain_pem);
+    put("authority_digest", digest);
+  }
+  // What it believes, or the code of its refusal.
+  std::string open(const std::string& digest_of_token = "", const std::string& ca_file = "") {
+    wire::Loop loop;
+    Uplink uplink(loop, {"n1", directory_, {{true, "127.0.0.1", 1, ""}}, ca_file, digest_of_token});
+    const Result<void> opened = uplink.open();
+    if (opened.ok()) return uplink.authority_path();
+    EXPECT_NE(opened.error().message.find(directory_), std::string::npos);
+    return opened.error().code;
+  }
+  std::string own() const { return directory_ + "/ca.pem"; }
+
+  const wire::Authority authority_ = wire::Authority::make("test", std::time(nullptr));
+  std::string directory_;
+};
+
+TEST_F(KnownBy, ANodeOfAFormerVersionGoesOn) {
+  join(authority_.digest());
+  EXPECT_EQ(open(), own());
+  std::filesystem::remove(directory_ + "/known_by");
+  join("");
+  EXPECT_EQ(open(), "") << "the system's";
+}
+
+TEST_F(KnownBy, WhatIsDamagedIsRefusedAndTheSystemsAuthoritiesAreNotBelieved) {
+  join(authority_.digest());
+  ASSERT_EQ(open(), own());
+  put("authority_digest", "");
+  EXPECT_EQ(open(), own()) << "the other file says it";
+  for (const char* text : {"", "\n", "=0123456789abcdef \n", "0123456789abcdef \n"}) {
+    put("known_by", text);
+    EXPECT_EQ(open(), "authority_lost") << text;
+  }
+  EXPECT_EQ(open(authority_.digest()), own()) << "the join token says it";
+  put("cluster.pem", authority_.credentials().chain_pem);
+  EXPECT_EQ(open("", directory_ + "/cluster.pem"), directory_ + "/cluster.pem");
+}
+
+TEST_F(KnownBy, WithoutAnyDigestTheKeptAuthorityIsOfNoUse) {
+  put("ca.pem", authority_.credentials().chain_pem);
+  EXPECT_EQ(open(), "authority_lost");
+  put("authority_digest", authority_.digest().substr(1));
+  EXPECT_EQ(open(), "authority_lost");
+}
+
+TEST_F(KnownBy, AnEmptyFileOfAuthoritiesIsNotTheSystems) {
+  put("cluster.pem", "");
+  EXPECT_EQ(open("", directory_ + "/cluster.pem"), "file_empty");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "files/filled_file.h"
 #include "files/text_file.h"
 #include "programs/commands.h"
 #include "programs/log_level.h"
@@ -148,7 +149,7 @@ Result<void> read_api(const Settings& given, ProxySettings& settings) {
   TRY(may_show_secrets(given, text));  // those of browsers
   std::string authorities_pem;
   if (const std::string file = given.text("ca-file", ""); !file.empty()) {
-    TRY_ASSIGN(authorities_pem, files::read_text(file, kFileBytesMax));
+    TRY_ASSIGN(authorities_pem, files::read_filled(file, kFileBytesMax));
   }
   TRY_ASSIGN(wire::Controllers controllers, wire::Controllers::read(text, authorities_pem));
   settings.options.api = std::make_shared<wire::Controllers>(std::move(controllers));
