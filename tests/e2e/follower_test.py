@@ -13,6 +13,7 @@ import unittest
 import urllib.error
 import urllib.request
 
+from certificates import Authority
 from cluster import DOVE, Cluster, until
 
 
@@ -149,6 +150,11 @@ class Following(unittest.TestCase):
     def test_its_page_with_tls(self):
         self.begin(tls=True)
         self.assertIn("ca.pem is not there: copy ca.* from the source's", self.refused(*self.words(), "--tls"))
+        # With a certificate of the site's it signs nothing, and needs no key of the cluster's authority.
+        pair = Authority(self.cluster.folder + "/site", self.cluster.ca_file(), self.cluster.data + "/ca.key").pair("IP:127.0.0.1")
+        self.follow("--tls", "--tls-certificate", pair[0], "--tls-key", pair[1])
+        self.is_whole()
+        self.stop()
         self.assertEqual([name for name in os.listdir(self.copy) if name.startswith("ca.")], [])
         for name in ("ca.pem", "ca.key"):
             shutil.copy2(os.path.join(self.cluster.data, name), self.copy)

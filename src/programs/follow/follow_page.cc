@@ -29,11 +29,13 @@ wire::ServerLimits limits_of(const std::string& url) {
 Result<void> has_authority(const std::string& data) {
   for (const char* name : {"/ca.pem", "/ca.key"}) {
     if (::access((data + name).c_str(), R_OK) == 0) continue;
-    return Error{ErrorKind::kInvalid, "no_authority",
-                 fmt::format("{}{} is not there: copy ca.* from the source's data directory, for a "
-                             "page with TLS; or leave the page on loopback, or say --insecure",
-                             data, name),
-                 "--host"};
+    return Error{
+        ErrorKind::kInvalid, "no_authority",
+        fmt::format("{}{} is not there: copy ca.* from the source's data directory, for a "
+                    "page with TLS; or give --tls-certificate, leave the page on loopback, "
+                    "or say --insecure",
+                    data, name),
+        "--host"};
   }
   return {};
 }
@@ -64,7 +66,13 @@ Result<std::unique_ptr<FollowPage>> FollowPage::open(wire::Loop& loop,
                                                      std::function<Follower::Standing()> standing) {
   std::unique_ptr<FollowPage> page(new FollowPage(loop, settings.follow.url, std::move(standing)));
   std::shared_ptr<const wire::Tls> people;
-  if (settings.tls.on) {
+  if (settings.tls.on && !settings.tls.certificate_path.empty()) {
+    wire::TlsServerOptions options;
+    options.allows_1_2 = settings.tls.allows_1_2;
+    TRY_ASSIGN(page->site_, SiteCertificate::open(loop, settings.tls.certificate_path,
+                                                  settings.tls.key_path, options));
+    people = page->site_->tls();
+  } else if (settings.tls.on) {
     TRY(has_authority(settings.data_dir));
     TRY_ASSIGN(page->tls_, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host,
                                            [] { return telemetry::now_us(); }));

@@ -10,14 +10,16 @@
 #include "programs/follow/follower.h"
 #include "programs/server/server_settings.h"
 #include "programs/server/server_tls.h"
+#include "programs/server/site_certificate.h"
 #include "wire/server.h"
 
 namespace dove::programs {
 
 class FollowPage {
  public:
-  // Listens; with TLS as a server does, under the authority of the source, whose ca.* lie in the
-  // data directory then (error no_authority). `standing` is asked at each request.
+  // Listens; with TLS as a server does, with the site's certificate, or under the authority of the
+  // source, whose ca.* lie in the data directory then (error no_authority). `standing` is asked at
+  // each request.
   static Result<std::unique_ptr<FollowPage>> open(wire::Loop& loop, const ServerSettings& settings,
                                                   std::function<Follower::Standing()> standing);
   std::uint16_t port() const { return server_.port(); }
@@ -30,7 +32,8 @@ class FollowPage {
 
   const std::string url_;
   const std::function<Follower::Standing()> standing_;
-  std::unique_ptr<ServerTls> tls_;  // none without TLS
+  std::unique_ptr<ServerTls> tls_;  // with TLS one of both
+  std::unique_ptr<SiteCertificate> site_;
   wire::Server server_;
 };
 

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "containers/egress.h"
-#include "files/text_file.h"
 #include "listener/node_authority.h"
 #include "programs/settings.h"
 #include "telemetry/log.h"
@@ -15,7 +14,6 @@
 namespace dove::programs {
 namespace {
 
-constexpr std::size_t kFileBytesMax = 256 << 10;
 constexpr std::int64_t kOwnValid_s = 30 * 24 * 3600;
 constexpr std::chrono::seconds kLook{5};
 
@@ -37,18 +35,6 @@ std::vector<std::string> names_of(const TlsSettings& settings, const std::string
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
-}
-
-// Files are looked at every few seconds; of what is wrong with them the log has what is new.
-void note_trouble(const char* event, std::string why, std::string& before) {
-  if (!why.empty() && why != before) {
-    telemetry::log(telemetry::Level::kWarning, event, {{"why", why}});
-  }
-  before = std::move(why);
-}
-
-Error file_error(const std::string& path, const Error& error) {
-  return Error{error.kind, error.code, fmt::format("{}: {}", path, error.message), path};
 }
 
 }  // namespace
@@ -126,10 +112,13 @@ Result<std::unique_ptr<ServerTls>> ServerTls::open(wire::Loop& loop, const TlsSe
   options.http2 = false;  // of agents alone: strangers reach no parser of it
   options.client_authorities_pem.clear();
   options.allows_1_2 = settings.allows_1_2;
-  if (!settings.certificate_path.empty()) {
-    TRY_ASSIGN(options.own, self->read_site_certificate());
+  if (settings.certificate_path.empty()) {
+    TRY_ASSIGN(self->people_, wire::Tls::for_server(options));
+  } else {
+    TRY_ASSIGN(self->site_,
+               SiteCertificate::open(loop, settings.certificate_path, settings.key_path, options));
+    self->people_ = self->site_->tls();
   }
-  TRY_ASSIGN(self->people_, wire::Tls::for_server(options));
   self->keep_fresh();
   return self;
 }
@@ -153,16 +142,6 @@ Result<wire::Credentials> ServerTls::own_certificate() const {
   grant.valid_s = kOwnValid_s;
   TRY_ASSIGN(own.chain_pem, authorities_.shown.issue(request, grant));
   return own;
-}
-
-Result<wire::Credentials> ServerTls::read_site_certificate() {
-  wire::Credentials site;
-  TRY_ASSIGN(site.chain_pem, files::read_text(settings_.certificate_path, kFileBytesMax));
-  TRY_ASSIGN(site.key_pem, files::read_text(settings_.key_path, kFileBytesMax));
-  const Result<void> fit = wire::belong_together(site);
-  if (!fit.ok()) return file_error(settings_.certificate_path, fit.error());
-  site_text_ = site.chain_pem + site.key_pem;
-  return site;
 }
 
 void ServerTls::on_authorities(std::function<void(const server::ApiAuthorities&)> call) {
@@ -194,7 +173,7 @@ void ServerTls::show_own() {
   if (!own.ok()) return;
   made_s_ = now_s_();
   (void)agents_->show(*own);
-  if (settings_.certificate_path.empty()) (void)people_->show(*own);
+  if (site_ == nullptr) (void)people_->show(*own);
   telemetry::log(telemetry::Level::kInfo, "certificate_renewed", {});
 }
 
@@ -205,7 +184,11 @@ void ServerTls::look_at_authorities() {
   Result<Authorities> now =
       Error{ErrorKind::kNotFound, "no_authority", data_dir_ + "/ca.pem is gone; put it back", ""};
   if (is_there) now = open_authorities(data_dir_, "dove");
-  note_trouble("authority_unreadable", now.ok() ? "" : now.error().message, authority_trouble_);
+  std::string why = now.ok() ? "" : now.error().message;
+  if (!why.empty() && why != authority_trouble_) {
+    telemetry::log(telemetry::Level::kWarning, "authority_unreadable", {{"why", why}});
+  }
+  authority_trouble_ = std::move(why);
   if (!now.ok()) return marks_.forget();
   const bool is_new = now->shown.digest() != authorities_.shown.digest();
   if (!is_new && now->believed_pem() == authorities_.believed_pem()) return;
@@ -224,16 +207,6 @@ void ServerTls::keep_fresh() {
   look_at_authorities();
   if (const std::int64_t age_s = now_s_() - made_s_; age_s >= kOwnValid_s / 3 || age_s < 0) {
     show_own();
-  }
-  if (settings_.certificate_path.empty() || people_ == nullptr) return;
-  const std::string before = site_text_;
-  const Result<wire::Credentials> site = read_site_certificate();
-  // Between the writing of the two files they do not fit: the next look will see both.
-  note_trouble("certificate_unreadable", site.ok() ? "" : site.error().message, site_trouble_);
-  if (site.ok() && site_text_ != before) {
-    (void)people_->show(*site);
-    telemetry::log(telemetry::Level::kInfo, "certificate_taken",
-                   {{"file", settings_.certificate_path}});
   }
 }
 

@@ -3,8 +3,8 @@
 //
 // DATA/ca.pem and DATA/ca.key (0600) are the authority; the controller's own key lives in memory
 // alone, and its certificate is made anew at each start and every third of its 30 days. A site's
-// own certificate (--tls-certificate, --tls-key) is shown to people in its place. All files are
-// looked at every few seconds. Loop thread only.
+// own certificate (site_certificate.h) is shown to people in its place. All files are looked at
+// every few seconds. Loop thread only.
 //
 // Certificates and keys begin, end and are judged by the time of the cluster, never by the
 // machine's clock: one that leaps ends no node's certificate, and makes none that other machines do
@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "cli/command.h"
 #include "files/file_marks.h"
+#include "programs/server/site_certificate.h"
 #include "programs/service/authorities.h"
 #include "server/server.h"
 #include "wire/loop.h"
@@ -60,7 +61,6 @@ class ServerTls {
   ServerTls(wire::Loop& loop, TlsSettings settings, std::string data_dir, Authorities authorities,
             std::vector<std::string> names, std::function<std::int64_t()> now_s);
   Result<wire::Credentials> own_certificate() const;
-  Result<wire::Credentials> read_site_certificate();
   void keep_fresh();
   void show_own();
   void look_at_authorities();
@@ -76,12 +76,11 @@ class ServerTls {
   const std::vector<std::string> names_;
   const std::function<std::int64_t()> now_s_;
   const std::string key_pem_;
+  std::unique_ptr<SiteCertificate> site_;  // none: people are shown the authority's
   std::shared_ptr<wire::Tls> people_;
   std::shared_ptr<wire::Tls> agents_;
   std::int64_t made_s_ = 0;
-  std::string site_text_;     // of the site's two files, as last read
-  std::string site_trouble_;  // what was wrong at the last look; "": nothing
-  std::string authority_trouble_;
+  std::string authority_trouble_;  // what was wrong at the last look; "": nothing
   wire::Timer timer_;
 };
 
