@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -16,15 +14,10 @@
 #include "controller/controller_fixture.h"
 #include "controller/ledger.h"
 #include "core/state/hash.h"
+#include "files/damager_for_test.h"
 #include "store/chain/chain.h"
 
 namespace dove::controller {
-
-// The environment says it: DOVE_DAMAGES (make test-corruption: 2000), DOVE_SEED.
-inline std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 inline const std::string kExec = "{\"command\":[\"" + std::string(700, 'x') + "\"]}";
 
@@ -116,7 +109,7 @@ inline void expect_none_taken(
     std::uint64_t seed,
     const std::function<std::pair<std::string, std::string>(std::uint64_t)>& damage) {
   SCOPED_TRACE("DOVE_SEED=" + std::to_string(seed));
-  const std::uint64_t count = number_of("DOVE_DAMAGES", 60);
+  const std::uint64_t count = files::damage_number("DOVE_DAMAGES", 60);
   std::uint64_t healed = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto [how, said] = damage(i);
@@ -127,7 +120,5 @@ inline void expect_none_taken(
   testing::Test::RecordProperty("seed", std::to_string(seed));
   fmt::print("{} damages, seed {}: {} healed or harmless, none taken\n", count, seed, healed);
 }
-
-inline std::uint64_t seed_of_damages() { return number_of("DOVE_SEED", std::random_device()()); }
 
 }  // namespace dove::controller

@@ -229,7 +229,7 @@ class PostgresDamage : public testing::Test {
 };
 
 TEST_F(PostgresDamage, IsFoundOrHarmlessAndNeverTaken) {
-  const std::uint64_t seed = seed_of_damages();
+  const std::uint64_t seed = files::damage_seed();
   TableDamager damager(*line_, seed);
   expect_none_taken(seed, [&](std::uint64_t) {
     make_whole();

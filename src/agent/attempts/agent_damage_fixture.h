@@ -1,20 +1,15 @@
-// What the test of damaged agents' directories shares: who damages, and what an agent opens. For
-// tests only.
+// What the test of damaged agents' directories opens, as an agent does. For tests only.
 #pragma once
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +19,7 @@
 #include "agent/session/contact.h"
 #include "agent/session/lease.h"
 #include "agent/tasks/process_runner.h"
+#include "files/damager_for_test.h"
 
 namespace dove::agent {
 
@@ -37,90 +33,17 @@ inline constexpr AttemptKey kWaits{JobId(3), 1};
 inline constexpr AttemptKey kFinished{JobId(4), 1};
 inline constexpr AttemptKey kOther{JobId(9), 1};
 
-inline std::uint64_t damage_number(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-inline std::string damage_text(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// In its place: whoever has it locked has it locked still.
-inline void put_damage(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
-
-class AgentDamager {
- public:
-  explicit AgentDamager(std::uint64_t seed) : random_(seed) {}
-
-  // Changes one file of the directory, or two, and says how.
-  std::string damage(const fs::path& directory, const fs::path& earlier) {
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
-      if (entry.is_regular_file() && entry.file_size() > 0) files.push_back(entry.path());
-    }
-    std::sort(files.begin(), files.end());
-    const fs::path file = files[below(files.size())];
-    const fs::path other = files[below(files.size())];
-    const fs::path name = file.lexically_relative(directory);
-    if (below(7) == 0) {
-      fs::rename(file, directory / "aside");
-      if (other != file) fs::rename(other, file);
-      fs::rename(directory / "aside", other);
-      return fmt::format("{} and {} exchanged", name.string(),
-                         other.lexically_relative(directory).string());
-    }
-    return change(file, earlier / name) + " " + name.string();
-  }
-
- private:
-  std::size_t below(std::size_t most) { return random_() % most; }
-
-  std::string change(const fs::path& file, const fs::path& of_earlier) {
-    std::string text = damage_text(file);
-    const std::size_t at = below(text.size());
-    const std::size_t page = at / 4096 * 4096;
-    switch (below(6)) {
-      case 0:
-      case 1:
-        text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
-        put_damage(file, text);
-        return fmt::format("bit at {} of", at);
-      case 2:
-        put_damage(file, text.substr(0, at));
-        return fmt::format("cut at {}:", at);
-      case 3:
-        std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(page),
-                    std::min<std::size_t>(4096, text.size() - page), '\0');
-        put_damage(file, text);
-        return fmt::format("zeros at {} of", page);
-      case 4:
-        if (!fs::exists(of_earlier)) break;
-        put_damage(file, damage_text(of_earlier));
-        return "an earlier";
-      default:
-        break;
-    }
-    if (below(2) == 0) {
-      put_damage(file, "");
-      return "emptied";
-    }
-    fs::remove(file);
-    return "without";
-  }
-
-  std::mt19937_64 random_;
-};
+using files::damage_number;
+using files::damage_text;
+using files::put_damage;
 
 // What an agent opens in its directory when it starts.
 class DamagedLife {
  public:
-  DamagedLife(std::string directory, const std::string& node)
+  // `digest`: that the join token names.
+  DamagedLife(std::string directory, const std::string& node, const std::string& digest = "")
       : data(std::move(directory)),
-        uplink_(loop, {node, data, {{true, "127.0.0.1", 1, ""}}, "", ""}),
+        uplink_(loop, {node, data, {{true, "127.0.0.1", 1, ""}}, "", digest}),
         streams_(loop, uplink_, node) {
     facts_.node = node;
     fs::create_directories(data + "/attempts");

@@ -12,7 +12,6 @@
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "agent/attempts/agent_damage_fixture.h"
 #include "agent/session/lease.h"
@@ -73,7 +72,7 @@ class AgentDamage : public ::testing::Test {
 
   // A node's work, as it is when its agent is killed.
   void work() {
-    DamagedLife life(data(), node_);
+    DamagedLife life(data(), node_, authority_.digest());
     const Result<void> opened = life.open();
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     join(life);
@@ -110,10 +109,9 @@ class AgentDamage : public ::testing::Test {
     life.contact->lives_in("boot-1");
     life.lease().renew(boottime_us() + 60'000'000);
     put_damage(data() + "/agent_token", "secret-1");
-    const wire::Authority authority = wire::Authority::make("test", std::time(nullptr));
     const Json request = Json::parse(life.uplink().certificate_request().value());
     const std::string certificate =
-        authority
+        authority_
             .issue(request["request"].get<std::string>(), {.uri = "dove://c/node/" + node_,
                                                            .now_s = std::time(nullptr),
                                                            .valid_s = 24 * 3600})
@@ -121,7 +119,7 @@ class AgentDamage : public ::testing::Test {
     const Result<void> taken =
         life.uplink().take({{"agents_port", 1U},
                             {"certificate", certificate},
-                            {"authority", authority.credentials().chain_pem}});
+                            {"authority", authority_.credentials().chain_pem}});
     ASSERT_TRUE(taken.ok()) << taken.error().message;
   }
 
@@ -261,6 +259,7 @@ class AgentDamage : public ::testing::Test {
       return "it met a controller that never was";
     }
     if (read_lease_us(directory + "/lease") > whole.lease_us) return "its lease is longer";
+    if (life.uplink().authority_path().empty()) return "it believes the system's authorities";
     const Result<std::string> key = life.uplink().key_digest();
     if (key.ok() && *key != whole.key_digest && !lost_key) return "it has another key";
     for (const std::string& unit : life.give_units(kOther, 1)) {
@@ -269,6 +268,7 @@ class AgentDamage : public ::testing::Test {
     return "";
   }
 
+  const wire::Authority authority_ = wire::Authority::make("test", std::time(nullptr));
   const std::string node_;
   const std::string mark_;
   fs::path root_;
@@ -277,7 +277,7 @@ class AgentDamage : public ::testing::Test {
 };
 
 TEST_F(AgentDamage, IsFoundOrHealedAndNeverTaken) {
-  const std::uint64_t seed = damage_number("DOVE_SEED", std::random_device()());
+  const std::uint64_t seed = files::damage_seed();
   const std::uint64_t count = damage_number("DOVE_DAMAGES", 60);
   SCOPED_TRACE("DOVE_SEED=" + std::to_string(seed));
   ASSERT_NO_FATAL_FAILURE(work());
@@ -286,11 +286,12 @@ TEST_F(AgentDamage, IsFoundOrHealedAndNeverTaken) {
   const Whole kept = whole(copy());
   ASSERT_EQ(kept.told.size(), 4u);
   ASSERT_EQ(verdict(copy(), kept, false), "") << "where nothing is damaged";
-  AgentDamager damager(seed);
+  files::Damager damager(seed);
   for (std::uint64_t i = 0; i < count; ++i) {
     ASSERT_NO_FATAL_FAILURE(revive());
     const std::string directory = copy();
-    const std::string how = damager.damage(directory, root_ / "earlier");
+    const std::string how = damager.below(7) == 0 ? damager.exchange(directory)
+                                                  : damager.damage(directory, root_ / "earlier");
     const bool lost_key = how.ends_with(" agent_key.pem");
     const std::string said = apart([&] { return verdict(directory, kept, lost_key); });
     EXPECT_EQ(said, "") << "damage " << i << ", " << how;
