@@ -144,6 +144,8 @@ Result<void> Uplink::open() {
     TRY(files::write_atomically(path("agent_key.pem"), key_pem_, 0600, files::Survives::kPowerCut));
   }
   authority_pem_ = files::text_or_empty(path("ca.pem"), kFileBytesMax);
+  // One that was damaged: the server shows it, and its digest tells whether it is the one.
+  if (!wire::read_certificate(authority_pem_).ok()) authority_pem_.clear();
   Result<std::string> kept = known_by();
   // With another token the node joins another cluster, and what was kept is of no use.
   if (!kept.ok() && options_.authority_digest.empty() && options_.ca_file.empty()) {
