@@ -19,6 +19,7 @@
 #include "programs/log_level.h"
 #include "programs/service/notice.h"
 #include "programs/settings.h"
+#include "programs/slurm_output.h"
 #include "slurm/accounting/past_uses.h"
 #include "slurm/adapter.h"
 #include "slurm/command_cluster.h"
@@ -290,7 +291,7 @@ files::Descriptor block_ends() {
 // Until a signal ends it: true; or until another adapter has taken its place: false. Between two
 // looks at Slurm the controller's answer is waited for, so that what it wants is done at once.
 bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, wire::Loop& loop,
-                  int ends, slurm::GateFolder* gate, ServiceSocket& service) {
+                  int ends, slurm::GateFolder* gate, ServiceSocket& service, SlurmOutput& output) {
   Pauses pauses(loop, ends, gate == nullptr ? -1 : gate->poll_fd());
   const bool may_wait = settings.adapter.wait_s > 0 && gate == nullptr;
   std::int64_t look_at_us = 0;
@@ -324,6 +325,7 @@ bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, wire::
       next_us = std::min(next_us, began_us + (end.gate_waits ? kGateAsk_us : kAsk_us));
     }
     service.alive();
+    output.keep();
     const std::int64_t least_us = settings.metrics.empty() ? 0 : kPageMin_us;
     if (pauses.ended_within(std::max(next_us - now_us, least_us))) return true;
   }
@@ -421,8 +423,9 @@ int run(const cli::Invocation& invocation) {
                   {"incarnation", settings->adapter.incarnation}});
   service.ready(fmt::format("keeps in step with Slurm for executor {}, in {} mode",
                             settings->executor, mode));
-  const bool replaced =
-      !keep_in_step(adapter, *settings, loop, ends.get(), folder ? &*folder : nullptr, service);
+  SlurmOutput output(settings->url, settings->client, path);
+  const bool replaced = !keep_in_step(adapter, *settings, loop, ends.get(),
+                                      folder ? &*folder : nullptr, service, output);
   service.stopping();
   adapter.log_exposure();
   telemetry::log(telemetry::Level::kInfo, "ends", {{"placeholders", "stay in Slurm"}});

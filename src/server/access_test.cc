@@ -197,7 +197,7 @@ Rules rules_of_work() {
       {"certifyNode", kAgents},     {"keepJob", kPeople},         {"listControllers", kAdmins},
       {"handOver", kAdmins},        {"acceptClock", kAdmins},     {"giveSecrets", kAgents},
       {"finishUpgrade", kAdmins},   {"listApps", kFree},          {"readLog", kAdmins},
-      {"readLogSnapshot", kAdmins}, {"readLogBlobs", kAdmins},
+      {"readLogSnapshot", kAdmins}, {"readLogBlobs", kAdmins},    {"sendExecutorOutput", kPeople},
   };
 }
 

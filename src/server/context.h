@@ -13,6 +13,7 @@
 #include "notices/office.h"
 #include "server/activity.h"
 #include "server/executors/executor_syncs.h"
+#include "server/executors/output_reads.h"
 #include "server/idle/session_apps.h"
 #include "server/lists/pieces.h"
 #include "server/secrets/vault.h"
@@ -48,6 +49,7 @@ struct Context {
   Vault vault;
   SshEntries ssh = {};
   Pieces pieces{desk.loop};
+  OutputReads outputs{desk};
   SessionApps session_apps{desk.blobs};
   Turns declaring = {};      // of calls that change declared objects
   std::uint64_t routed = 0;  // submissions so far: the turn of the next (executors/routes.h)

@@ -24,6 +24,8 @@ void signal_job(Context& context, CallPtr call);
 void why_job(Context& context, CallPtr call);
 void wait_job(Context& context, CallPtr call);
 void read_job_log(Context& context, CallPtr call);
+// Where an executor runs the job. REQUIRES: there is such a placement.
+void read_executor_output(Context& context, CallPtr call, const backends::LogRequest& request);
 void get_job_use(Context& context, CallPtr call);
 void run_step(Context& context, CallPtr call);
 void attach_step(Context& context, CallPtr call);
@@ -57,6 +59,7 @@ void undrain_node(Context& context, CallPtr call);
 // -- executors
 void sync_executor(Context& context, CallPtr call);
 void sync_waiting_jobs(Context& context, CallPtr call);
+void send_executor_output(Context& context, CallPtr call);
 
 // -- declared state
 void list_pools(Context& context, CallPtr call);

@@ -94,6 +94,8 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/executors/{name}/waiting", "syncWaitingJobs", kExecutorBytesMax,
               kExecutorValuesMax},
              sync_waiting_jobs},
+    ApiRoute{{"POST", "/v1/executors/{name}/output", "sendExecutorOutput", 2 * listener::kMiB},
+             send_executor_output},
     ApiRoute{{"GET", "/v1/pools", "listPools"}, once_changed<ListOf::kUse, list_pools>},
     ApiRoute{{"GET", "/v1/queues", "listQueues"}, once_changed<ListOf::kUse, list_queues>},
     ApiRoute{{"GET", "/v1/apps", "listApps"}, once_changed<ListOf::kObjects, list_apps>},

@@ -344,6 +344,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->copies.close_all();
   impl_->context.ways.devices.close_all();
   impl_->context.syncs.close_all();
+  impl_->context.outputs.close_all();
   impl_->office.stop();
   if (impl_->agents_http == nullptr) {
     return impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));

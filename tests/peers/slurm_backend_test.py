@@ -11,10 +11,11 @@ import pwd
 import re
 import signal
 import socket
+import subprocess
 import time
 
 from people import add_people, person
-from shared_nodes import SharedNodes, main, until
+from shared_nodes import DOVE, SharedNodes, main, until
 from slurm_lab import accounting_available
 
 PEOPLE = [person(i) for i in (1, 2, 3)]
@@ -177,6 +178,33 @@ class Backend(SharedNodes):
         self.assertEqual(os.stat(path).st_uid, pwd.getpwnam(PEOPLE[0]).pw_uid)
         killed = self.ended(self.sh("kill -9 $$"), "failed")
         self.assertEqual(killed["attempts"][-1]["exits"][0]["signal"], 9)
+
+    def logs(self, *words, check=True):
+        return self.cluster.run("logs", *words, check=check)
+
+    def test_logs_show_what_it_wrote(self):
+        go = self.homes[PEOPLE[0]] + "/go"
+        job = self.sh(f"echo one; echo wrong >&2; while [ ! -e {go} ]; do sleep 0.1; done; echo two; exit 3", stderr_path="%j.err")
+        self.written(job, "one")
+        self.assertEqual(self.logs(str(job)).stdout, "one\n")
+        environment = {**self.cluster.environment, "DOVE_DATA": self.cluster.data, **self.cluster.trusts()}
+        follower = subprocess.Popen([DOVE, "logs", "-f", str(job)], env=environment, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(follower.stdout.close)
+        self.addCleanup(follower.kill)
+        self.assertEqual(follower.stdout.readline(), "one\n")
+        open(go, "w").close()
+        self.assertEqual(follower.communicate(timeout=60)[0], "two\n")
+        self.assertEqual(follower.returncode, 0)
+        self.ended(job, "failed")
+        self.assertEqual(self.logs(str(job), "--stderr").stdout, "wrong\n")
+        path, _ = self.output(job)
+        os.remove(path)
+        os.symlink("/etc/shadow", path)
+        refused = self.logs(str(job), check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("cannot read", refused.stderr)
+        os.remove(path)
+        self.assertRegex(self.logs(str(job), check=False).stderr, f"there is no file {path} on .* on node n[01]")
 
     def test_a_script_and_its_arguments(self):
         body = {"name": "batch", "executor": "slurm", "script": "#!/bin/bash\necho \"$1\" $0 | grep -c two; exit 4\n",

@@ -54,8 +54,8 @@ Error cannot(const JobSpec& spec, const char* code, const char* what, const char
 std::int64_t whole_seconds(Span span) { return (span.us + 999'999) / 1'000'000; }
 
 // What names of files may hold; but for the rank, which is the task's.
-std::string path_of(const core::Job& job, const core::WantedWork& work, const std::string& pattern,
-                    Rank rank) {
+std::string path_of(const core::Job& job, const std::string& node, const Placement& placement,
+                    const std::string& pattern, Rank rank) {
   const std::string id = std::to_string(job.id.value);
   return text::fill_pattern(pattern, [&](char letter) -> std::string {
     switch (letter) {
@@ -67,9 +67,9 @@ std::string path_of(const core::Job& job, const core::WantedWork& work, const st
       case 'J':
         return id;
       case 'N':
-        return work.node->name;
+        return node;
       case 'n':
-        return std::to_string(work.placement->node_rank);
+        return std::to_string(placement.node_rank);
       case 's':
         return "batch";
       case 't':
@@ -82,6 +82,10 @@ std::string path_of(const core::Job& job, const core::WantedWork& work, const st
         return "";
     }
   });
+}
+
+std::string output_pattern(const ExecSpec& exec) {
+  return exec.output.stdout_path.empty() ? kDefault_output : exec.output.stdout_path;
 }
 
 // A node without an agent has no address but its name.
@@ -168,21 +172,23 @@ Json exec_of(const core::State& state, const core::WantedWork& work, const ExecS
   if (core::only_holds(*work.job->spec, *work.placement)) return hold_exec(work);
   const core::Job& job = *work.job;
   const bool is_script = job.spec->launch == LaunchMode::kBatch;
-  const std::string out =
-      exec.output.stdout_path.empty() ? kDefault_output : exec.output.stdout_path;
+  const std::string out = output_pattern(exec);
+  const auto path = [&](const std::string& pattern, Rank rank) {
+    return path_of(job, work.node->name, *work.placement, pattern, rank);
+  };
   Json outputs = Json::array();
   for (const TaskGrant& task : work.placement->tasks) {
     outputs.push_back({{"rank", task.rank},
                        {"devices", is_script ? Json() : positions_of(task, *work.placement)},
-                       {"stdout", path_of(job, work, out, task.rank)},
-                       {"stderr", path_of(job, work, exec.output.stderr_path, task.rank)}});
+                       {"stdout", path(out, task.rank)},
+                       {"stderr", path(exec.output.stderr_path, task.rank)}});
     if (is_script) break;
   }
   return {{"script", is_script ? exec.script : ""},
           {"command", is_script ? exec.script_arguments : exec.command},
           {"environment", environment_of(state, work, exec)},
           {"workdir", exec.workdir},
-          {"stdin", path_of(job, work, exec.output.stdin_path, 0)},
+          {"stdin", path(exec.output.stdin_path, 0)},
           {"outputs", std::move(outputs)},
           {"append", exec.output.append},
           {"umask", exec.umask}};
@@ -274,8 +280,7 @@ std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& 
   }
   if (exec.output.stdout_path.empty()) {
     warnings.push_back(
-        fmt::format("its output goes to {} in its working directory: executor {} "
-                    "runs it, so `dove logs` has none",
+        fmt::format("its output goes to {} in its working directory, because executor {} runs it",
                     kDefault_output, spec.executor));
   }
   return warnings;
@@ -288,6 +293,14 @@ Result<void> check_reachable(const core::Job& job, const char* what) {
                            "executor's own commands, and the job's output files",
                            job.spec->executor, job.id.value, what),
                ""};
+}
+
+OutputFile output_file(const core::State& state, const core::Job& job, const ExecSpec& exec,
+                       const Placement& placement, Rank rank, bool is_stderr) {
+  const std::string& node = state.find_node(placement.node)->name;
+  const std::string pattern = is_stderr ? exec.output.stderr_path : output_pattern(exec);
+  return {job.spec->executor, core::linux_user_of(state, job.spec->user, RunAs::kSubmitter),
+          exec.workdir, path_of(job, node, placement, pattern, rank), node};
 }
 
 Json work_json(const core::State& state, const listener::Blobs::Found& blobs,

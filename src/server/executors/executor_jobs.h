@@ -13,6 +13,7 @@
 #include "listener/desk.h"
 #include "model/exec.h"
 #include "model/job.h"
+#include "server/executors/output_reads.h"
 
 namespace dove::server {
 
@@ -23,6 +24,11 @@ std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& 
 
 // Where our agents do not reach: success for a job that they run. `what`: "its output".
 Result<void> check_reachable(const core::Job& job, const char* what);
+
+// The file that a task of an attempt writes: its output, or its own file of errors. `path`: "" when
+// errors have no file of their own.
+OutputFile output_file(const core::State& state, const core::Job& job, const ExecSpec& exec,
+                       const Placement& placement, Rank rank, bool is_stderr);
 
 // An entry of `works` in the answer to a sync. `blobs`: what they run, without those that are
 // nowhere.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>
@@ -56,22 +55,12 @@ void plain_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// The user's rights, and nothing more. Nothing comes back from it.
-bool become(const Kept& kept) {
-  if (::geteuid() == 0) {
-    if (::initgroups(kept.user.c_str(), kept.gid) != 0) return false;
-    if (::setresgid(kept.gid, kept.gid, kept.gid) != 0) return false;
-    if (::setresuid(kept.uid, kept.uid, kept.uid) != 0) return false;
-  }
-  return ::getuid() == kept.uid && ::geteuid() == kept.uid;
-}
-
 [[noreturn]] void become_srun(const Kept& kept, int input, int said) {
   plain_signals();
   const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   const bool is_set = nothing >= 0 && ::dup2(input, STDIN_FILENO) >= 0 &&
                       ::dup2(nothing, STDOUT_FILENO) >= 0 && ::dup2(said, STDERR_FILENO) >= 0;
-  if (!is_set || ::close_range(3, ~0U, 0) != 0 || ::chdir("/") != 0 || !become(kept)) {
+  if (!is_set || ::close_range(3, ~0U, 0) != 0 || ::chdir("/") != 0 || !become(kept.user)) {
     ::_exit(kNotStarted);
   }
   const std::vector<char*> words = pointers(kept.words);

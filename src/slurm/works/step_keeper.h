@@ -1,13 +1,12 @@
 // The process beside an srun: it outlives the adapter, and records how the srun ended.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "files/descriptor.h"
+#include "slurm/works/linux_user.h"
 
 namespace dove::slurm {
 
@@ -16,10 +15,8 @@ struct Kept {
   std::vector<std::string> words;
   std::vector<std::string> environment;
   std::string input;  // srun's standard input, at most kScriptMax
-  std::string user;   // whose process srun is
-  uid_t uid = 0;
-  gid_t gid = 0;
-  int lock = -1;  // is open and locked as long as the keeper lives
+  LinuxUser user;     // whose process srun is
+  int lock = -1;      // is open and locked as long as the keeper lives
 };
 
 inline constexpr std::size_t kScriptMax = 8 << 20;

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 
 #include "files/own_directory.h"
 #include "files/text_file.h"
+#include "slurm/works/linux_user.h"
 #include "slurm/works/step_keeper.h"
 
 namespace dove::slurm {
@@ -28,75 +28,16 @@ namespace {
 
 constexpr std::size_t kNumberBytesMax = 64;
 constexpr std::size_t kStepsMax = 1000;  // in one command
-constexpr std::size_t kPasswdBytesMax = 64 << 10;
-constexpr std::size_t kLoginDefsBytesMax = 64 << 10;
 constexpr const char kWarned_file[] = "warned";
 constexpr std::array<const char*, 8> kFiles{"lock", "job",     "said",        "end",
                                             "stop", "end.new", kGivenUp_file, kWarned_file};
 constexpr std::size_t kStepsBytesMax = 64 << 10;
-
-struct LinuxUser {
-  uid_t uid = 0;
-  gid_t gid = 0;
-  std::string home;
-};
 
 Error not_here(const std::string& path, const char* what) {
   return Error{ErrorKind::kUnavailable, "no_state_directory",
                fmt::format("{} {}: {}; give --state-dir a directory that is kept", what, path,
                            std::strerror(errno)),
                "--state-dir"};
-}
-
-// The least id that is a person's, as useradd(8) gives them.
-uid_t least_person() {
-  constexpr uid_t kUsual = 1000;
-  constexpr std::string_view kName = "UID_MIN";
-  std::istringstream lines(files::text_or_empty("/etc/login.defs", kLoginDefsBytesMax));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name;
-    uid_t value = 0;
-    if (words >> name >> value && name == kName) return value;
-  }
-  return kUsual;
-}
-
-Result<LinuxUser> linux_user(const std::string& name) {
-  std::vector<char> buffer(kPasswdBytesMax);
-  passwd entry{};
-  passwd* found = nullptr;
-  if (name.empty() ||
-      ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-      found == nullptr) {
-    return Error{ErrorKind::kInvalid, "no_linux_user",
-                 fmt::format("there is no Linux user \"{}\" where Slurm's adapter runs: make the "
-                             "account, or leave `executor` out",
-                             name),
-                 "executor"};
-  }
-  if (entry.pw_uid == 0) {
-    return Error{ErrorKind::kDenied, "root_runs_nothing",
-                 "Slurm's adapter starts no jobs as root: submit as another user, or leave "
-                 "`executor` out",
-                 "executor"};
-  }
-  // SlurmUser is such an account, and may do everything in Slurm.
-  if (::geteuid() == 0 && entry.pw_uid < least_person()) {
-    return Error{ErrorKind::kDenied, "system_account",
-                 fmt::format("Slurm's adapter starts no jobs as \"{}\", an account of the system "
-                             "(UID_MIN in /etc/login.defs): give User a `linux_user` that is a "
-                             "person's, or leave `executor` out",
-                             name),
-                 "executor"};
-  }
-  if (::geteuid() != 0 && ::geteuid() != entry.pw_uid) {
-    return Error{ErrorKind::kDenied, "adapter_not_root",
-                 "Slurm's adapter is not root, and starts no jobs of other users: an "
-                 "administrator runs `dove slurm` as root",
-                 "executor"};
-  }
-  return LinuxUser{entry.pw_uid, entry.pw_gid, entry.pw_dir};
 }
 
 // Numbers with blanks between, as they were written; zeros where there are none.
@@ -245,9 +186,7 @@ Result<void> StepDirectory::begin(const StepWanted& wanted) {
   kept.words = srun_command(step);
   kept.environment = srun_environment(step, slurm_conf == nullptr ? "" : slurm_conf);
   kept.input = step.work.program->script;
-  kept.user = step.work.user;
-  kept.uid = user.uid;
-  kept.gid = user.gid;
+  kept.user = user;
   kept.lock = lock.get();
   Result<void> begun = keep_step(kept);
   if (!begun.ok()) forget(step.work.key);

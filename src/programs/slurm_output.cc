@@ -1,0 +1,105 @@
+#include "programs/slurm_output.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "slurm/works/output_file.h"
+#include "telemetry/clock.h"
+#include "telemetry/log.h"
+#include "wire/http.h"
+
+namespace dove::programs {
+namespace {
+
+constexpr int kWait_s = 20;
+constexpr int kAnswerLimit_ms = (kWait_s + 10) * 1000;
+constexpr std::chrono::seconds kPauseMin{1};
+constexpr std::chrono::seconds kPauseMax{30};
+constexpr std::int64_t kAgain_us = 10'000'000;  // from one beginning to the next
+
+// The part, or why there is none, of a call.
+struct Sent {
+  std::string query;
+  std::string body;
+};
+
+Sent read(slurm::OutputFiles& files, const slurm::PartWanted& wanted) {
+  Sent sent;
+  sent.query = "&part=" + wire::percent_encode(wanted.name);
+  Result<slurm::PartRead> part = files.read(wanted);
+  if (!part.ok()) {
+    sent.query += "&error=" + wire::percent_encode(part.error().code);
+    sent.body = part.error().message;
+    return sent;
+  }
+  sent.query += fmt::format("&offset={}&end={}", part->offset, part->at_end ? 1 : 0);
+  sent.body = std::move(part->bytes);
+  return sent;
+}
+
+}  // namespace
+
+SlurmOutput::SlurmOutput(std::string url, wire::ClientOptions client, std::string executor)
+    : url_(std::move(url)), client_(std::move(client)), target_(std::move(executor) + "/output") {}
+
+SlurmOutput::~SlurmOutput() {
+  if (process_ <= 0) return;
+  ::kill(process_, SIGKILL);
+  ::waitpid(process_, nullptr, 0);
+}
+
+void SlurmOutput::keep() {
+  if (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == 0) return;
+  const std::int64_t now_us = telemetry::monotonic_us();
+  if (process_ > 0 && now_us - begun_us_ < kAgain_us) return;
+  begun_us_ = now_us;
+  const pid_t parent = ::getpid();
+  process_ = ::fork();
+  if (process_ != 0) return;
+  // Signals that end the adapter come to it, too, and are for the adapter.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent || ::close_range(3, ~0U, 0) != 0) ::_exit(0);
+  run();
+}
+
+void SlurmOutput::run() const {
+  wire::ClientOptions options = client_;
+  options.timeout_ms = kAnswerLimit_ms;
+  wire::Client client(url_, options);
+  slurm::OutputFiles files;
+  Sent sent;
+  std::chrono::seconds pause = kPauseMin;
+  for (std::string trouble;;) {
+    const std::string target = fmt::format("{}?wait_s={}{}", target_, kWait_s, sent.query);
+    const Result<wire::Response> answer =
+        client.call("POST", target, sent.body, {{"Content-Type", "application/octet-stream"}});
+    sent = {};
+    std::string now;
+    if (!answer.ok()) {
+      now = answer.error().message;
+    } else if (answer->status >= 300) {
+      now = fmt::format("the controller answers {}", answer->status);
+    } else if (const auto wanted = slurm::read_part_wanted(answer->body); !wanted.ok()) {
+      now = wanted.error().message;
+    } else if (*wanted) {
+      sent = read(files, **wanted);
+    }
+    if (!now.empty() && now != trouble) {
+      telemetry::log(telemetry::Level::kWarning, "output_not_sent", {{"why", now}});
+    }
+    trouble = now;
+    pause = now.empty() ? kPauseMin : std::min(pause * 2, kPauseMax);
+    if (!now.empty()) std::this_thread::sleep_for(pause);
+  }
+}
+
+}  // namespace dove::programs

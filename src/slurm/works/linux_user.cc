@@ -1,0 +1,82 @@
+#include "slurm/works/linux_user.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "files/text_file.h"
+
+namespace dove::slurm {
+namespace {
+
+constexpr std::size_t kPasswdBytesMax = 64 << 10;
+constexpr std::size_t kLoginDefsBytesMax = 64 << 10;
+
+// The least id that is a person's, as useradd(8) gives them.
+uid_t least_person() {
+  constexpr uid_t kUsual = 1000;
+  constexpr std::string_view kName = "UID_MIN";
+  std::istringstream lines(files::text_or_empty("/etc/login.defs", kLoginDefsBytesMax));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    uid_t value = 0;
+    if (words >> name >> value && name == kName) return value;
+  }
+  return kUsual;
+}
+
+}  // namespace
+
+Result<LinuxUser> linux_user(const std::string& name) {
+  std::vector<char> buffer(kPasswdBytesMax);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (name.empty() ||
+      ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr) {
+    return Error{ErrorKind::kInvalid, "no_linux_user",
+                 fmt::format("there is no Linux user \"{}\" where Slurm's adapter runs: make the "
+                             "account, or leave `executor` out",
+                             name),
+                 "executor"};
+  }
+  if (entry.pw_uid == 0) {
+    return Error{ErrorKind::kDenied, "root_runs_nothing",
+                 "Slurm's adapter starts no jobs as root: submit as another user, or leave "
+                 "`executor` out",
+                 "executor"};
+  }
+  // SlurmUser is such an account, and may do everything in Slurm.
+  if (::geteuid() == 0 && entry.pw_uid < least_person()) {
+    return Error{ErrorKind::kDenied, "system_account",
+                 fmt::format("Slurm's adapter starts no jobs as \"{}\", an account of the system "
+                             "(UID_MIN in /etc/login.defs): give User a `linux_user` that is a "
+                             "person's, or leave `executor` out",
+                             name),
+                 "executor"};
+  }
+  if (::geteuid() != 0 && ::geteuid() != entry.pw_uid) {
+    return Error{ErrorKind::kDenied, "adapter_not_root",
+                 "Slurm's adapter is not root, and starts no jobs of other users: an "
+                 "administrator runs `dove slurm` as root",
+                 "executor"};
+  }
+  return LinuxUser{name, entry.pw_uid, entry.pw_gid, entry.pw_dir};
+}
+
+bool become(const LinuxUser& user) {
+  if (::geteuid() == 0) {
+    if (::initgroups(user.name.c_str(), user.gid) != 0) return false;
+    if (::setresgid(user.gid, user.gid, user.gid) != 0) return false;
+    if (::setresuid(user.uid, user.uid, user.uid) != 0) return false;
+  }
+  return ::getuid() == user.uid && ::geteuid() == user.uid;
+}
+
+}  // namespace dove::slurm
