@@ -239,6 +239,20 @@ class Backend(SharedNodes):
         self.assertEqual(len(gpus), 2)
         self.assertTrue(all(len(line.split()) == 2 for line in gpus), gpus)
 
+    def test_steps_are_numbered_in_their_job(self):
+        job = self.script("""#!/bin/bash
+srun --output=all-%J-%s-%t bash -c 'echo $SLURM_STEP_ID'
+srun -N1 -n1 --output=one-%J bash -c 'echo $SLURM_STEP_ID'
+srun --ntasks-per-node=1 --output=node-%s-%N bash -c 'echo $SLURM_STEPID' || exit
+srun -N1 -n1 -r1 srun -o there-%J true
+""")
+        found = self.ended(job, "failed")
+        self.assertIn("only the srun on the job's first node knows which step this is", self.output(job)[1])
+        nodes = [one["node_name"] for one in found["attempts"][-1]["placements"]]
+        for name, text in [(f"all-{job}.0-0-{rank}", "0\n") for rank in range(3)] + [(f"one-{job}.1", "1\n")] + [
+                (f"node-2-{node}", "2\n") for node in nodes]:
+            self.assertEqual(self.output(job, name=name)[1], text, name)
+
     def test_programs_terminals_and_turns_of_a_step_on_two_nodes(self):
         job = self.script(PROGRAMS)
         self.ended(job)

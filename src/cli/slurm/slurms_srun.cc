@@ -93,6 +93,10 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
   context.environment = own_variables();
   TRY_ASSIGN(const nlohmann::json sizes, step_sizes(invocation));
   StepLedger ledger(step_ledger_path());
+  // Other machines have ledgers of their own.
+  if (environment_value("DOVE_NODE_RANK") == "0") {
+    context.step = ledger.next_step(context.nodes.front().slurms_id);
+  }
   for (NodeInSlurm& node : context.nodes) node.load = ledger.load_of(node.slurms_id);
   TRY_ASSIGN(const GangStep step, gang_step(invocation, sizes, context));
   for (const SrunCall& call : step.calls) ledger.add(call.allocation, call.cpus);

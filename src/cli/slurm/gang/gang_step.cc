@@ -200,7 +200,7 @@ class Builder {
         // A second one would keep srun from saying how tasks end.
         if (name == "quiet" && &value != values.data()) continue;
         const std::string given =
-            names_a_file(name) ? with_our_numbers(value, context_.job) : value;
+            names_a_file(name) ? with_our_numbers(value, context_.job, context_.step) : value;
         call.words.push_back(given.empty() ? "--" + name : fmt::format("--{}={}", name, given));
       }
     }
@@ -293,7 +293,7 @@ class Builder {
     const auto read = std::from_chars(given.data(), given.data() + given.size(), rank);
     const bool is_rank = read.ec == std::errc() && read.ptr == given.data() + given.size();
     if (!is_rank) {
-      call.words.push_back("--input=" + with_our_numbers(given, context_.job));
+      call.words.push_back("--input=" + with_our_numbers(given, context_.job, context_.step));
       return {};
     }
     rank -= part.first_rank;
@@ -352,6 +352,10 @@ class Builder {
         {"SLURM_JOB_NODELIST", variable("DOVE_NODELIST")},
         {"SLURM_NODELIST", variable("DOVE_NODELIST")},
         {"SLURM_JOB_CPUS_PER_NODE", variable("DOVE_CPUS_PER_NODE")}};
+    // As %s says it: on each node Slurm has another one.
+    if (context_.step >= 0) {
+      all["SLURM_STEP_ID"] = all["SLURM_STEPID"] = std::to_string(context_.step);
+    }
     std::vector<std::string> names;
     for (const auto& [name, value] : given(i)) {
       names.push_back(name);

@@ -115,6 +115,22 @@ TEST(GangStep, FilesAreOfTheStepOfNodesOrOfTasks) {
   EXPECT_NE(refused({{"output", {"%J.out"}}}).find("use %j and %t"), std::string::npos);
 }
 
+TEST(GangStep, ItsNumberIsThatOfTheJobsStepOnAllNodes) {
+  GangContext own = context();
+  own.step = 3;
+  Result<GangStep> step = step_of({{"output", {"%J-%2s.out"}}, {"error", {"%s.%t"}}}, own);
+  ASSERT_TRUE(step.ok()) << step.error().message;
+  EXPECT_EQ(step->calls[1].output.path, "/data/12.3-03.out");
+  EXPECT_EQ(tasks_of(step->calls[1]), (Words{"2", "", "/data/3.2", "3", "", "/data/3.3"}));
+  const auto has = [](const SrunCall& call, const char* word) {
+    return std::find(call.words.begin(), call.words.end(), word) != call.words.end();
+  };
+  EXPECT_TRUE(has(step->calls[1], "SLURM_STEP_ID=3"));
+  step = step_of({{"nodes", {"1"}}, {"ntasks", {"1"}}, {"output", {"%J-%s"}}}, own);
+  ASSERT_TRUE(step.ok()) << step.error().message;
+  EXPECT_TRUE(has(step->calls[0], "--output=12.3-3")) << "a step of one node counts, too";
+}
+
 TEST(GangStep, OutputMayBeThatOfOneTask) {
   const GangStep step = step_of({{"output", {"2"}}});
   EXPECT_EQ(tasks_of(step.calls[0]),

@@ -43,19 +43,22 @@ Result<std::vector<NodeInSlurm>> nodes_in_slurm() {
   return nodes;
 }
 
-std::string with_our_numbers(const std::string& pattern, const JobInSlurm& job) {
+std::string with_our_numbers(const std::string& pattern, const JobInSlurm& job, std::int64_t step) {
+  const std::string number = step < 0 ? "" : std::to_string(step);
   std::string doubled;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const bool is_sign = pattern.compare(i, 2, "%%") == 0;
     doubled += is_sign ? "%%%%" : pattern.substr(i, 1);
     if (is_sign) ++i;
   }
-  return text::fill_pattern(doubled, [&job](char letter) -> std::string {
+  return text::fill_pattern(doubled, [&](char letter) -> std::string {
     switch (letter) {
       case 'j':
         return job.id;
       case 'J':
-        return job.id + ".%s";
+        return job.id + "." + (number.empty() ? "%s" : number);
+      case 's':
+        return number;
       case 'A':
         return job.array;
       case 'a':

@@ -40,10 +40,12 @@ struct GangContext {
   std::map<std::string, std::string> environment;  // of this process
   std::string workdir;                             // of this process
   std::int32_t number = 0;                         // another one for each step that runs
+  std::int64_t step = -1;                          // its number in the job, from 0; -1: not known
 };
 
 // The name of a file as Slurm is to read it, which fills in its own numbers: ours are put in
-// before. What is doubled stays so.
-std::string with_our_numbers(const std::string& pattern, const JobInSlurm& job);
+// before, and that of a step where it is not -1. What is doubled stays so.
+std::string with_our_numbers(const std::string& pattern, const JobInSlurm& job,
+                             std::int64_t step = -1);
 
 }  // namespace dove::cli

@@ -19,11 +19,16 @@ std::map<char, std::string> numbers_of(const GangContext& context) {
     const auto found = context.environment.find(name);
     return text::as_file_name(found == context.environment.end() ? "" : found->second);
   };
-  return {{'j', context.job.id},
-          {'A', context.job.array},
-          {'a', context.job.index},
-          {'u', variable("USER")},
-          {'x', variable("DOVE_JOB_NAME")}};
+  std::map<char, std::string> numbers{{'j', context.job.id},
+                                      {'A', context.job.array},
+                                      {'a', context.job.index},
+                                      {'u', variable("USER")},
+                                      {'x', variable("DOVE_JOB_NAME")}};
+  if (context.step >= 0) {
+    numbers['s'] = std::to_string(context.step);
+    numbers['J'] = fmt::format("{}.{}", context.job.id, context.step);
+  }
+  return numbers;
 }
 
 std::string filled(const std::string& pattern, const std::map<char, std::string>& meanings) {
@@ -52,9 +57,9 @@ Result<StepFile> read_file(const std::string& option, const std::string& given,
     letters.insert(letter);
     return std::string();
   });
-  if (letters.contains('s') || letters.contains('J')) {
+  if (context.step < 0 && (letters.contains('s') || letters.contains('J'))) {
     return usage_error(
-        fmt::format("--{}={}: a step on several nodes has another number in each allocation; use "
+        fmt::format("--{}={}: only the srun on the job's first node knows which step this is; use "
                     "%j and %t in place of %s and %J",
                     option, given));
   }

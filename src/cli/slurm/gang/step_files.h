@@ -39,8 +39,7 @@ struct StepFiles {
 // Whether Slurm's numbers are filled in to its value.
 bool names_a_file(std::string_view option);
 
-// Errors: numbers of a single step of Slurm's, of which there are several; the number of a task
-// that is not below `tasks`.
+// Errors: the number of the step, which is not known; that of a task that is not below `tasks`.
 Result<StepFiles> step_files(const Invocation& invocation, const GangContext& context,
                              std::int32_t tasks);
 

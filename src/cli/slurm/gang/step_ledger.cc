@@ -19,6 +19,7 @@ namespace dove::cli {
 namespace {
 
 constexpr std::size_t kBytesMax = 1 << 20;
+constexpr std::size_t kCountsMax = 1000;
 constexpr std::chrono::milliseconds kLook{10};
 constexpr int kLooks = 100;
 constexpr int kFieldsBeforeStart = 19;  // behind the name, in the stat of a process
@@ -67,9 +68,27 @@ void StepLedger::read() {
   std::istringstream lines(text);
   Entry entry;
   while (lines >> entry.pid >> entry.started >> entry.allocation >> entry.cpus) {
+    if (entry.pid == 0 && entry.cpus == 0 && counts_.size() < kCountsMax) {
+      counts_.push_back({entry.allocation, static_cast<std::int64_t>(entry.started)});
+    }
     const bool runs = entry.pid > 0 && entry.cpus > 0 && start_of(entry.pid) == entry.started;
     if (runs) entries_.push_back(entry);
   }
+}
+
+std::int64_t StepLedger::next_step(const std::string& allocation) {
+  if (!file_.is_open()) return -1;
+  Count count{allocation, 0};
+  const auto found = std::find_if(counts_.begin(), counts_.end(),
+                                  [&](const Count& one) { return one.allocation == allocation; });
+  if (found != counts_.end()) {
+    count = *found;
+    counts_.erase(found);
+  } else if (counts_.size() == kCountsMax) {
+    counts_.erase(counts_.begin());
+  }
+  counts_.push_back({allocation, count.steps + 1});
+  return count.steps;
 }
 
 std::int64_t StepLedger::load_of(const std::string& allocation) const {
@@ -94,6 +113,10 @@ void StepLedger::close() {
   std::string text;
   for (const Entry& entry : entries_) {
     text += fmt::format("{} {} {} {}\n", entry.pid, entry.started, entry.allocation, entry.cpus);
+  }
+  // As of a process that there is not, with the count as its start.
+  for (const Count& count : counts_) {
+    text += fmt::format("0 {} {} 0\n", count.steps, count.allocation);
   }
   const bool is_written =
       ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());

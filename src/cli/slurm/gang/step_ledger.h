@@ -1,8 +1,9 @@
 // Which of the user's steps run in which allocations of Slurm's, as far as this machine started
 // them: each srun there chooses nodes by itself, and Slurm sees one node at a time.
 //
-// A file of the user's, locked while it is open. Whatever is wrong with it, no step is known: a
-// step runs then, too, on the first nodes. Include only from .cc files of this part. One thread.
+// It also counts the steps of a job. A file of the user's, locked while it is open. Whatever is
+// wrong with it, no step is known: a step runs then, too, on the first nodes. Include only from .cc
+// files of this part. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -23,6 +24,9 @@ class StepLedger {
   // Waits a second at most for others that have it open.
   explicit StepLedger(const std::string& path);
 
+  // The number of the next step of the job that has this allocation, from 0; -1: there is no
+  // ledger.
+  std::int64_t next_step(const std::string& allocation);
   // CPUs of the steps that run in that allocation.
   std::int64_t load_of(const std::string& allocation) const;
   // For as long as this process runs, whatever program it becomes.
@@ -38,10 +42,15 @@ class StepLedger {
     std::string allocation;
     std::int64_t cpus = 0;
   };
+  struct Count {
+    std::string allocation;
+    std::int64_t steps = 0;
+  };
   void read();
 
   files::Descriptor file_;
   std::vector<Entry> entries_;
+  std::vector<Count> counts_;  // of the jobs that started steps last
 };
 
 }  // namespace dove::cli

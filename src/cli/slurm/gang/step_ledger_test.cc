@@ -52,6 +52,23 @@ TEST_F(Ledger, StepsAreKnownWhileTheirProcessesRun) {
   EXPECT_EQ(load_of("70"), 0);
 }
 
+TEST_F(Ledger, TheStepsOfEachJobAreCounted) {
+  const auto next = [&](const std::string& allocation) {
+    StepLedger ledger(path);
+    const std::int64_t number = ledger.next_step(allocation);
+    ledger.close();
+    return number;
+  };
+  EXPECT_EQ(next("70"), 0);
+  add("70", 4);
+  EXPECT_EQ(next("71"), 0);
+  EXPECT_EQ(next("70"), 1);
+  for (int i = 0; i < 1200; ++i) next("job" + std::to_string(i));
+  EXPECT_EQ(next("job1199"), 1);
+  EXPECT_EQ(next("70"), 0) << "so long ago that it is forgotten";
+  EXPECT_EQ(load_of("70"), 4);
+}
+
 TEST_F(Ledger, AnotherProcessWithTheSameNumberIsNoStep) {
   std::ofstream(path) << ::getpid() << " 1 70 4\n";
   EXPECT_EQ(load_of("70"), 0);
