@@ -92,12 +92,29 @@ bool FenceKeeper::warn(const PutBackDue& one, Leaving& leaving) {
   return said.ok() || !is_silence(said.error());
 }
 
+// What a job was told that goes on after all. Told again, it gets its signal again.
+void FenceKeeper::take_back_words(const Observed& observed, const std::vector<PutBack>& put_backs) {
+  const std::set<std::int64_t> told = told_in_vain(observed, put_backs);
+  std::erase_if(taken_back_, [&](std::int64_t id) { return !told.contains(id); });
+  int done = 0;
+  for (const std::int64_t id : told) {
+    if (taken_back_.contains(id)) continue;
+    if (++done > kChangesMax) return;
+    const Result<void> taken = slurm_.mark(id, "");
+    if (!taken.ok() && is_silence(taken.error())) return;
+    taken_back_.insert(id);
+    telemetry::log(level_of(taken), "foreign_job_stays",
+                   {{"slurm_job", id}, {"why_not", taken.ok() ? "" : taken.error().message}});
+  }
+}
+
 bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
                            const std::vector<PutBack>& put_backs) {
   std::erase_if(leaving_, [&](const auto& entry) {
     return std::none_of(put_backs.begin(), put_backs.end(),
                         [&](const PutBack& one) { return one.id == entry.first; });
   });
+  take_back_words(observed, put_backs);
   bool changed = false;
   int asked = 0;
   for (const PutBackDue& one : due_put_backs(observed, put_backs, kept, cluster_)) {

@@ -60,6 +60,7 @@ class FenceKeeper {
   bool ask(const Ask& ask, bool& changed);
   bool put_back(const Observed& observed, const DevicesOfNodes& kept,
                 const std::vector<PutBack>& put_backs);
+  void take_back_words(const Observed& observed, const std::vector<PutBack>& put_backs);
   // Whether Slurm answers.
   bool warn(const PutBackDue& one, Leaving& leaving);
 
@@ -69,6 +70,7 @@ class FenceKeeper {
   const std::int64_t signal_wait_s_;
   std::map<std::string, NoFence> no_fence_;  // by node, whose last fence was refused
   std::map<std::int64_t, Leaving> leaving_;  // by Slurm job
+  std::set<std::int64_t> taken_back_;        // words of these jobs; their next look shows it
   std::string suspend_trouble_;
 };
 

@@ -70,6 +70,15 @@ std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<
   return leaving;
 }
 
+std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted) {
+  std::set<std::int64_t> told;
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase == JobPhase::kHolding && time_said(job) != 0) told.insert(job.id);
+  }
+  for (const PutBack& one : wanted) told.erase(one.id);
+  return told;
+}
+
 std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,
                                       const DevicesOfNodes& kept, const std::string& cluster) {
   std::vector<PutBackDue> due;

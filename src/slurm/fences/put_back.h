@@ -43,6 +43,10 @@ struct PutBackDue {
   std::int64_t at_s = 0;  // when it is to end, as its comment says; 0: it does not
 };
 
+// The Slurm jobs that run on and whose comments still say that they are put back at some time, in
+// vain: they are not in the list.
+std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted);
+
 // Those that are to be warned or requeued now: a fence waits for each kept device that they have.
 std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,
                                       const DevicesOfNodes& kept, const std::string& cluster);

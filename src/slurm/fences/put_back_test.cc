@@ -199,6 +199,35 @@ TEST_F(WarnedTest, OneThatStaysAfterAllIsWarnedAgainTheNextTime) {
   EXPECT_TRUE(slurm_.requeued.empty());
 }
 
+TEST_F(WarnedTest, WhatItWasToldGoesWhenItStaysAfterAll) {
+  cycle_after(0);
+  EXPECT_NE(job().mark, "");
+  const std::vector<PutBack> wanted = std::exchange(answer_.put_backs, {});
+  cycle_after(0);
+  EXPECT_EQ(job().mark, "");
+  // Within the time of the first one, which is over.
+  answer_.put_backs = wanted;
+  cycle_after(30);
+  cycle_after(0);
+  EXPECT_EQ(slurm_.warned.size(), 2u);
+  cycle_after(89);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  cycle_after(1);
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+}
+
+TEST_F(WarnedTest, AnAdapterThatStartsLaterTakesTheWordsBackToo) {
+  cycle_after(0);
+  answer_.put_backs.clear();
+  restart();
+  cycle_after(0);
+  cycle_after(0);
+  EXPECT_EQ(job().mark, "");
+  job().mark = "a comment of the site at 1900000000";
+  cycle_after(0);
+  EXPECT_NE(job().mark, "");
+}
+
 TEST_F(PutBackTest, WithoutTimeForSignalsNoneIsSent) {
   JobSeen theirs;
   theirs.id = 7;
