@@ -36,6 +36,12 @@ class Steps(unittest.TestCase):
         self.assertEqual(ended["state"], state, said)
         return said
 
+    # -- what has no effect
+
+    def test_wait_is_not_passed_over_in_silence(self):
+        said = self.cluster.run("--wait=30", "-n1", "true", name="srun").stderr
+        self.assertIn("warning: --wait has no effect: the step lasts until its last task has ended", said)
+
     # -- what they find in their environment
 
     def test_a_batch_script_is_no_rank(self):

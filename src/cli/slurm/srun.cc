@@ -60,7 +60,9 @@ std::map<std::string, std::string> own_environment(const std::string& wanted) {
 Result<void> check_options(const Invocation& invocation, bool in_job) {
   for (const auto& [name, values] : invocation.values) {
     const jobfiles::StepOption* option = jobfiles::find_step_option(name);
-    if (option == nullptr || (!in_job && jobfiles::find_option(name).ok())) continue;
+    // sbatch means something else by --wait.
+    const bool is_of_job = !in_job && name != "wait" && jobfiles::find_option(name).ok();
+    if (option == nullptr || is_of_job) continue;
     const std::string_view why = jobfiles::step_objection(*option, values.back());
     if (why.empty()) continue;
     if (option->use == jobfiles::StepUse::kRefused) {
@@ -189,7 +191,8 @@ Result<int> run_as_job(const Invocation& invocation) {
   jobfiles::Context context = local_context();
   wanted.exec.workdir = context.workdir;
   for (const jobfiles::Option& option : sbatch_options_of(invocation)) {
-    if (option.name != "export") context.options.push_back(option);
+    const bool is_sruns = option.name == "export" || option.name == "wait";
+    if (!is_sruns) context.options.push_back(option);
   }
   TRY_ASSIGN(const jobfiles::ParsedJob job, jobfiles::complete(std::move(wanted), "srun", context));
   if (!invocation.has("quiet")) print_warnings(job.warnings);
