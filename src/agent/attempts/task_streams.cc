@@ -21,6 +21,11 @@ StepInput::Piece piece_of(const wire::Response& answer) {
   return {answer.status == 204 ? Kind::kNothingYet : Kind::kFailed, ""};
 }
 
+Relays::Sent sent_as(const Result<wire::Response>& answer) {
+  if (!answer.ok() || answer->status >= 500) return Relays::Sent::kBroken;
+  return answer->status / 100 == 2 ? Relays::Sent::kTaken : Relays::Sent::kNobodyReads;
+}
+
 }  // namespace
 
 TaskStreams::TaskStreams(wire::Loop& loop, Uplink& uplink, const std::string& node)
@@ -29,12 +34,13 @@ TaskStreams::TaskStreams(wire::Loop& loop, Uplink& uplink, const std::string& no
 // A line of its own: the answer to a chunk waits for a slow reader, other chunks must not.
 Relays::Send TaskStreams::new_line() {
   auto client = std::make_shared<Uplink::OwnLine>(loop_, uplink_);
-  return [this, client](std::string target, std::string body, std::function<void(bool)> done) {
+  return [this, client](std::string target, std::string body,
+                        std::function<void(Relays::Sent)> done) {
     wire::Request request = uplink_.request("POST", "", std::move(body));
     request.target = std::move(target);
     client->call(
         std::move(request),
-        [done](Result<wire::Response> answer) { done(answer.ok() && answer->status / 100 == 2); },
+        [done = std::move(done)](const Result<wire::Response>& answer) { done(sent_as(answer)); },
         kReaderTimeout);
   };
 }

@@ -22,6 +22,7 @@ constexpr std::int64_t kNobody = std::int64_t{1} << 40;  // no user at all
 constexpr std::size_t kThreads = 64;
 constexpr int kFirstWait_ms = 5;
 constexpr int kWaitMax_ms = 250;
+constexpr int kTellAgainMax_ms = 2'000;
 
 }  // namespace
 
@@ -191,15 +192,34 @@ void Relays::took(const std::shared_ptr<Relay>& relay, Reading reading) {
   std::string target = fmt::format("/v1/agents/{}/relays/{}?end={}{}{}", node_, relay->id,
                                    end ? 1 : 0, relay->tag.empty() ? "" : "&", relay->tag);
   const std::weak_ptr<Relay> weak = relay;
-  relay->send(std::move(target), std::move(chunk.bytes), [this, weak, end](bool go_on) {
+  relay->send(std::move(target), std::move(chunk.bytes), [this, weak, end](Sent sent) {
     const std::shared_ptr<Relay> held = weak.lock();
     if (held == nullptr || held->closed) return;
+    if (sent == Sent::kBroken) return tell_broken(held);
     held->busy = false;
-    if (end || !go_on) {
+    if (end || sent == Sent::kNobodyReads) {
       drop(held);
     } else {
       pump(held);
     }
+  });
+}
+
+// The session goes on, so nothing else tells the reader.
+void Relays::tell_broken(const std::shared_ptr<Relay>& relay) {
+  relay->busy = true;
+  const std::weak_ptr<Relay> weak = relay;
+  std::string target = fmt::format("/v1/agents/{}/relays/{}?end=0&broken=1{}{}", node_, relay->id,
+                                   relay->tag.empty() ? "" : "&", relay->tag);
+  relay->send(std::move(target), "", [this, weak](Sent sent) {
+    const std::shared_ptr<Relay> held = weak.lock();
+    if (held == nullptr || held->closed) return;
+    if (sent != Sent::kBroken) return drop(held);
+    held->again = loop_.after(std::chrono::milliseconds(held->wait_ms), [this, weak] {
+      const std::shared_ptr<Relay> again = weak.lock();
+      if (again != nullptr && !again->closed) tell_broken(again);
+    });
+    held->wait_ms = std::min(held->wait_ms * 2, kTellAgainMax_ms);
   });
 }
 

@@ -3,8 +3,10 @@
 // A relay follows one file from an offset, across its rotation, with one chunk (64 KiB) in flight.
 // It ends at the file's end or, when it follows a running task, once the task is over and
 // everything has been sent. Each waits for its own answers alone (Uplink::OwnLine), so a slow
-// reader blocks nothing else. Files are opened, read and closed on side threads, so a file system
-// that hangs blocks only its own readers. Loop thread only.
+// reader blocks nothing else. Where a chunk is lost with its connection, the relay says so until it
+// is heard: its reader must neither wait for more nor take what came for all. Files are opened,
+// read and closed on side threads, so a file system that hangs blocks only its own readers. Loop
+// thread only.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +24,11 @@ namespace dove::agent {
 
 class Relays {
  public:
-  // Sends one chunk: POST to `target` with `body`; `done(true)` goes on, `done(false)` ends the
-  // relay.
-  using Send = std::function<void(std::string target, std::string body,
-                                  std::function<void(bool go_on)> done)>;
+  // What has become of a chunk. A broken one may have been taken: it is not sent again.
+  enum class Sent { kTaken, kNobodyReads, kBroken };
+  // Sends one chunk: POST to `target` with `body`.
+  using Send =
+      std::function<void(std::string target, std::string body, std::function<void(Sent)> done)>;
 
   // Makes the line of one relay, which is gone with it.
   using NewLine = std::function<Send()>;
@@ -61,6 +64,7 @@ class Relays {
   struct Reading;
   void took(const std::shared_ptr<Relay>& relay, Reading reading);
   void pump(const std::shared_ptr<Relay>& relay);
+  void tell_broken(const std::shared_ptr<Relay>& relay);
   void wait(const std::shared_ptr<Relay>& relay);
   void drop(const std::shared_ptr<Relay>& relay);
   void check_drained(const std::string& id);

@@ -18,10 +18,12 @@ class RelaysTest : public ::testing::Test {
   ~RelaysTest() override { std::filesystem::remove_all(folder_); }
 
   Relays::Send line() {
-    return [this](std::string target, std::string body, std::function<void(bool)> done) {
-      text_ += body;
+    return [this](std::string target, std::string body, std::function<void(Relays::Sent)> done) {
+      targets_.push_back(target);
+      const bool is_lost = lost_ > 0 && lost_-- > 0;
+      if (!is_lost) text_ += body;
       ended_ = ended_ || target.find("end=1") != std::string::npos;
-      loop_.post([done] { done(true); });
+      loop_.post([done, is_lost] { done(is_lost ? Relays::Sent::kBroken : Relays::Sent::kTaken); });
     };
   }
   void write(const std::string& text) { std::ofstream(folder_ + "/out", std::ios::app) << text; }
@@ -42,6 +44,8 @@ class RelaysTest : public ::testing::Test {
   wire::Timer ticker_;
   std::string text_;
   bool ended_ = false;
+  std::vector<std::string> targets_;
+  int lost_ = 0;  // of the next chunks
   Relays relays_{loop_, "n1", [this] { return line(); }};
 };
 
@@ -86,6 +90,20 @@ TEST_F(RelaysTest, ItIsSaidWhenNoneIsLeft) {
   EXPECT_FALSE(drained);
   relays_.close("a");
   EXPECT_TRUE(drained);
+}
+
+TEST_F(RelaysTest, AnUnansweredChunkIsToldUntilItIsHeard) {
+  write("one\n");
+  lost_ = 3;
+  bool drained = false;
+  relays_.open("a", "rank=0&stream=stdout", source(/*follow=*/true), /*marks_end=*/true);
+  relays_.when_drained("a", [&] { drained = true; });
+  ASSERT_TRUE(until([&] { return drained; }));
+  const std::string broken = "/v1/agents/n1/relays/a?end=0&broken=1&rank=0&stream=stdout";
+  ASSERT_EQ(targets_.size(), 4u);
+  EXPECT_EQ(targets_[0], "/v1/agents/n1/relays/a?end=0&rank=0&stream=stdout");
+  for (std::size_t i = 1; i < targets_.size(); ++i) EXPECT_EQ(targets_[i], broken);
+  EXPECT_EQ(text_, "") << "it may have been taken, and comes no second time";
 }
 
 TEST_F(RelaysTest, NobodysFileIsNotShown) {

@@ -72,6 +72,9 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
     reader.on_node_gone = [weak](NodeId) {
       if (const auto self = weak.lock()) self->break_off();
     };
+    reader.on_broken = [weak] {
+      if (const auto self = weak.lock()) self->break_off();
+    };
     relay_ = relays_.open(std::move(reader));
     protocol::Control line;
     line.relay = protocol::RelayOrder{relay_,          {request_.job, request_.attempt},

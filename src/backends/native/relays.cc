@@ -33,7 +33,11 @@ void Relays::deliver(const std::string& id, CallPtr chunk) {
   if (found == readers_.end() || found->second->nodes.count(chunk->caller.node) == 0) {
     return chunk->fail(nobody_reads());
   }
-  const std::shared_ptr<RelayReader> reader = found->second;  // on_chunk may close it
+  const std::shared_ptr<RelayReader> reader = found->second;  // what is called may close it
+  if (chunk->query_flag("broken")) {
+    reader->on_broken();
+    return taken(*chunk);
+  }
   reader->on_chunk(*chunk, chunk->query_flag("end"));
   if (!is_slow(id)) return taken(*chunk);
   held_.push_back(Held{id, std::move(chunk)});

@@ -24,6 +24,7 @@ struct RelayReader {
   std::function<void(const listener::Call& chunk, bool end)> on_chunk;
   std::function<std::size_t()> waiting_bytes;  // not yet taken by the reader
   std::function<void(NodeId)> on_node_gone;    // its session ended
+  std::function<void()> on_broken;             // a chunk was lost on its way, and no more will come
 };
 
 class Relays {

@@ -172,6 +172,49 @@ TEST_F(Streams, ALogWhoseNodeIsGoneIsNotWhole) {
   EXPECT_EQ(log->why, "connection_broken");
 }
 
+// The relay of that log alone was lost: the node's session goes on.
+TEST_F(Streams, ALogWhoseRelayBrokeIsNotWhole) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  run_job(agent);
+  const auto log = open("GET", "/v1/jobs/1/logs");
+  const Json relay = agent.wait_line("relay").at("relay");
+  EXPECT_EQ(agent.relay(relay.at("id"), "one\n", false).status, 204);
+  EXPECT_EQ(agent.relay(relay.at("id"), "", false, "&broken=1").status, 204);
+  ASSERT_TRUE(live.until([&] { return log->closed; }));
+  EXPECT_EQ(log->why, "connection_broken");
+  EXPECT_EQ(agent.relay(relay.at("id"), "two\n", false).status, 404);
+  EXPECT_FALSE(agent.closed);
+}
+
+TEST_F(Streams, AStepWhoseRelayBrokeIsTakenUpAgain) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = run_job(agent, 2);
+  const std::string target = "/v1/jobs/" + std::to_string(job) + "/steps";
+  const auto step = open("POST", target, R"({"command":["cat"]})", {}, job_token);
+  const Json order = agent.wait_line("step").at("step");
+  ASSERT_TRUE(live.until([&] { return !step->lines.empty(); }));
+  const Json begun = Json::parse(step->lines[0]).at("begun");
+  EXPECT_EQ(agent.relay(order.at("id"), "", false, "&broken=1&rank=0&stream=stdout").status, 204);
+  ASSERT_TRUE(live.until([&] { return step->closed; }));
+  EXPECT_EQ(step->why, "connection_broken");
+
+  const Json seen{{"rank", 0}, {"stream", "stdout"}, {"bytes", 3}};
+  const Json rest{{"attempt", 1}, {"nodes", begun.at("nodes")}, {"seen", Json::array({seen})}};
+  const std::string at = "/" + std::to_string(order.at("step").get<int>()) + "/attach";
+  const auto again = open("POST", target + at, rest.dump(), {}, job_token);
+  const Json attach = agent.wait_line("step_attach").at("step_attach");
+  EXPECT_EQ(attach.at("seen").at(0).at("bytes"), 3);
+  EXPECT_EQ(agent.relay(attach.at("id"), "more", false, "&rank=0&stream=stdout").status, 204);
+  agent.tell("step_ended", job, 1,
+             {{"step", order.at("step")},
+              {"exits", {FakeAgent::exit_of(0, 0), FakeAgent::exit_of(1, 0)}}});
+  ASSERT_TRUE(live.until([&] { return again->closed; }));
+  EXPECT_EQ(Json::parse(again->lines.back()).at("ended").at("exit_code"), 0);
+  EXPECT_EQ(again->why, "stream_ended");
+}
+
 TEST_F(Streams, TheTailOfALogThenWhatFollows) {
   FakeAgent agent(live, "n1");
   agent.connect();

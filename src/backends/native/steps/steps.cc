@@ -206,6 +206,9 @@ std::shared_ptr<Steps::Step> Steps::open_step(const Key& key, Ranks ranks, bool 
     for (const Rank rank : held->open.at(node)) exits.push_back({rank, 1, 0, "node_unreachable"});
     node_done(held, node, exits);
   };
+  reader.on_broken = [this, weak] {
+    if (const auto held = weak.lock()) send_back(held);
+  };
   step->relay = relays_.open(std::move(reader));
   steps_[step->key] = step;
   return step;
@@ -267,6 +270,18 @@ void Steps::attach(CallPtr call, const core::Job& job, const StepAttach& attach)
   }
   orphans_.erase(key);
   freed(job.id, attach.attempt);
+}
+
+// Its client comes back and says how far it was, as after a restart of this server.
+void Steps::send_back(const std::shared_ptr<Step>& step) {
+  relays_.close(step->relay);
+  steps_.erase(step->key);
+  const auto [job, attempt, number] = step->key;
+  for (const auto& [node, ranks] : step->open) {
+    ledger_.release(step->key, node);
+    found(node, {protocol::StepKey{job, attempt, number}});
+  }
+  step->out->cut();
 }
 
 void Steps::found(NodeId node, const std::vector<protocol::StepKey>& steps) {

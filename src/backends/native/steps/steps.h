@@ -97,6 +97,7 @@ class Steps : public StepHost {
   void node_done(const std::shared_ptr<Step>& step, NodeId node,
                  const std::vector<TaskExit>& exits);
   void signal(const Step& step, int number);
+  void send_back(const std::shared_ptr<Step>& step);
   void client_gone(const std::weak_ptr<Step>& weak);
   void finish(const std::shared_ptr<Step>& step);
 
