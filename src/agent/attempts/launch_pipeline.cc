@@ -41,7 +41,10 @@ void LaunchPipeline::enter(AttemptKey key, Stage stage) {
                   [this, key](const Result<void>& cut) { passed(key, Stage::kAllocate, cut); });
       return;
     case Stage::kAllocate:
-      if (!allocator_.needs(placement, inventory_)) return enter(key, Stage::kHold);
+      if (!allocator_.needs(placement, inventory_)) {
+        allocator_.begins_without(key, placement);
+        return enter(key, Stage::kHold);
+      }
       // May be over before it returns, and the launch with it.
       allocator_.allocate(
           key, Placement(placement), inventory_,

@@ -81,6 +81,7 @@ class LaunchPipelineTest : public ::testing::Test {
     plugins.resource_of = [](const std::string& uuid) {
       return uuid.starts_with("plug") ? "a.com/gpu" : "";
     };
+    plugins.units = [](const std::string&, const Placement&) { return std::nullopt; };
     plugins.ask = [this](std::vector<std::string>, DeviceAllocator::Done done) {
       asks_.push_back(std::move(done));
     };
@@ -121,6 +122,20 @@ TEST_F(LaunchPipelineTest, WhatNeedsNothingIsHeldAtOnce) {
   EXPECT_EQ(held_[0].key, key_);
   EXPECT_FALSE(pipeline_.stage(key_).has_value());
   EXPECT_TRUE(reports_.empty());
+}
+
+// Its plug-in may come while it runs.
+TEST_F(LaunchPipelineTest, WhatBeginsWithoutAPluginIsNoted) {
+  Json line = Json::parse(order(/*preflight=*/false, /*devices=*/false));
+  Placement counts;
+  counts.node = NodeId(1);
+  counts.tasks.emplace_back();
+  counts.countables = {{"net/hca", 1}};
+  line["placement"] = codec::placement_json(counts);
+  launch(line.dump());
+  ASSERT_EQ(held_.size(), 1u);
+  ASSERT_EQ(held_[0].placement.countables.size(), 1u);
+  EXPECT_NE(allocator_.find_units(key_), nullptr);
 }
 
 TEST_F(LaunchPipelineTest, GoesThroughTheStagesInOrder) {

@@ -106,36 +106,54 @@ bool DeviceAllocator::needs(const Placement& placement, const Inventory& invento
          !away(placement, inventory).empty();
 }
 
-// An attempt that has units of the resource, and what was kept of them is lost; "": none.
-std::string DeviceAllocator::holder_of_unknown(const std::string& resource,
-                                               const Holders& holders) const {
+// Why nobody knows which units of the resource some attempt uses; "": it is known of all.
+std::string DeviceAllocator::why_unknown(const std::string& resource,
+                                         const Holders& holders) const {
   for (const auto& [key, placement] : holders) {
     const bool has = std::any_of(placement->countables.begin(), placement->countables.end(),
                                  [&](const Countable& one) { return one.name == resource; });
-    if (has && units_of(key, resource) == nullptr) return key.text();
+    if (!has || units_of(key, resource) != nullptr) continue;
+    const auto counted = counted_.find(key);
+    const bool is_noted = counted != counted_.end() && counted->second.units.contains(resource);
+    return fmt::format(
+        "which {} attempt {} has is not known, as {}", resource, key.text(),
+        is_noted ? "it began before the device plug-in came" : path_ + " was damaged");
   }
   return "";
 }
 
-// The first that nobody has.
-Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key, const Placement& placement) {
+// What is held, but for that one; what was kept of others is dropped.
+DeviceAllocator::Holders DeviceAllocator::living(AttemptKey but) {
   Holders holders = plugins_.holders ? plugins_.holders() : Holders();
   std::erase_if(counted_, [&](const auto& entry) {
     return under_way_.count(entry.first) == 0 && holders.count(entry.first) == 0;
   });
-  counted_.erase(key);
-  holders.erase(key);
+  counted_.erase(but);
+  holders.erase(but);
+  return holders;
+}
+
+void DeviceAllocator::begins_without(AttemptKey key, const Placement& placement) {
+  if (!plugins_.units || placement.countables.empty()) return;
+  living(key);
+  for (const Countable& one : placement.countables) counted_[key].units[one.name];
+  write();
+}
+
+// The first that nobody has.
+Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key, const Placement& placement) {
+  const Holders holders = living(key);
   Units chosen;
   for (const Countable& one : placement.countables) {
     std::optional<std::vector<std::string>> free =
         plugins_.units ? plugins_.units(one.name, placement) : std::nullopt;
-    if (!free) continue;
-    if (const std::string holder = holder_of_unknown(one.name, holders); !holder.empty()) {
+    if (!free) {
+      chosen[one.name];
+      continue;
+    }
+    if (const std::string why = why_unknown(one.name, holders); !why.empty()) {
       return Error{ErrorKind::kUnavailable, "device_plugin",
-                   fmt::format("which {} attempt {} has is not known, as {} was damaged; none is "
-                               "given out until that attempt has ended",
-                               one.name, holder, path_),
-                   one.name};
+                   why + "; none is given out until that attempt has ended", one.name};
     }
     for (const auto& [other, counted] : counted_) {
       const auto theirs = counted.units.find(one.name);
@@ -203,12 +221,14 @@ void DeviceAllocator::ask(AttemptKey key, const Placement& placement, const Inve
   }
   std::erase_if(sets, [&](const Set& set) { return plugged_of(set, inventory).empty(); });
   Result<Units> units = choose(key, placement);
-  const std::size_t asked = sets.size() + (units.ok() ? units->size() : 0);
+  const auto is_asked = [](const auto& one) { return !one.second.empty(); };
+  const auto of_units = units.ok() ? std::count_if(units->begin(), units->end(), is_asked) : 0;
+  const std::size_t asked = sets.size() + static_cast<std::size_t>(of_units);
   Asking& asking = under_way_[key];
   asking.left = asked;
   if (!units.ok()) asking.failed = units.error().message;
-  if (asked == 0) return end(key);
   if (units.ok() && !units->empty()) counted_[key].units = *units;
+  if (asked == 0) return end(key);
   for (const Set& set : sets) {
     plugins_.ask(plugged_of(set, inventory), [this, key, set](const Result<DeviceEdits>& answer) {
       answered(key, set, answer);
@@ -216,6 +236,7 @@ void DeviceAllocator::ask(AttemptKey key, const Placement& placement, const Inve
   }
   if (!units.ok()) return;
   for (const auto& [resource, ids] : *units) {
+    if (ids.empty()) continue;
     plugins_.ask_units(resource, ids, [this, key](const Result<DeviceEdits>& answer) {
       const auto counted = counted_.find(key);
       if (answer.ok() && counted != counted_.end()) counted->second.edits.add(*answer);
@@ -264,7 +285,7 @@ const std::vector<std::string>* DeviceAllocator::units_of(AttemptKey key,
   const auto found = counted_.find(key);
   if (found == counted_.end()) return nullptr;
   const auto units = found->second.units.find(resource);
-  return units == found->second.units.end() ? nullptr : &units->second;
+  return units == found->second.units.end() || units->second.empty() ? nullptr : &units->second;
 }
 
 // A line each; one that cannot be read is asked for again with the next attempt.

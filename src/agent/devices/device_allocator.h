@@ -71,6 +71,9 @@ class DeviceAllocator {
   // dropped meanwhile. REQUIRES: needs(placement), !is_under_way(key).
   void allocate(AttemptKey key, const Placement& placement, const Inventory& inventory,
                 std::function<void(Result<void>)> done);
+  // It starts with what it counts, of which no plug-in is known: one that comes later cannot tell
+  // what it uses. REQUIRES: !needs(placement).
+  void begins_without(AttemptKey key, const Placement& placement);
   // Plug-ins or devices may have changed: asks for the attempts that waited for them.
   void look(const Inventory& inventory);
   // It is not to start any more.
@@ -92,7 +95,8 @@ class DeviceAllocator {
     std::optional<Placement> waits_with = {};  // for plug-ins that are away
     wire::Timer limit = {};
   };
-  using Units = std::map<std::string, std::vector<std::string>, std::less<>>;  // by resource
+  // By resource; none of one that had no plug-in.
+  using Units = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Counted {
     Units units;
     DeviceEdits edits;
@@ -102,7 +106,8 @@ class DeviceAllocator {
   void wait(AttemptKey key, const std::set<std::string>& away);
   void ask(AttemptKey key, const Placement& placement, const Inventory& inventory);
   using Holders = std::map<AttemptKey, const Placement*>;
-  std::string holder_of_unknown(const std::string& resource, const Holders& holders) const;
+  std::string why_unknown(const std::string& resource, const Holders& holders) const;
+  Holders living(AttemptKey but);
   Result<Units> choose(AttemptKey key, const Placement& placement);
   void answered(AttemptKey key, const Set& set, const Result<DeviceEdits>& answer);
   void one_less(AttemptKey key, const Result<DeviceEdits>& answer);

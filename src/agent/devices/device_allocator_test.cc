@@ -193,6 +193,44 @@ TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach)
   std::filesystem::remove(path);
 }
 
+// Nobody knows which of them it uses, and its file is in order.
+TEST_F(DeviceAllocatorTest, UnitsAreHeldBackForWhatBeganBeforeTheirPluginCame) {
+  std::map<AttemptKey, const Placement*> living;
+  bool has_come = false;
+  DeviceAllocator::Plugins counted = plugins();
+  counted.units = [&](const std::string&, const Placement&) {
+    return has_come ? std::optional(std::vector<std::string>{"a", "b"}) : std::nullopt;
+  };
+  counted.ask_units = [](const std::string&, const std::vector<std::string>&,
+                         const DeviceAllocator::Done& done) { done(DeviceEdits()); };
+  counted.holders = [&] { return living; };
+  const std::string path = testing::TempDir() + "/before-" + std::to_string(::getpid());
+  Placement one;
+  one.countables = {{"net/hca", 1}};
+  {
+    DeviceAllocator allocator(counted, path);
+    ASSERT_FALSE(allocator.needs(one, inventory_));
+    allocator.begins_without(key_, one);
+    EXPECT_EQ(allocator.units_of(key_, "net/hca"), nullptr);
+    living[key_] = &one;
+  }
+  DeviceAllocator allocator(counted, path);  // the agent was restarted
+  has_come = true;
+  std::optional<Result<void>> end;
+  const auto ask = [&] {
+    end.reset();
+    allocator.allocate({JobId(8), 1}, one, inventory_,
+                       [&](const Result<void>& done) { end = done; });
+    return end.has_value() && end->ok() ? "" : end->error().message;
+  };
+  EXPECT_EQ(ask(),
+            "which net/hca attempt 7.1 has is not known, as it began before the device plug-in "
+            "came; none is given out until that attempt has ended");
+  living.clear();
+  EXPECT_EQ(ask(), "");
+  std::filesystem::remove(path);
+}
+
 // What was decided before the agent or a plug-in was restarted does not start without its units.
 class DeviceAllocatorWaits : public DeviceAllocatorTest {
  protected:
