@@ -7,13 +7,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "codec/json.h"
 #include "codec/json_health.h"
 #include "codec/words.h"
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -51,6 +50,11 @@ Severity severity_of(int exit_code) {
 }
 
 }  // namespace
+
+struct Health::FaultsFile {
+  std::int64_t changed_ns = 0;  // 0: there is none
+  std::string text;
+};
 
 Health::Health(wire::Loop& loop, HealthOptions options,
                std::function<void(protocol::Report)> report)
@@ -174,17 +178,31 @@ void Health::all_ended() {
   if (bad.empty()) told_.clear();
 }
 
+// Like the operator's directories, it may be where nothing answers.
 void Health::check_faults() {
-  faults_timer_ = loop_.after(kFaultsEvery, [this] { check_faults(); });
-  struct stat file {};
-  const bool there = stat(options_.faults_path.c_str(), &file) == 0;
-  const std::int64_t changed =
-      there ? std::int64_t{file.st_mtim.tv_sec} * 1'000'000'000 + file.st_mtim.tv_nsec : 0;
-  if (changed == faults_seen_) return;
-  faults_seen_ = changed;
-  std::stringstream text;
-  if (there) text << std::ifstream(options_.faults_path).rdbuf();
-  const Result<Json> list = codec::parse_json(there ? text.str() : "[]", kFaultsFile_bytes);
+  const auto file = std::make_shared<FaultsFile>();
+  const auto look = [file, path = options_.faults_path, seen = faults_seen_] {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) return;
+    file->changed_ns = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+    if (file->changed_ns != seen) file->text = files::text_or_empty(path, kFaultsFile_bytes);
+  };
+  const auto looked = [this, file, alive = std::weak_ptr<bool>(alive_)](bool in_time) {
+    if (alive.expired()) return;
+    if (in_time) take_faults(*file);
+    faults_timer_ = loop_.after(kFaultsEvery, [this] { check_faults(); });
+  };
+  if (options_.aside) {
+    return options_.aside(options_.faults_path, options_.check_limit, look, looked);
+  }
+  look();
+  looked(true);
+}
+
+void Health::take_faults(const FaultsFile& file) {
+  if (file.changed_ns == faults_seen_) return;
+  faults_seen_ = file.changed_ns;
+  const Result<Json> list = codec::parse_json(file.text, kFaultsFile_bytes);
   std::map<Key, Finding> now;
   if (list.ok() && list->is_array()) {
     for (const Json& item : *list) {

@@ -60,7 +60,9 @@ class Health {
   void check_with(const Result<std::vector<std::string>>& programs);
   void watch_disk();
   void check_disk();
+  struct FaultsFile;
   void check_faults();
+  void take_faults(const FaultsFile& file);
   void check_ended(Finding finding);
   void all_ended();
   void tell(const Finding& finding);

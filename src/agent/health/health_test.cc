@@ -152,6 +152,27 @@ TEST_F(HealthTest, EmulatedFaultsComeAndGoWithTheirFile) {
   EXPECT_TRUE(over);
 }
 
+TEST_F(HealthTest, AFileOfFaultsThatDoesNotAnswerHoldsUpNobody) {
+  std::ofstream(folder_ / "faults")
+      << R"([{"check": "xid_79", "severity": "critical", "device": 1}])";
+  bool answers = false;
+  std::vector<wire::Timer> timers;
+  options_.aside = [&](const std::string& lane, milliseconds, const std::function<void()>& work,
+                       const std::function<void(bool)>& done) {
+    const bool in_time = answers || lane != options_.faults_path;
+    if (in_time) work();
+    timers.push_back(loop_.after(milliseconds(1), [in_time, done] { done(in_time); }));
+  };
+  program("checks/fan", "echo it is slow; exit 2");
+  Health health(loop_, options_, take());
+  health.start();
+  EXPECT_FALSE(wait_for("finding", "script:fan").is_null());
+  EXPECT_TRUE(std::none_of(reports_.begin(), reports_.end(),
+                           [](const Json& one) { return one.value("check", "") == "xid_79"; }));
+  answers = true;
+  EXPECT_EQ(wait_for("finding", "xid_79").at("device"), 1);
+}
+
 TEST_F(HealthTest, ATestFailsWithTheEvidenceOfWhatIsBroken) {
   program("checks/memory", "echo bits flip; exit 3");
   Health health(loop_, options_, take());
