@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A file system that hangs for four fences ends no task: what needs it waits, alone; the node's other jobs run, start
-and are read as before; and what waited starts when the file system answers again. An agent that starts beside one takes
-up what its former life left running. The same holds for the directory of images. Where none can be mounted (not root, no /dev/fuse) only the directory of users
-hangs: the agent's unit tests do that too.
+and are read as before; and what waited starts when the file system answers again. So does a command in a running job
+(`dove exec`) whose directory or program is there; one that nobody waits for any more never starts. An agent that starts
+beside one takes up what its former life left running. The same holds for the directory of images. Where none can be
+mounted (not root, no /dev/fuse) only the directory of users hangs: the agent's unit tests do that too.
 """
+import glob
 import json
 import os
 import shutil
@@ -12,7 +14,7 @@ import sys
 import threading
 import time
 
-from cluster import Cluster, cannot_run_containers, until
+from cluster import DOVE, Cluster, cannot_run_containers, until
 
 FENCE_S = 2
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,6 +43,38 @@ def shell(cluster, text, workdir, **more):
     return cluster.submit({"command": ["sh", "-c", text], "cores": 1, "workdir": workdir, **more})
 
 
+class Execs:
+    """Commands in running jobs whose directory or program is where nothing answers."""
+
+    def __init__(self, cluster, steady, writer, remote):
+        self.marks = cluster.folder + "/left"
+        self.inside = self.begin(cluster, writer, "sh", "-c", "echo inside; pwd")
+        self.program = self.begin(cluster, steady, remote + "/program")
+        self.left = self.begin(cluster, writer, "touch", self.marks)
+        until(lambda: len(self.asked(cluster)) == 3, 20, "the commands to be on the node")
+        self.left.kill()  # and nobody listens to it any more
+        self.left.communicate()
+
+    @staticmethod
+    def begin(cluster, job, *command):
+        return subprocess.Popen([DOVE, "exec", str(job), "--", *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env={**cluster.environment, "DOVE_DATA": cluster.data})
+
+    @staticmethod
+    def asked(cluster):
+        return glob.glob(f"{cluster.folder}/nodes/*/attempts/*/exec-task.*")
+
+    def still_wait(self):
+        assert self.inside.poll() is None and self.program.poll() is None, (self.inside.poll(), self.program.poll())
+
+    def have_ended(self):
+        said, why = self.inside.communicate(timeout=30)
+        assert (self.inside.returncode, said.split("\n")[0]) == (0, "inside"), (said, why)
+        said, why = self.program.communicate(timeout=30)
+        assert self.program.returncode == 127 and "program" in why, (self.program.returncode, said, why)
+        assert not os.path.exists(self.marks)
+
+
 def hangs_alone(cluster, mount):
     remote = mount.point + "/work"
     steady = shell(cluster, "while sleep 0.2; do :; done", "/")
@@ -52,12 +86,16 @@ def hangs_alone(cluster, mount):
     mount.hang(True)
     began = time.monotonic()
     late = shell(cluster, "echo late", remote)
+    beside = Execs(cluster, steady, writer, remote)
     reader = threading.Thread(target=cluster.run, args=("logs", str(writer)), kwargs={"check": False, "limit_s": 120})
     reader.start()
     while time.monotonic() < began + 4 * FENCE_S:
         job = shell(cluster, "echo well", "/")
         assert cluster.wait(job)["state"] == "completed", cluster.job(job)
         assert cluster.logs(job) == "well\n"
+        done = cluster.run("exec", str(steady), "--", "echo", "well")
+        assert done.stdout == "well\n", done
+    beside.still_wait()
     stopped = shell(cluster, "echo never", remote)
     cluster.run("cancel", str(stopped))
     cluster.wait(stopped, 20)
@@ -69,6 +107,7 @@ def hangs_alone(cluster, mount):
 
     mount.hang(False)
     assert cluster.wait(late)["state"] == "completed", cluster.job(late)
+    beside.have_ended()
     reader.join(60)
     assert not reader.is_alive()
     for job in (steady, writer):
