@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Agents are upgraded behind a link that loses one message in ten, while jobs come and go: no task is restarted or run
 twice, and once the link is whole, the controller knows within one heartbeat what has become of every task. A link that
-delays and cuts off what it carries runs nothing twice, either, with TLS and without, and with TLS what a task
-has printed is read as it was or not at all. SEED repeats a run."""
+delays and cuts off what it carries runs nothing twice, either, with TLS and without, and what a task has printed is read
+as it was or not at all, and nobody waits for what was lost. SEED repeats a run."""
 # limit_s: 400
 import http.client
 import os
@@ -90,8 +90,10 @@ class Test:
 
 def read_while_cut(cluster, job):
     """Whether what an ended one has printed could be read: then it is whole."""
-    try:
+    try:  # without TLS a relay has a connection of its own, which breaks alone
         status, _, said = cluster.api.raw("GET", f"/v1/jobs/{job}/logs?rank=0")
+    except TimeoutError:
+        raise
     except (OSError, http.client.HTTPException):
         return False
     if status != 200:
@@ -113,7 +115,7 @@ def delayed_and_cut_off(tls):
 
         def wave():
             jobs.extend(test.submit("seq -f 'line %g' 500") for _ in range(5))
-            for job in jobs[-20:-5] if tls else []:
+            for job in jobs[-20:-5]:
                 if cluster.job(job)["state"] == "completed":
                     read[read_while_cut(cluster, job)] += 1
             return link.cut >= CUTS
@@ -126,7 +128,7 @@ def delayed_and_cut_off(tls):
             test.check_once(job, "completed")
         print(f"{'TLS' if tls else 'plain'}: {link.cut} connections cut off after up to {CUT_BYTES} bytes, each piece delayed by up "
               f"to {DELAY_S} s; {len(jobs)} jobs ran once; {read[1]} logs read whole, {read[0]} not at all")
-        assert read[1] > 0 or not tls, read
+        assert read[1] > 0, read
 
 
 def agents_upgraded():
