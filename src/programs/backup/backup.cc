@@ -15,6 +15,7 @@
 
 #include "files/descriptor.h"
 #include "files/text_file.h"
+#include "programs/backup/shared_backup.h"
 #include "programs/backup/shared_restore.h"
 #include "programs/commands.h"
 #include "programs/follow/copy_mark.h"
@@ -36,8 +37,9 @@ constexpr const char kSealed[] = "keys.cms";
 constexpr const char kSegments[] = "segments";
 // These belong to a running process, or to its machine; the log is copied separately, and the copy
 // is its own head.
-constexpr std::array<std::string_view, 8> kLeftOut{
-    "log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "lock", "head", "url", "clock", kCopyMark};
+constexpr std::array<std::string_view, 9> kLeftOut{
+    "log.sqlite", "log.sqlite-wal", "log.sqlite-shm",     "lock", "head", "url",
+    "clock",      kCopyMark,        store::kSharedLogMark};
 
 // That they are secrets needs no mode; with all files NAME.key they are the keys.
 constexpr std::array<std::string_view, 4> kKeys{"token", "secret", "identity.pem",
@@ -162,16 +164,30 @@ Result<std::int64_t> list_files(const std::string& directory, json& manifest) {
   return bytes;
 }
 
-Result<BackupFacts> write_backup(const std::string& data, const std::string& to,
+Result<void> copy_log_of(const BackupSource& from, const std::string& to) {
+  if (from.store.empty()) return store::copy_log(from.data, to);
+  return copy_shared_log(from, to);
+}
+
+// What was sent is remembered with the log.
+Result<Kept> files_of(const BackupSource& from) {
+  TRY_ASSIGN(Kept kept, read_files(from.data));
+  if (from.store.empty()) return kept;
+  TRY_ASSIGN(const std::string notices, shared_notices_of(from));
+  if (!notices.empty()) kept.secrets[kNotices] = notices;
+  return kept;
+}
+
+Result<BackupFacts> write_backup(const BackupSource& from, const std::string& to,
                                  const std::string& certificate_pem, std::int64_t now_s) {
   BackupFacts facts{
       .to = {}, .dropped = 0, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
-  TRY_ASSIGN(const Kept before, read_files(data));
-  TRY(store::copy_log(data, to));
-  TRY_ASSIGN(const Kept kept, read_files(data));
+  TRY_ASSIGN(const Kept before, read_files(from.data));
+  TRY(copy_log_of(from, to));
+  TRY_ASSIGN(const Kept kept, files_of(from));
   // The log may hold what was sealed with a key that is gone, or that is not there yet.
   if (keys_of(before) != keys_of(kept)) {
-    return error_at(ErrorKind::kUnavailable, kKeysChanged, data,
+    return error_at(ErrorKind::kUnavailable, kKeysChanged, from.data,
                     "its keys changed while the log was copied, time and again; take the backup "
                     "when nobody rotates keys");
   }
@@ -304,7 +320,7 @@ class Begun {
 
 }  // namespace
 
-Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
+Result<BackupFacts> make_backup(const BackupSource& from, const std::string& to,
                                 const std::string& certificate_pem, std::int64_t now_s) {
   if (fs::exists(to)) {
     return error_at(ErrorKind::kConflict, "backup_exists", to, "it is there already; name another");
@@ -313,7 +329,7 @@ Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
   for (int tries = 1;; ++tries) {
     TRY(make_directory(partial));
     Begun begun(partial);
-    Result<BackupFacts> facts = write_backup(data, partial, certificate_pem, now_s);
+    Result<BackupFacts> facts = write_backup(from, partial, certificate_pem, now_s);
     if (!facts.ok() && facts.error().code == kKeysChanged && tries < kTries) continue;
     if (facts.ok()) TRY(begun.becomes(to));
     return facts;

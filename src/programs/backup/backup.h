@@ -1,4 +1,5 @@
-// A backup of a controller's data: made while the server runs, verified as written.
+// A backup of a controller's data: made while the server runs, verified as written. The log may lie
+// in PostgreSQL; the backup is the same.
 //
 //   BACKUP/manifest.json   cluster's log head, instant, program; SHA-256 of each file but the log
 //   BACKUP/log.sqlite      the log with its snapshots and blobs
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "model/ids.h"
 #include "programs/backup/backup_place.h"
+#include "programs/backup/backup_source.h"
 #include "programs/backup/segments.h"
 #include "store/sqlite/cut.h"
 
@@ -33,8 +35,8 @@ struct BackupFacts {
 // `certificate_pem`: for whoever has its key; "": keys stay readable. The keys are those that the
 // log was written with: one that changes meanwhile makes it begin anew. Errors: kConflict
 // backup_exists; kCorrupt with the first damage of the log, also of the copy; kInvalid
-// backup_of_link; kUnavailable keys_changed.
-Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
+// backup_of_link; kUnavailable keys_changed; those of shared_backup.h.
+Result<BackupFacts> make_backup(const BackupSource& from, const std::string& to,
                                 const std::string& certificate_pem, std::int64_t now_s);
 
 struct RestoreTo {

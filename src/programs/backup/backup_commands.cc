@@ -48,10 +48,17 @@ cli::CommandSpec backup_spec() {
       "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION; AWS_ENDPOINT_URL names another\n"
       "store of this protocol.\n"
       "\n"
+      "With --store the log is read from the database that several controllers share, and the "
+      "keys\n"
+      "from --data, the directory of one of them, whether it leads or stands by. The role in the\n"
+      "URL needs SELECT alone.\n"
+      "\n"
       "With --follow it keeps running and stores what the server writes afterwards beside the\n"
       "backup: any moment since can be restored. It continues a backup that is there.";
   spec.options = {
       {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
+      {"store", 0, "URL",
+       "PostgreSQL that holds its log (postgres://...); --data is then any controller's", false},
       {"seal-to", 0, "FILE", "certificate (PEM) for which keys and secrets are sealed", false},
       {"plain", 0, "",
        "leave keys and secrets readable: keep the backup where only root can read it", false},
@@ -130,6 +137,10 @@ void stop_at_signals() {
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
 }
 
+BackupSource source_of(const cli::Invocation& invocation) {
+  return {data_of(invocation), invocation.get("store"), g_break_off};
+}
+
 // A directory of its own that is gone with it.
 class Scratch {
  public:
@@ -160,9 +171,9 @@ std::string place_of(const std::string& operand) {
 
 Result<BackupFacts> make_at(const cli::Invocation& invocation, const std::string& to,
                             BackupPlace& place, const std::string& certificate) {
-  const std::string data = data_of(invocation);
+  const BackupSource from = source_of(invocation);
   const std::int64_t now_s = telemetry::now_us() / 1'000'000;
-  if (!is_bucket_url(to)) return make_backup(data, to, certificate, now_s);
+  if (!is_bucket_url(to)) return make_backup(from, to, certificate, now_s);
   // Before the copy, which may take long.
   TRY_ASSIGN(const bool exists, is_uploaded(place));
   if (exists) {
@@ -171,7 +182,7 @@ Result<BackupFacts> make_at(const cli::Invocation& invocation, const std::string
   }
   TRY_ASSIGN(const auto scratch, Scratch::make(invocation));
   const std::string copy = scratch->path() + "/backup";
-  TRY_ASSIGN(const BackupFacts facts, make_backup(data, copy, certificate, now_s));
+  TRY_ASSIGN(const BackupFacts facts, make_backup(from, copy, certificate, now_s));
   TRY(upload_backup(copy, place));
   return facts;
 }
@@ -188,7 +199,7 @@ Result<void> follow(const cli::Invocation& invocation, BackupPlace& place, Span 
                  place.path("") + " is there, and holds no backup; name another", place.path("")};
   }
   g_follows = true;
-  return follow_log(data_of(invocation), place, *base, every, g_stop);
+  return follow_log(source_of(invocation), place, *base, every, g_stop);
 }
 
 int backup(const cli::Invocation& invocation) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "programs/backup/shared_backup.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace dove::programs {
@@ -19,15 +20,25 @@ bool passes(const Error& error) {
          error.kind == ErrorKind::kExhausted || error.code == "bucket_refused";
 }
 
-// Opened anew each time, so that a server may be stopped, restored or moved meanwhile.
-Result<void> keep_all(const std::string& data, BackupPlace& place, KeptTo& kept) {
-  store::SqliteOptions options;
-  options.verifies_tail = false;  // each segment is verified
-  TRY_ASSIGN(const auto log, store::SqliteStore::open(data, store::OpenMode::kReadOnly, options));
+template <class Store>
+Result<void> keep_each(Store& log, BackupPlace& place, KeptTo& kept) {
   for (;;) {
-    TRY_ASSIGN(const bool more, keep_segment(*log, place, kept));
+    TRY_ASSIGN(const bool more, keep_segment(log, log, place, kept));
     if (!more) return {};
   }
+}
+
+// Opened anew each time, so that a server may be stopped, restored or moved meanwhile.
+Result<void> keep_all(const BackupSource& from, BackupPlace& place, KeptTo& kept) {
+  if (!from.store.empty()) {
+    TRY_ASSIGN(const auto log, open_to_read(from.store));
+    return keep_each(*log, place, kept);
+  }
+  store::SqliteOptions options;
+  options.verifies_tail = false;  // each segment is verified
+  TRY_ASSIGN(const auto log,
+             store::SqliteStore::open(from.data, store::OpenMode::kReadOnly, options));
+  return keep_each(*log, place, kept);
 }
 
 void wait(Span every, const std::atomic<bool>& stop) {
@@ -37,8 +48,8 @@ void wait(Span every, const std::atomic<bool>& stop) {
 
 }  // namespace
 
-Result<void> follow_log(const std::string& data, BackupPlace& place, const KeptTo& base, Span every,
-                        const std::atomic<bool>& stop) {
+Result<void> follow_log(const BackupSource& from, BackupPlace& place, const KeptTo& base,
+                        Span every, const std::atomic<bool>& stop) {
   TRY_ASSIGN(KeptTo kept, kept_to(place, base));
   fmt::print("{}: segments follow from record {} on, each {} s\n", place.path(""), kept.head.value,
              every.us / 1'000'000);
@@ -46,7 +57,7 @@ Result<void> follow_log(const std::string& data, BackupPlace& place, const KeptT
   bool waits = false;
   for (bool last = false; !last;) {
     last = stop;
-    const Result<void> done = keep_all(data, place, kept);
+    const Result<void> done = keep_all(from, place, kept);
     if (!done.ok() && (last || !passes(done.error()))) return done.error();
     if (!done.ok() && !waits) {
       fmt::print(stderr, "dove backup: {}; records after {} are kept later\n", done.error().message,

@@ -62,7 +62,7 @@ Result<Segment> decode(const BackupPlace& place, Seq after, const std::string& t
 
 // What the jobs of these batches run. What the log has dropped already is left out: no job of now
 // needs it.
-Result<std::map<std::string, std::string>> blobs_of(store::SqliteStore& log,
+Result<std::map<std::string, std::string>> blobs_of(store::LogStore& log,
                                                     const std::vector<store::Batch>& batches) {
   std::set<std::string> named;
   for (const store::Batch& batch : batches) {
@@ -80,8 +80,8 @@ Result<std::map<std::string, std::string>> blobs_of(store::SqliteStore& log,
 }
 
 // The rows that follow, as they are stored.
-Result<std::string> next_rows(store::SqliteStore& log, const KeptTo& kept) {
-  Result<std::string> bytes = log.page(kept.head, kept.epoch, kSegmentBytes);
+Result<std::string> next_rows(store::LogSource& rows, const KeptTo& kept) {
+  Result<std::string> bytes = rows.page(kept.head, kept.epoch, kSegmentBytes);
   if (!bytes.ok()) {
     Error error = bytes.error();
     if (error.code == "records_forgotten") {
@@ -129,9 +129,10 @@ Result<KeptTo> kept_to(BackupPlace& place, const KeptTo& base) {
                 last["chain"].get<std::string>()};
 }
 
-Result<bool> keep_segment(store::SqliteStore& log, BackupPlace& place, KeptTo& kept) {
+Result<bool> keep_segment(store::LogStore& log, store::LogSource& rows, BackupPlace& place,
+                          KeptTo& kept) {
   Segment segment;
-  TRY_ASSIGN(segment.page, next_rows(log, kept));
+  TRY_ASSIGN(segment.page, next_rows(rows, kept));
   TRY_ASSIGN(const store::LogPage page, store::decode_page(segment.page));
   TRY(check_continues(page, kept));
   if (page.batches.empty()) return false;

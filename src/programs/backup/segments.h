@@ -31,7 +31,9 @@ Result<KeptTo> kept_to(BackupPlace& place, const KeptTo& base);
 // Keeps one more segment of the log, whose chain is verified before; false: there is nothing new.
 // Moves `kept` on. Errors: kConflict `log_differs`, kNotFound `records_forgotten`, both with the
 // remedy; those of the place.
-Result<bool> keep_segment(store::SqliteStore& log, BackupPlace& place, KeptTo& kept);
+// `rows` are those of `log`.
+Result<bool> keep_segment(store::LogStore& log, store::LogSource& rows, BackupPlace& place,
+                          KeptTo& kept);
 
 // Adds the segments at `place` to the log that was restored in `directory`, up to the first one
 // that reaches `until`. Errors: kCorrupt `backup_damaged`.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "files/text_file.h"
+#include "programs/backup/copy_rows.h"
 #include "programs/commands.h"
 #include "store/postgres/new_log.h"
 #include "store/postgres/postgres_store.h"
@@ -24,7 +25,6 @@ namespace dove::programs {
 namespace {
 
 constexpr char kName[] = "dove restore";
-constexpr std::size_t kPageBytes = 4 << 20;
 constexpr std::int64_t kLease_us = 30'000'000;
 constexpr std::chrono::seconds kRenew{5};
 constexpr std::int64_t kStandbyThere_us = 5'000'000;  // as controller/turn.h has it
@@ -85,17 +85,8 @@ Result<Epoch> begin_term(store::PostgresStore& store) {
   return error;
 }
 
-Result<void> copy_rows(store::SqliteStore& from, store::NewLog& to) {
-  TRY_ASSIGN(Seq after, from.forgotten_through());
-  for (Epoch term;;) {
-    TRY_ASSIGN(const std::string bytes, from.page(after, term, kPageBytes));
-    TRY_ASSIGN(const store::LogPage page, store::decode_page(bytes));
-    TRY(store::verified_batches(page));
-    TRY(to.take(page));
-    if (!page.terms.empty()) term = page.terms.back().epoch;
-    if (page.batches.empty()) break;
-    after = store::last_seq(page.batches.back().header);
-  }
+Result<void> copy_all(store::SqliteStore& from, store::NewLog& to) {
+  TRY(copy_rows(from, to, [] { return Result<void>(); }));
   TRY_ASSIGN(const std::optional<store::Snapshot> snapshot, from.latest_snapshot());
   if (snapshot) TRY(to.take_snapshot(*snapshot));
   return from.each_blob([&to](std::string_view sha256, Seq seq, std::string_view bytes) {
@@ -108,7 +99,7 @@ Result<void> fill(const std::string& directory, store::PostgresStore& store) {
   const Renewing renewing(store);
   TRY_ASSIGN(const auto from, store::SqliteStore::open(directory, store::OpenMode::kReadOnly));
   TRY_ASSIGN(const auto to, store::NewLog::begin(store.options().url, term));
-  TRY(copy_rows(*from, *to));
+  TRY(copy_all(*from, *to));
   return to->commit();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <list>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "server/routes.h"
 #include "server/standing/log_head.h"
 #include "server/standing/nodes_elsewhere.h"
+#include "server/streams/log_copies.h"
 #include "wire/server_limits.h"
 
 namespace dove::server {
@@ -25,17 +27,27 @@ constexpr std::chrono::seconds kBehindMax{2};
 constexpr std::size_t kWaitingMax = 1'000;
 
 // Answered from the log alone, so by every controller.
-constexpr std::array<std::string_view, 24> kReads = {
-    "listJobs",        "getJob",     "whyJob",      "waitForJob",  "listNodes",
-    "getNode",         "listPools",  "listQueues",  "listApps",    "listObjects",
-    "getObject",       "listKeys",   "listSecrets", "listSshKeys", "getIdentityIssuer",
-    "getIdentityKeys", "getMe",      "getQuota",    "getUsage",    "getCluster",
-    "getEvents",       "getVersion", "getMetrics",  "getOpenapi"};
+constexpr std::array<std::string_view, 27> kReads = {
+    "listJobs",        "getJob",      "whyJob",      "waitForJob",  "listNodes",
+    "getNode",         "listPools",   "listQueues",  "listApps",    "listObjects",
+    "getObject",       "listKeys",    "listSecrets", "listSshKeys", "getIdentityIssuer",
+    "getIdentityKeys", "getMe",       "getQuota",    "getUsage",    "getCluster",
+    "getEvents",       "getVersion",  "getMetrics",  "getOpenapi",  "readLog",
+    "readLogSnapshot", "readLogBlobs"};
+
+bool says(const wire::Response& response, std::string_view code) {
+  return response.body.find(code) != std::string::npos;
+}
+
+// The leader reads it from the same log.
+bool is_of_the_log(const wire::Response& response) {
+  return says(response, "\"records_forgotten\"") || says(response, "\"snapshot_gone\"");
+}
 
 // A name or a token that the leader may know by now.
 bool is_unknown_here(const wire::Response& response) {
-  return response.status == 404 ||
-         (response.status == 401 && response.body.find("\"token_invalid\"") != std::string::npos);
+  return (response.status == 404 && !is_of_the_log(response)) ||
+         (response.status == 401 && says(response, "\"token_invalid\""));
 }
 
 // Whom to ask, of an answer that another controller gives better.
@@ -88,7 +100,9 @@ struct StandbyReads::Impl {
                 WaysIn(loop, {}, std::move(signer), options->public_url, {}, {}, false),
                 office,
                 Vault(options->data_dir + "/secrets.key")},
+        copies(desk),
         routes(listener::bind_routes(context, api_routes())) {
+    std::ranges::move(listener::bind_routes(copies, log_routes()), std::back_inserter(routes));
     context.origins = text::SessionOrigins::parse(options->sessions_url);
     context.sessions_url = options->sessions_url;
     context.elsewhere = options->not_leader;
@@ -126,6 +140,7 @@ struct StandbyReads::Impl {
   NodesElsewhere nodes;
   notices::Office office;  // never started: notices are the leader's to send
   Context context;
+  LogCopies copies;
   std::vector<listener::Route> routes;
   std::optional<const ConsoleFiles> files;  // once the routes are known
   std::shared_ptr<std::atomic<std::uint64_t>> head =
@@ -223,6 +238,7 @@ void StandbyReads::let_go() {
   impl_->context.feed.close_all();
   impl_->context.waits.close_all();
   impl_->context.lists.close_all();
+  impl_->copies.close_all();
 }
 
 }  // namespace dove::server

@@ -67,9 +67,7 @@ LogCopies::~LogCopies() = default;
 bool LogCopies::admits(listener::Call& call) const {
   if (source_ == nullptr) {
     call.fail(Error{ErrorKind::kConflict, "shared_log",
-                    "the log of this cluster lies in PostgreSQL, which copies it by its own means "
-                    "(docs/operate/standby.md)",
-                    ""});
+                    "the log of this cluster lies where it cannot be read as it is stored", ""});
     return false;
   }
   if (calls_.use_count() > kCallsMax) {
@@ -136,7 +134,8 @@ void LogCopies::page(listener::CallPtr call) {
                                                               store::LogSource& source) {
     return source.page(from, of, kPieceBytes);
   };
-  const bool is_all = *since == static_cast<std::int64_t>(desk_.state().head.value);
+  // A page may hold what is not folded here yet.
+  const bool is_all = *since >= static_cast<std::int64_t>(desk_.state().head.value);
   if (is_all) return hold(std::move(call), *wait_s, std::move(read));
   answer(std::move(call), std::move(read));
 }

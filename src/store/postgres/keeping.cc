@@ -25,28 +25,8 @@ Result<void> hold_term(Connection& line, Epoch epoch) {
   return rows.size() == 1 ? Result<void>() : epoch_stale();
 }
 
-Result<Snapshot> snapshot_at(const Rows& rows, int row) {
-  Snapshot snapshot;
-  snapshot.head.seq = Seq{rows.unsigned_integer(row, 0)};
-  snapshot.head.batch = BatchNumber{rows.unsigned_integer(row, 1)};
-  snapshot.head.epoch = Epoch{rows.unsigned_integer(row, 2)};
-  snapshot.head.at = Instant{rows.integer(row, 3)};
-  snapshot.head.chain_sha256 = hex_of(sha256_from(rows.bytes(row, 4)));
-  snapshot.state_hash = rows.unsigned_integer(row, 5);
-  const Sha256 digest = sha256_from(rows.bytes(row, 6));
-  snapshot.bytes = rows.bytes(row, 7);
-  if (Chain().of(snapshot.bytes) == digest) return snapshot;
-  return Error{ErrorKind::kCorrupt, "snapshot_damaged",
-               fmt::format("the snapshot of record {} in dove.snapshots was changed, and the "
-                           "records that it stands for are not all kept: restore the database from "
-                           "a backup",
-                           snapshot.head.seq.value),
-               fmt::format("snapshot {}", snapshot.head.seq.value)};
-}
-
 constexpr char kSnapshots[] =
-    "SELECT seq, batch, epoch, at_us, chain, state_hash, sha256, bytes FROM snapshots "
-    "ORDER BY seq DESC";
+    "SELECT " DOVE_PG_SNAPSHOT_COLUMNS " FROM snapshots ORDER BY seq DESC";
 
 Result<bool> drop_batches(Connection& line, Epoch epoch, Seq before) {
   TRY_ASSIGN(PgTransaction transaction, PgTransaction::begin(line, "BEGIN"));
@@ -71,6 +51,25 @@ Result<bool> drop_batches(Connection& line, Epoch epoch, Seq before) {
 }
 
 }  // namespace
+
+Result<Snapshot> pg_snapshot_at(const Rows& rows, int row) {
+  Snapshot snapshot;
+  snapshot.head.seq = Seq{rows.unsigned_integer(row, 0)};
+  snapshot.head.batch = BatchNumber{rows.unsigned_integer(row, 1)};
+  snapshot.head.epoch = Epoch{rows.unsigned_integer(row, 2)};
+  snapshot.head.at = Instant{rows.integer(row, 3)};
+  snapshot.head.chain_sha256 = hex_of(sha256_from(rows.bytes(row, 4)));
+  snapshot.state_hash = rows.unsigned_integer(row, 5);
+  const Sha256 digest = sha256_from(rows.bytes(row, 6));
+  snapshot.bytes = rows.bytes(row, 7);
+  if (Chain().of(snapshot.bytes) == digest) return snapshot;
+  return Error{ErrorKind::kCorrupt, "snapshot_damaged",
+               fmt::format("the snapshot of record {} in dove.snapshots was changed, and the "
+                           "records that it stands for are not all kept: restore the database from "
+                           "a backup",
+                           snapshot.head.seq.value),
+               fmt::format("snapshot {}", snapshot.head.seq.value)};
+}
 
 Result<void> PostgresStore::put_snapshot(const Snapshot& snapshot) {
   TRY_ASSIGN(Lent line, lend_alive());
@@ -105,13 +104,12 @@ Result<void> PostgresStore::put_snapshot(const Snapshot& snapshot) {
 
 Result<std::optional<Snapshot>> PostgresStore::latest_snapshot() {
   TRY_ASSIGN(Lent line, lend_alive());
-  TRY_ASSIGN(PgTransaction view,
-             PgTransaction::begin(*line, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+  TRY_ASSIGN(PgTransaction view, PgTransaction::begin(*line, kPgOneView));
   TRY_ASSIGN(const Anchor anchor, LogTables(*line).anchor());
   TRY_ASSIGN(const Rows rows, line->run(kSnapshots));
   std::optional<Error> damage;
   for (int i = 0; i < rows.size(); ++i) {
-    Result<Snapshot> snapshot = snapshot_at(rows, i);
+    Result<Snapshot> snapshot = pg_snapshot_at(rows, i);
     if (snapshot.ok() && (!damage || snapshot->head.seq >= anchor.seq)) {
       return std::optional<Snapshot>(std::move(snapshot).value());
     }
@@ -175,7 +173,7 @@ Result<std::vector<Error>> PostgresStore::damages(const std::atomic<bool>* stops
   TRY_ASSIGN(Lent line, lend_alive());
   TRY_ASSIGN(const Rows snapshots, line->run(kSnapshots));
   for (int i = 0; i < snapshots.size(); ++i) {
-    const Result<Snapshot> snapshot = snapshot_at(snapshots, i);
+    const Result<Snapshot> snapshot = pg_snapshot_at(snapshots, i);
     if (!snapshot.ok()) found.push_back(snapshot.error());
   }
   std::string after;

@@ -57,6 +57,10 @@ Result<void> prepare_rows(Connection& line);
 Result<void> send_record(Connection& line, BatchNumber batch, const LinkedRecord& record);
 Result<void> send_batch_row(Connection& line, const BatchHeader& header, const Sha256& chain);
 
+#define DOVE_PG_SNAPSHOT_COLUMNS "seq, batch, epoch, at_us, chain, state_hash, sha256, bytes"
+// A row with those columns, compared with its digest.
+Result<Snapshot> pg_snapshot_at(const Rows& rows, int row);
+
 inline Error pg_blob_damaged(const std::string& sha256) {
   return {ErrorKind::kCorrupt, "blob_damaged",
           "blob " + sha256 +

@@ -11,7 +11,6 @@ namespace dove::store {
 namespace {
 
 constexpr char kRemedy[] = "restore the database from a backup";
-constexpr char kOneView[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 BatchHeader header_at(const Rows& rows, int row) {
   BatchHeader header;
@@ -43,6 +42,23 @@ constexpr char kBatches[] =
 constexpr char kRecords[] =
     "SELECT seq, batch, is_decision, kind, job, node, body, chain FROM records "
     "WHERE seq >= $1 AND seq <= $2 ORDER BY seq";
+
+// The batches of a page: whole ones, until their records have $3 bytes; one at least. $4: records
+// that are looked at for that.
+constexpr char kPageBatches[] =
+    "SELECT " DOVE_BATCH_COLUMNS
+    " FROM batches WHERE batch > $1 AND batch <= greatest($1 + 1, (SELECT max(batch) FROM (SELECT "
+    "batch, sum(octet_length(body)) OVER (ORDER BY seq) - octet_length(body) AS before FROM "
+    "records "
+    "WHERE seq > $2 AND seq <= $2 + $4) AS next WHERE before < $3)) ORDER BY batch";
+constexpr std::uint64_t kPageRecords = 8'192;
+
+Error forgotten(const Anchor& anchor) {
+  return {
+      ErrorKind::kNotFound, "records_forgotten",
+      fmt::format("records up to {} were dropped by retention; read after that", anchor.seq.value),
+      ""};
+}
 
 RecordRow record_at(const Rows& rows, int row) {
   RecordRow record;
@@ -116,18 +132,13 @@ Result<void> LogTables::read(Seq after, const std::optional<Sha256>& chain,
   for (;;) {
     std::optional<Slice> slice;
     {
-      TRY_ASSIGN(PgTransaction view, PgTransaction::begin(connection_, kOneView));
+      TRY_ASSIGN(PgTransaction view, PgTransaction::begin(connection_, kPgOneView));
       if (!end.has_value()) {
         TRY_ASSIGN(const PgHead now, head());
         end = now.head.seq;
       }
       TRY_ASSIGN(const Anchor anchor, this->anchor());
-      if (after < anchor.seq) {
-        return Error{ErrorKind::kNotFound, "records_forgotten",
-                     fmt::format("records up to {} were dropped by retention; read after that",
-                                 anchor.seq.value),
-                     ""};
-      }
+      if (after < anchor.seq) return forgotten(anchor);
       if (!is_placed_ && chain.has_value()) TRY(check_goes_on(after, *chain));
       if (after > *end) TRY(check_snapshots(*end));
       if (after >= *end) return {};
@@ -146,6 +157,45 @@ Result<void> LogTables::read(Seq after, const std::optional<Sha256>& chain,
       if (!visit(batch)) return {};
     }
   }
+}
+
+Result<LogPage> LogTables::page(Seq after, std::size_t bytes_max) {
+  TRY_ASSIGN(const PgHead now, head());
+  TRY_ASSIGN(const Anchor anchor, this->anchor());
+  if (after < anchor.seq) return forgotten(anchor);
+  LogPage page;
+  page.head = now.head.seq;
+  page.before = {now.head.seq, now.head.batch, now.chain};
+  if (after >= now.head.seq) return page;
+  TRY(seek(anchor, after));
+  page.before = {links_.seq(), links_.batch(), links_.chain()};
+  TRY_ASSIGN(const Rows batches, connection_.run(kPageBatches, Params()
+                                                                   .add(links_.batch().value)
+                                                                   .add(links_.seq().value)
+                                                                   .add(std::uint64_t{bytes_max})
+                                                                   .add(kPageRecords)));
+  if (batches.size() == 0) return links_.damaged(links_.seq().value + 1, "it is in no batch");
+  const BatchHeader last = header_at(batches, batches.size() - 1);
+  TRY_ASSIGN(
+      const Rows records,
+      connection_.run(kRecords, Params().add(links_.seq().value + 1).add(last_seq(last).value)));
+  int record = 0;
+  for (int i = 0; i < batches.size(); ++i) {
+    TRY_ASSIGN(page.batches.emplace_back(), next_rows(batches, i, records, record));
+  }
+  return page;
+}
+
+Result<PagedBatch> LogTables::next_rows(const Rows& batches, int batch, const Rows& records,
+                                        int& record) {
+  PagedBatch made{header_at(batches, batch), std::string(batches.bytes(batch, 8)), {}};
+  for (std::uint64_t i = 0; i < made.header.events + made.header.decisions; ++i) {
+    if (record == records.size()) return links_.damaged(made.header.first_seq + i, "it is missing");
+    const RecordRow row = record_at(records, record++);
+    made.records.push_back(
+        {std::string(row.kind), row.job, row.node, std::string(row.body), std::string(row.chain)});
+  }
+  return made;
 }
 
 // A database that lost its last writes, and was written anew since, has another record there.

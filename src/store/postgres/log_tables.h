@@ -5,14 +5,19 @@
 // One thread.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 
 #include "store/chain/links.h"
+#include "store/chain/log_page.h"
 #include "store/log_store.h"
 #include "store/postgres/connection.h"
 
 namespace dove::store {
+
+// Begins a transaction that shows one instant.
+constexpr char kPgOneView[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 struct PgHead {
   Head head;
@@ -30,6 +35,9 @@ class LogTables {
   // read before; kConflict `log_rewound` when the log does not go on from it.
   Result<void> read(Seq after, const std::optional<Sha256>& chain,
                     const std::function<bool(const Batch&)>& visit);
+  // As LogSource::page(), without terms. The rows are not verified: whoever takes them does that.
+  // REQUIRES: a transaction that shows one instant.
+  Result<LogPage> page(Seq after, std::size_t bytes_max);
   // The last record that read() gave, and its chain; no record: nothing was read.
   Seq last_read() const { return links_.seq(); }
   const Sha256& last_chain() const { return links_.chain(); }
@@ -41,6 +49,7 @@ class LogTables {
   Result<void> check_snapshots(Seq end);
   Result<void> seek(const Anchor& anchor, Seq after);
   Result<void> check_against_snapshot(const Rows& snapshots);
+  Result<PagedBatch> next_rows(const Rows& batches, int batch, const Rows& records, int& record);
   Result<Batch> next_batch(const Slice& slice, int batch, int& record);
 
   Connection& connection_;

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,7 @@
 #include "store/chain/chain.h"
 #include "store/lease.h"
 #include "store/log_auditor.h"
+#include "store/log_source.h"
 #include "store/log_store.h"
 
 namespace dove::store {
@@ -49,6 +51,7 @@ Result<std::vector<ControllerSeen>> standbys_of(Connection& line, const std::str
 class PostgresStore : public LogStore,
                       public LogKeeper,
                       public LogAuditor,
+                      public LogSource,
                       public Lease,
                       public Standbys {
  public:
@@ -74,6 +77,9 @@ class PostgresStore : public LogStore,
   Result<void> verify(const std::atomic<bool>* stops = nullptr) override;
   Result<std::vector<Error>> damages(const std::atomic<bool>* stops = nullptr) override;
   Result<void> set_aside(const std::string& sha256) override;
+
+  Result<std::string> page(Seq after, Epoch term, std::size_t bytes_max) override;
+  Result<std::string> snapshot_piece(Seq of, std::uint64_t offset, std::size_t bytes_max) override;
 
   // -- terms
   Result<LeaderSeen> leader() override;

@@ -59,6 +59,8 @@ class SqliteStore::ReaderLease {
 Result<void> insert_record(Statement& insert, BatchNumber batch, const LinkedRecord& record);
 Result<void> insert_batch_row(Statement& insert, const BatchHeader& header, const Sha256& chain);
 Result<void> insert_blobs(Statement& upsert, const Batch& batch);
+// Where the kept part of the log begins.
+Result<void> set_anchor(Database& database, const Anchor& anchor);
 // Writes the row, and drops all but the newest two. REQUIRES: a transaction.
 Result<void> insert_snapshot(Database& database, const Snapshot& snapshot, const Sha256& chain);
 

@@ -24,13 +24,26 @@ Error cannot_write(const std::string& path) {
 
 }  // namespace
 
+Result<void> make_log_file(const std::string& path) {
+  const int made = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0) return cannot_write(path);
+  ::close(made);
+  return {};
+}
+
+Result<void> sync_log_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = file >= 0 && ::fsync(file) == 0;
+  if (!synced) return cannot_write(path);
+  ::close(file);
+  return {};
+}
+
 Result<void> copy_log(const std::string& from, const std::string& to) {
   // Says in words what is wrong with a directory that has no log, or one of a newer program.
   TRY_ASSIGN(const auto checked, SqliteStore::open(from, OpenMode::kReadOnly));
   const std::string path = to + kFile;
-  const int made = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (made < 0) return cannot_write(path);
-  ::close(made);
+  TRY(make_log_file(path));
   TRY_ASSIGN(const Database source, Database::open(from + kFile, Database::Mode::kRead));
   TRY(source.copy_to(path));
   {
@@ -38,11 +51,7 @@ Result<void> copy_log(const std::string& from, const std::string& to) {
     TRY(copy.execute("PRAGMA journal_mode = DELETE"));  // one file, which may be read alone
     TRY(copy.execute("UPDATE meta SET value = 0 WHERE key = 'in_use'"));
   }
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = file >= 0 && ::fsync(file) == 0;
-  if (!synced) return cannot_write(path);
-  ::close(file);
-  return {};
+  return sync_log_file(path);
 }
 
 }  // namespace dove::store

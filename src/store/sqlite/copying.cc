@@ -12,19 +12,6 @@
 namespace dove::store {
 namespace {
 
-Result<void> set_anchor(Database& database, const Anchor& anchor) {
-  TRY_ASSIGN(Statement update, database.prepare("UPDATE meta SET value = ?1 WHERE key = ?2"));
-  update.bind(1, anchor.seq.value);
-  update.bind_text(2, "anchor_seq");
-  TRY(update.run());
-  update.bind(1, anchor.batch.value);
-  update.bind_text(2, "anchor_batch");
-  TRY(update.run());
-  update.bind_blob(1, bytes_of(anchor.chain));
-  update.bind_text(2, "anchor_chain");
-  return update.run();
-}
-
 Error log_differs(const LogPage& page, const Head& own, const std::string& directory) {
   const std::string why =
       page.head < own.seq
@@ -38,6 +25,19 @@ Error log_differs(const LogPage& page, const Head& own, const std::string& direc
 }
 
 }  // namespace
+
+Result<void> set_anchor(Database& database, const Anchor& anchor) {
+  TRY_ASSIGN(Statement update, database.prepare("UPDATE meta SET value = ?1 WHERE key = ?2"));
+  update.bind(1, anchor.seq.value);
+  update.bind_text(2, "anchor_seq");
+  TRY(update.run());
+  update.bind(1, anchor.batch.value);
+  update.bind_text(2, "anchor_batch");
+  TRY(update.run());
+  update.bind_blob(1, bytes_of(anchor.chain));
+  update.bind_text(2, "anchor_chain");
+  return update.run();
+}
 
 Result<std::string> SqliteStore::page(Seq after, Epoch term, std::size_t bytes_max) {
   TRY_ASSIGN(ReaderLease reader, lease_reader());

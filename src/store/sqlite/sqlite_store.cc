@@ -39,7 +39,7 @@ Error shared_log(const std::string& directory) {
   return {ErrorKind::kConflict, "shared_log",
           fmt::format(
               "the log of {} lies in PostgreSQL: start the server with --store URL; check it "
-              "with `dove replay --store URL`; back it up with PostgreSQL's own programs; after "
+              "with `dove replay --store URL`; back it up with `dove backup --store URL`; after "
               "records were lost, `dove restore --in-place --store URL` (docs/operate/standby.md)",
               directory),
           directory};
