@@ -47,9 +47,10 @@ controller::Input input_of(const std::vector<ObjectChange>& changes, const Call&
   return input;
 }
 
-// The cursor of an object: what orders the kinds, and its name.
+// The cursor of an object: what orders the kinds, in two digits as cursors are compared as text,
+// and its name.
 std::string cursor_of(const Declared& object, const std::string& name) {
-  return fmt::format("{}/{}", object.index(), name);
+  return fmt::format("{:02}/{}", object.index(), name);
 }
 
 // Whether each has the name of a secret of the caller's, be there one or not.

@@ -43,6 +43,27 @@ TEST_F(Objects, AFileMayDeclareALongChainInAnyOrder) {
   EXPECT_EQ(made.status, 200) << made.response.body;
 }
 
+TEST_F(Objects, PagesHaveAllThatOneListHas) {
+  ASSERT_EQ(put("group/g", Json::object()).status, 200);
+  ASSERT_EQ(put("queue/q1", Json{{"labels", {{"for", "test"}}}}).status, 200);
+  ASSERT_EQ(put("queue/q2", Json::object()).status, 200);
+  ASSERT_EQ(put("idle_rule/i", Json{{"exempt", true}, {"labels", {{"for", "test"}}}}).status, 200);
+  for (const std::string filter : {"", "&labels=for%3Dtest", "&kind=queue"}) {
+    const Json all = live.call("GET", "/v1/objects?limit=1000" + filter).body;
+    EXPECT_TRUE(all.at("next").is_null());
+    EXPECT_GT(all.at("objects").size(), 1u) << filter;
+    Json pieces = Json::array();
+    for (std::string after;;) {
+      const Answer page = live.call("GET", "/v1/objects?limit=1&after=" + after + filter);
+      ASSERT_EQ(page.status, 200) << page.response.body;
+      for (const Json& object : page.body.at("objects")) pieces.push_back(object);
+      if (page.body.at("next").is_null()) break;
+      after = page.body.at("next").get<std::string>();
+    }
+    EXPECT_EQ(pieces, all.at("objects")) << filter;
+  }
+}
+
 TEST_F(Objects, WhatIsWrongWithTheDeclaredOneIsSaidToo) {
   const Json child{{"kind", "Queue"}, {"name", "child"}, {"parent", "mother"}};
   const Json mother{{"kind", "Queue"}, {"name", "mother"}, {"weight", -1}};

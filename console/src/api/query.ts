@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useSyncExternalStore } from 'react';
 import { ApiError, earlyPaths, get } from './http';
 import { onChanged } from './live';
+import { getAll } from './pages';
 import { concerns, type Topic } from './topics';
 
 const KEPT = 60;
@@ -16,6 +17,7 @@ export interface Read<T> {
 
 interface Entry {
   read: Read<unknown>;
+  list?: string; // the member of its answer whose pages are all read
   topics: readonly Topic[];
   users: Set<() => void>;
   busy: boolean;
@@ -36,12 +38,13 @@ function makeRoom() {
   for (const [path] of idle.slice(0, entries.size - KEPT + 1)) entries.delete(path);
 }
 
-function entryOf(path: string, topics: readonly Topic[]): Entry {
+function entryOf(path: string, topics: readonly Topic[], list?: string): Entry {
   let entry = entries.get(path);
   if (!entry) {
     makeRoom();
     entry = {
       read: NOTHING,
+      list,
       topics,
       users: new Set(),
       busy: false,
@@ -67,7 +70,7 @@ async function readNow(path: string, entry: Entry) {
   entry.stale = false;
   const began = performance.now();
   try {
-    show(entry, { data: await get<unknown>(path) });
+    show(entry, { data: entry.list ? await getAll(path, entry.list) : await get<unknown>(path) });
   } catch (error) {
     const problem = error instanceof ApiError ? error : new ApiError(0, 'failed', String(error));
     show(entry, { data: entry.read.data, error: problem });
@@ -124,13 +127,14 @@ export function forgetAll() {
   entries.clear();
 }
 
-// What is at `path` (none while it is null), read again when one of `topics` changes.
-export function useQuery<T>(path: string | null, topics: readonly Topic[]): Read<T> {
+// What is at `path` (none while it is null), read again when one of `topics` changes. `list`: a list of the answer that comes a
+// page at a time, and is read to its end.
+export function useQuery<T>(path: string | null, topics: readonly Topic[], list?: string): Read<T> {
   const key = topics.join();
   const subscribe = useCallback(
     (tell: () => void) => {
       if (path === null) return () => {};
-      const entry = entryOf(path, key.split(','));
+      const entry = entryOf(path, key.split(','), list);
       entry.users.add(tell);
       if (entry.stale) {
         if (!entry.busy && entry.readAt === 0) void readNow(path, entry);
@@ -138,7 +142,7 @@ export function useQuery<T>(path: string | null, topics: readonly Topic[]): Read
       }
       return () => entry.users.delete(tell);
     },
-    [path, key],
+    [path, key, list],
   );
   return useSyncExternalStore(subscribe, () =>
     path === null ? NOTHING : (entries.get(path)?.read ?? NOTHING),

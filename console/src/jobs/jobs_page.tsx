@@ -94,7 +94,7 @@ function FilterBar({
   set: (field: Field, value: string) => void;
 }) {
   const { me } = useSession();
-  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues']);
+  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues'], 'queues');
   return (
     <div className="filters" role="search">
       <Text value={values.text ?? ''} set={(text) => set('text', text)} />

@@ -80,7 +80,7 @@ function ScriptField({ again }: { again?: Job }) {
 }
 
 function Fields({ again }: { again?: Job }) {
-  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues']);
+  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues'], 'queues');
   const like = again && likeOf(again);
   const queue = useWrong('queue');
   return (

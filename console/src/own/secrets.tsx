@@ -89,7 +89,11 @@ function SetSecret({ known, projects, onClose }: { known?: Secret; projects: str
 
 export function Secrets({ user }: { user: string }) {
   const { me } = useSession();
-  const { data, error } = useQuery<{ secrets: Secret[] }>(withQuery('/v1/secrets', { limit: 10000 }), ['objects']);
+  const { data, error } = useQuery<{ secrets: Secret[] }>(
+    withQuery('/v1/secrets', { limit: 10000 }),
+    ['objects'],
+    'secrets',
+  );
   const managed = me.roles
     .filter((role) => role.level === 'project' && role.role === 'manager')
     .map(({ name }) => name);

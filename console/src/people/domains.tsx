@@ -30,7 +30,11 @@ function NewDomain({ onClose }: { onClose: () => void }) {
 
 export function Domains() {
   const { me } = useSession();
-  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=domain&limit=10000', ['objects']);
+  const { data, error } = useQuery<{ objects: Declared[] }>(
+    '/v1/objects?kind=domain&limit=10000',
+    ['objects'],
+    'objects',
+  );
   const [making, make] = useState(false);
   return (
     <Panel title="Domains" actions={me.admin && <button onClick={() => make(true)}>New domain</button>}>

@@ -61,7 +61,11 @@ function GroupForm({ group, onClose }: { group?: Declared; onClose: () => void }
 
 export function Groups() {
   const { me } = useSession();
-  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=group&limit=10000', ['objects']);
+  const { data, error } = useQuery<{ objects: Declared[] }>(
+    '/v1/objects?kind=group&limit=10000',
+    ['objects'],
+    'objects',
+  );
   const [asked, ask] = useState<{ group?: Declared }>();
   return (
     <Panel title="Groups" actions={runsADomain(me) && <button onClick={() => ask({})}>New group</button>}>

@@ -93,7 +93,7 @@ function NewKeyForm({ own, onClose, onMade }: { own: boolean; onClose: () => voi
 // Those of `user`; left out: all that the caller may see.
 export function Keys({ user }: { user?: string }) {
   const { me } = useSession();
-  const { data, error } = useQuery<{ keys: Key[] }>(withQuery('/v1/keys', { user, limit: 10000 }), ['keys']);
+  const { data, error } = useQuery<{ keys: Key[] }>(withQuery('/v1/keys', { user, limit: 10000 }), ['keys'], 'keys');
   const keys = data?.keys.filter((key) => key.kind !== 'code');
   const [making, make] = useState(false);
   const [made, setMade] = useState<NewKey>();

@@ -31,7 +31,11 @@ function NewProject({ onClose }: { onClose: () => void }) {
 
 export function Projects() {
   const { me } = useSession();
-  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=project&limit=10000', ['objects']);
+  const { data, error } = useQuery<{ objects: Declared[] }>(
+    '/v1/objects?kind=project&limit=10000',
+    ['objects'],
+    'objects',
+  );
   const [making, make] = useState(false);
   const may = runsADomain(me);
   return (

@@ -94,7 +94,11 @@ function Holders({ binding, field, take }: { binding: Declared; field: Field; ta
 
 export function Roles() {
   const { me } = useSession();
-  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=binding&limit=10000', ['objects']);
+  const { data, error } = useQuery<{ objects: Declared[] }>(
+    '/v1/objects?kind=binding&limit=10000',
+    ['objects'],
+    'objects',
+  );
   const [giving, give] = useState(false);
   const [held, take] = useState<Held>();
   const own = me.roles.map(

@@ -70,7 +70,11 @@ type Asked = { user: Declared; about: 'token' | 'standing' };
 
 export function Users() {
   const { me } = useSession();
-  const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=user&limit=10000', ['objects']);
+  const { data, error } = useQuery<{ objects: Declared[] }>(
+    '/v1/objects?kind=user&limit=10000',
+    ['objects'],
+    'objects',
+  );
   const [making, make] = useState(false);
   const [asked, ask] = useState<Asked>();
   const [made, setMade] = useState<{ user: string; token: string }>();

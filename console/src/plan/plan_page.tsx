@@ -10,9 +10,11 @@ import { Gantt } from './gantt_canvas';
 
 export default function PlanPage() {
   const [, go] = useLocation();
-  const reservations = useQuery<{ objects: ReservationLike[] }>('/v1/objects?kind=reservation&limit=10000', [
+  const reservations = useQuery<{ objects: ReservationLike[] }>(
+    '/v1/objects?kind=reservation&limit=10000',
+    ['objects'],
     'objects',
-  ]);
+  );
   const waiting = useQuery<JobsPage>('/v1/jobs?state=waiting&limit=2000', ['jobs']);
   const running = useQuery<JobsPage>('/v1/jobs?state=active&limit=200', ['jobs']);
   const ready = reservations.data && waiting.data && running.data;

@@ -62,7 +62,7 @@ const COLUMNS = [
 
 export default function QueuesPage() {
   const cluster = useQuery<Cluster>('/v1/cluster', ['jobs', 'nodes']).data;
-  const { data, error } = useQuery<{ queues: QueueInUse[] }>('/v1/queues?limit=10000', ['queues']);
+  const { data, error } = useQuery<{ queues: QueueInUse[] }>('/v1/queues?limit=10000', ['queues'], 'queues');
   const lends = data && cluster ? lent(data.queues, cluster.gpus.total * 1000) : undefined;
   return (
     <Page title="Queues" detail={<span className="faint">Guaranteed, borrowed, lent and limit are GPUs.</span>}>

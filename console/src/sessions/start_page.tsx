@@ -57,7 +57,7 @@ function declared(app: StartableApp, field: string): string | undefined {
 }
 
 function Fields({ app }: { app: StartableApp }) {
-  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues']);
+  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues'], 'queues');
   return (
     <div className="fields">
       <Field name="name" label="Name" required defaultValue={declared(app, 'name') ?? app.name} />

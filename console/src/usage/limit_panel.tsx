@@ -65,9 +65,11 @@ function LimitForm({ whose, limit, onClose }: { whose: Whose; limit?: Declared; 
 
 function LimitsOf({ whose }: { whose: Whose }) {
   const { me } = useSession();
-  const { data: all, error } = useQuery<{ objects: Declared[] }>(`/v1/objects?kind=${whose.kind}&limit=10000`, [
+  const { data: all, error } = useQuery<{ objects: Declared[] }>(
+    `/v1/objects?kind=${whose.kind}&limit=10000`,
+    ['objects'],
     'objects',
-  ]);
+  );
   const data = all && { objects: all.objects.filter((object) => mayLimit(me, whose.kind, object)) };
   const [open, setOpen] = useState<{ limit?: Declared }>();
   // Where nobody is, there is nothing to limit.
