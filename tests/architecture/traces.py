@@ -31,7 +31,7 @@ class Traces(unittest.TestCase):
             os.makedirs(os.path.join(self.checkout, part))
         for file in ("bench/traces.py", "bench/trace_tables.py", "bench/figure.py", "bench/openb", "bench/openb_runs.py",
                      "bench/muri", "bench/muri_runs.py", "bench/philly", "tools/traces", "tests/e2e/cluster.py",
-                     "tests/e2e/contract.py"):
+                     "tests/e2e/contract.py", "tests/e2e/recording_relay.py"):
             shutil.copy(os.path.join(ROOT, file), os.path.join(self.checkout, file))
         self.environment = {name: value for name, value in os.environ.items() if name not in ("OPENB", "MURI", "PHILLY")}
         self.environment.update(XDG_CACHE_HOME=os.path.join(self.folder, "cache"), DOVE="/nowhere/dove")

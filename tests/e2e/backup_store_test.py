@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A cluster whose controllers share a PostgreSQL: `dove backup --store` from the leader's directory and from that of a
-standby, under load, into SQLite and into another PostgreSQL; segments; a follower of either controller; and what is said when
+standby, under load, into SQLite and into another PostgreSQL; segments; a follower of either controller; and the message when
 the database ends in the midst."""
 # limit_s: 300
 import json
