@@ -1,25 +1,24 @@
 #include "agent/aside/linux_user.h"
 
+#include <fmt/format.h>
 #include <grp.h>
-#include <pwd.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "files/linux_users.h"
+
 namespace dove::agent {
 namespace {
 
-constexpr std::size_t kEntryMax_bytes = 1 << 20;
 constexpr int kGroupsMax = 65'536;
 
 // Never destroyed: a thread that hangs may come back while the process ends.
 struct Known {
   std::mutex mutex;
   std::map<std::string, LinuxUser> users;
-  std::function<std::optional<LinuxUser>(const std::string&)> source;
+  std::function<Result<LinuxUser>(const std::string&)> source;
 };
 
 Known& known() {
@@ -27,23 +26,30 @@ Known& known() {
   return *all;
 }
 
-std::optional<LinuxUser> ask_machine(const std::string& name) {
-  std::vector<char> room(4096);
-  passwd entry{};
-  passwd* found = nullptr;
-  for (;;) {
-    const int error = name.empty()
-                          ? ::getpwuid_r(::geteuid(), &entry, room.data(), room.size(), &found)
-                          : ::getpwnam_r(name.c_str(), &entry, room.data(), room.size(), &found);
-    if (error == EINTR) continue;
-    if (error != ERANGE || room.size() >= kEntryMax_bytes) break;
-    room.resize(room.size() * 4);
+Error unsure(const std::string& name, const std::string& why) {
+  return Error{ErrorKind::kUnavailable, kUsers_away,
+               fmt::format("this machine cannot tell for sure who '{}' is: {}; look at "
+                           "nsswitch.conf, sssd and the network",
+                           name, why),
+               ""};
+}
+
+Result<LinuxUser> ask_machine(const std::string& name) {
+  const files::LinuxLookUp found = files::look_up(name);
+  switch (found.answer) {
+    case files::LinuxLookUp::Answer::kFound:
+      break;
+    case files::LinuxLookUp::Answer::kNobody:
+      return Error{ErrorKind::kNotFound, "no_linux_user",
+                   fmt::format("there is no Linux user '{}' here", name), ""};
+    case files::LinuxLookUp::Answer::kUnsure:
+      return unsure(name, found.why);
   }
-  if (found == nullptr) return std::nullopt;
-  LinuxUser user{entry.pw_name, entry.pw_dir, entry.pw_shell, entry.pw_uid, entry.pw_gid, {}};
+  const files::LinuxEntry& entry = found.entry;
+  LinuxUser user{entry.name, entry.home, entry.shell, entry.uid, entry.gid, {}};
   int count = 256;
   std::vector<gid_t> groups(static_cast<std::size_t>(count));
-  while (::getgrouplist(entry.pw_name, entry.pw_gid, groups.data(), &count) < 0) {
+  while (::getgrouplist(entry.name.c_str(), entry.gid, groups.data(), &count) < 0) {
     if (count <= static_cast<int>(groups.size()) || count > kGroupsMax) return user;
     groups.resize(static_cast<std::size_t>(count));
   }
@@ -53,18 +59,18 @@ std::optional<LinuxUser> ask_machine(const std::string& name) {
 
 }  // namespace
 
-std::optional<LinuxUser> look_up_linux_user(const std::string& name) {
-  std::function<std::optional<LinuxUser>(const std::string&)> source;
+Result<LinuxUser> look_up_linux_user(const std::string& name) {
+  std::function<Result<LinuxUser>(const std::string&)> source;
   {
     const std::lock_guard<std::mutex> lock(known().mutex);
     source = known().source;
   }
-  std::optional<LinuxUser> user = source ? source(name) : ask_machine(name);
+  Result<LinuxUser> user = source ? source(name) : ask_machine(name);
   const std::lock_guard<std::mutex> lock(known().mutex);
-  if (user) {
+  if (user.ok()) {
     known().users[name] = *user;
-  } else {
-    known().users.erase(name);
+  } else if (user.error().kind == ErrorKind::kNotFound && known().users.contains(name)) {
+    return unsure(name, "the directory of users knew them before, and does not find them now");
   }
   return user;
 }
@@ -76,7 +82,7 @@ std::optional<LinuxUser> known_linux_user(const std::string& name) {
   return found->second;
 }
 
-void ask_of_linux_users(std::function<std::optional<LinuxUser>(const std::string&)> source) {
+void ask_of_linux_users(std::function<Result<LinuxUser>(const std::string&)> source) {
   const std::lock_guard<std::mutex> lock(known().mutex);
   known().source = std::move(source);
   known().users.clear();

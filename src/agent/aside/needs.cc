@@ -19,13 +19,13 @@ struct Owner {
   gid_t gid = 0;
 };
 
-Result<Owner> owner_of(const Needs& needs, const std::optional<LinuxUser>& user) {
+Result<Owner> owner_of(const Needs& needs, const Result<LinuxUser>& user) {
   if (needs.contained) {
     TRY_ASSIGN(const ContainerIdentity inside, container_identity(needs.linux_user, needs.as_root));
     return Owner{containers::outside_of(inside.uids, inside.uid),
                  containers::outside_of(inside.gids, inside.gid)};
   }
-  if (user) return Owner{user->uid, user->gid};
+  if (user.ok()) return Owner{user->uid, user->gid};
   return Error{ErrorKind::kInvalid, "no_linux_user", "its Linux user is not known here", ""};
 }
 
@@ -51,7 +51,10 @@ Result<void> make_place(const std::filesystem::path& path, bool is_shared,
 }  // namespace
 
 Result<void> meet(const Needs& needs) {
-  const std::optional<LinuxUser> user = look_up_linux_user(needs.linux_user);
+  const Result<LinuxUser> user = look_up_linux_user(needs.linux_user);
+  if (!user.ok() && user.error().code == kUsers_away && !needs.linux_user.empty()) {
+    return user.error();
+  }
   const Result<Owner> owner = owner_of(needs, user);
   for (const std::string& path : needs.places) TRY(make_place(path, false, owner));
   for (const std::string& path : needs.shared_places) TRY(make_place(path, true, owner));

@@ -24,7 +24,8 @@ struct Needs {
 };
 
 // Errors say why nothing can be started: no such directory, or one of shared_places is where others
-// could put theirs (place_not_guarded). A user that does not exist is the plan's to complain of.
+// could put theirs (place_not_guarded), or that the directory of users cannot tell now
+// (kUsers_away: it may do so later). A user that does not exist is the plan's to complain of.
 Result<void> meet(const Needs& needs);
 
 }  // namespace dove::agent

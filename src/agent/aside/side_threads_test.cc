@@ -209,19 +209,31 @@ TEST(MountOfTest, TheLongestThatHoldsThePath) {
   EXPECT_EQ(mount_of("/tmp/../proc/1"), "/proc");
 }
 
+const Error kNobody{ErrorKind::kNotFound, "no_linux_user", "nobody", ""};
+
 TEST(LinuxUserTest, IsKnownOnceItWasLookedUp) {
   EXPECT_FALSE(known_linux_user("no-such-user-here"));
-  EXPECT_FALSE(look_up_linux_user("no-such-user-here"));
+  EXPECT_EQ(look_up_linux_user("no-such-user-here").error().code, "no_linux_user");
   ask_of_linux_users([](const std::string& name) {
-    return name == "ann" ? std::optional(LinuxUser{name, "/home/ann", "/bin/sh", 7, 8, {8, 9}})
-                         : std::nullopt;
+    if (name != "ann") return Result<LinuxUser>(kNobody);
+    return Result<LinuxUser>(LinuxUser{name, "/home/ann", "/bin/sh", 7, 8, {8, 9}});
   });
   EXPECT_FALSE(known_linux_user("ann")) << "nobody has asked";
-  look_up_linux_user("ann");
+  EXPECT_TRUE(look_up_linux_user("ann").ok());
   EXPECT_EQ(known_linux_user("ann")->groups.size(), 2u);
-  ask_of_linux_users([](const std::string&) { return std::optional<LinuxUser>(); });
-  EXPECT_FALSE(look_up_linux_user("ann"));
-  EXPECT_FALSE(known_linux_user("ann")) << "the latest answer counts";
+  EXPECT_EQ(look_up_linux_user("bob").error().code, "no_linux_user");
+  ask_of_linux_users(nullptr);
+  EXPECT_FALSE(known_linux_user("ann")) << "another directory";
+}
+
+TEST(LinuxUserTest, NotFoundIsNoProofOfSomebodyWhoWasKnown) {
+  Result<LinuxUser> answer = LinuxUser{"ann", "/home/ann", "/bin/sh", 7, 8, {}};
+  ask_of_linux_users([&answer](const std::string&) { return answer; });
+  EXPECT_TRUE(look_up_linux_user("ann").ok());
+  answer = kNobody;
+  EXPECT_EQ(look_up_linux_user("ann").error().code, kUsers_away);
+  EXPECT_EQ(known_linux_user("ann")->uid, 7u) << "for what runs";
+  EXPECT_EQ(look_up_linux_user("bob").error().code, "no_linux_user");
   ask_of_linux_users(nullptr);
 }
 
@@ -242,7 +254,7 @@ TEST(NeedsTest, ADirectoryThatIsNotThereIsNamed) {
   std::filesystem::create_directories(shared + "/elsewhere");
   std::filesystem::create_directory_symlink("elsewhere", shared + "/checkpoints");
   ask_of_linux_users([](const std::string& name) {
-    return std::optional(LinuxUser{name, "/", "/bin/sh", geteuid(), getegid(), {}});
+    return LinuxUser{name, "/", "/bin/sh", geteuid(), getegid(), {}};
   });
   needs.linux_user = "ann";
   needs.shared_places = {shared + "/checkpoints/1"};

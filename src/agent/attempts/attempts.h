@@ -94,6 +94,15 @@ class Attempts {
   void load_one(const std::string& directory, std::optional<LaunchOrder> order);
   void look_up_users(const std::set<std::string>& users);
   void meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done);
+  struct Unmet {
+    AttemptKey key;
+    Needs needs;
+    std::function<void(Result<void>)> done;
+    std::int64_t until_us = 0;
+    std::optional<Error> away = {};  // what the latest look said
+  };
+  void look_at(Unmet one);
+  void look_again_later(Unmet one);
   void report(protocol::Report said);
   void tell_shares_and_warnings(const ActiveAttempt& attempt);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout,
@@ -114,6 +123,8 @@ class Attempts {
   std::function<void(AttemptKey)> before_end_;
   std::function<void(bool over)> stopped_;  // set while stopping everything
   wire::Timer stop_timer_;
+  std::vector<Unmet> unmet_;  // the directory of users is away
+  wire::Timer unmet_timer_;
 };
 
 }  // namespace dove::agent

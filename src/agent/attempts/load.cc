@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "agent/aside/linux_user.h"
 #include "agent/attempts/attempt_record.h"
@@ -20,6 +21,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kOrder_bytes = std::size_t{64} << 20;
 constexpr std::chrono::seconds kUsersWait{1};
+constexpr std::chrono::microseconds kLookAgain{1'000'000};
 
 std::optional<LaunchOrder> read_kept_order(const std::string& directory) {
   const AttemptOnDisk found = read_attempt(directory);
@@ -60,7 +62,7 @@ void Attempts::load() {
 // What runs is taken up without them, if nobody can tell in time.
 void Attempts::look_up_users(const std::set<std::string>& users) {
   const bool in_time = side_.wait("users", kUsersWait, [users] {
-    for (const std::string& user : users) look_up_linux_user(user);
+    for (const std::string& user : users) (void)look_up_linux_user(user);  // those found are kept
   });
   if (in_time) return;
   telemetry::log(telemetry::Level::kWarning, "users_unknown",
@@ -93,20 +95,47 @@ void Attempts::load_one(const std::string& directory, std::optional<LaunchOrder>
 
 // A look at users and file systems that may not answer, on the attempt's own side thread.
 void Attempts::meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done) {
+  const std::chrono::microseconds limit = options_.needs_limit;
+  look_at({key, std::move(needs), std::move(done), loop_.monotonic_us() + limit.count()});
+}
+
+void Attempts::look_at(Unmet one) {
   const auto met = std::make_shared<Result<void>>();
+  const std::int64_t left_us = std::max<std::int64_t>(one.until_us - loop_.monotonic_us(), 1'000);
   side_.run(
-      key.text(), options_.needs_limit, [met, needs] { *met = agent::meet(needs); },
-      [this, met, needs, done = std::move(done)](bool in_time) {
-        if (in_time) return done(std::move(*met));
-        done(Error{ErrorKind::kTimeout, "no_answer",
-                   fmt::format("node {} did not get an answer within {} s from its directory of "
-                               "users ({}), from {} or from the directory of checkpoints; look at "
-                               "its mounts",
-                               facts_.node, options_.needs_limit.count() / 1000,
-                               needs.linux_user.empty() ? "its own user" : needs.linux_user,
-                               needs.workdir.empty() ? "its images" : needs.workdir),
-                   ""});
+      one.key.text(), std::chrono::milliseconds(left_us / 1'000),
+      [met, needs = one.needs] { *met = agent::meet(needs); },
+      [this, met, one](bool in_time) {
+        if (in_time && (met->ok() || met->error().code != kUsers_away)) {
+          return one.done(std::move(*met));
+        }
+        if (in_time && loop_.monotonic_us() < one.until_us && lives(one.key)) {
+          Unmet again = one;
+          again.away = met->error();
+          return look_again_later(std::move(again));
+        }
+        if (in_time || one.away) return one.done(in_time ? met->error() : *one.away);
+        one.done(
+            Error{ErrorKind::kTimeout, "no_answer",
+                  fmt::format("node {} did not get an answer within {} s from its directory of "
+                              "users ({}), from {} or from the directory of checkpoints; look at "
+                              "its mounts",
+                              facts_.node, options_.needs_limit.count() / 1000,
+                              one.needs.linux_user.empty() ? "its own user" : one.needs.linux_user,
+                              one.needs.workdir.empty() ? "its images" : one.needs.workdir),
+                  ""});
       });
+}
+
+// Whoever is not there now may be once their service is.
+void Attempts::look_again_later(Unmet one) {
+  if (unmet_.empty()) {
+    const std::chrono::microseconds limit = options_.needs_limit;
+    unmet_timer_ = loop_.after(std::min(limit / 4, kLookAgain), [this] {
+      for (Unmet& each : std::exchange(unmet_, {})) look_at(std::move(each));
+    });
+  }
+  unmet_.push_back(std::move(one));
 }
 
 }  // namespace dove::agent

@@ -20,7 +20,9 @@ class HungTest : public SessionTestBed {
         ++state->hung;
         state->open.wait();
       }
-      return std::optional(LinuxUser{name, "/", "/bin/sh", 0, 0, {}});
+      state->asked_of_ann += name == "ann" ? 1 : 0;
+      if (state->away) return Result<LinuxUser>(away(name));
+      return Result<LinuxUser>(LinuxUser{name, "/", "/bin/sh", name.empty() ? 0U : 1U, 1, {}});
     });
   }
   ~HungTest() override {
@@ -29,6 +31,9 @@ class HungTest : public SessionTestBed {
   }
   void let_go() {
     if (!std::exchange(is_open_, true)) state_->promise.set_value();
+  }
+  static Error away(const std::string& name) {
+    return Error{ErrorKind::kUnavailable, kUsers_away, "nobody can tell who " + name + " is", ""};
   }
   // The next look-up hangs.
   void launch_hung(std::uint64_t job) {
@@ -42,6 +47,8 @@ class HungTest : public SessionTestBed {
   struct State {
     std::atomic<bool> hangs = false;
     std::atomic<int> hung = 0;
+    std::atomic<bool> away = false;
+    std::atomic<int> asked_of_ann = 0;
     std::promise<void> promise;
     std::shared_future<void> open = promise.get_future().share();
   };
@@ -94,6 +101,34 @@ TEST_F(HungTest, WhatGetsNoAnswerSaysWhatItWaitedFor) {
   const std::string why = event("launch_failed", 7)["why"];
   EXPECT_NE(why.find("node n1 did not get an answer"), std::string::npos) << why;
   EXPECT_NE(why.find("look at its mounts"), std::string::npos) << why;
+}
+
+// SSSD is being restarted.
+TEST_F(HungTest, AUserWhomNobodyKnowsForNowIsAskedForAgain) {
+  options_.mapped_users = true;
+  connect_agent();
+  state_->away = true;
+  Json order = Json::parse(launch(7, 1, 1, false));
+  order["linux_user"] = "ann";
+  controller_.line(order.dump());
+  ASSERT_TRUE(until([&] { return state_->asked_of_ann > 1; }));
+  EXPECT_FALSE(reported_now("launch_failed", 7));
+  state_->away = false;
+  ASSERT_TRUE(until([&] { return script_.has("r0"); }));
+  script_.start("r0");
+  EXPECT_TRUE(reported("started", 7));
+}
+
+TEST_F(HungTest, NobodyIsAskedForForEver) {
+  options_.mapped_users = true;
+  options_.needs_limit = std::chrono::milliseconds(500);
+  connect_agent();
+  state_->away = true;
+  Json order = Json::parse(launch(7, 1, 1, false));
+  order["linux_user"] = "ann";
+  controller_.line(order.dump());
+  ASSERT_TRUE(reported("launch_failed", 7));
+  EXPECT_EQ(event("launch_failed", 7)["why"], away("ann").message);
 }
 
 TEST_F(HungTest, AnAgentStartsWithoutThem) {

@@ -36,7 +36,10 @@ class Relays::File {
 
   // At the end of what there is, `notify` becomes readable when there is more.
   Result<FileTail::Chunk> read(int notify) {
-    if (!tail_) tail_.emplace(source_.path, source_.offset, owner_uid());
+    if (!tail_) {
+      TRY_ASSIGN(const std::int64_t owner, owner_uid());
+      tail_.emplace(source_.path, source_.offset, owner);
+    }
     Result<FileTail::Chunk> chunk = tail_->read(kChunk_bytes);
     if (chunk.ok() && chunk->restarted) watched_ = false;
     if (!chunk.ok() || !chunk->bytes.empty() || watched_) return chunk;
@@ -45,14 +48,14 @@ class Relays::File {
   }
 
  private:
-  std::int64_t owner_uid() const {
+  Result<std::int64_t> owner_uid() const {
     if (!source_.owner) return -1;
-    std::optional<LinuxUser> user;
-    if (!source_.owner->empty()) {
-      user = known_linux_user(*source_.owner);
-      if (!user) user = look_up_linux_user(*source_.owner);
-    }
-    return user ? static_cast<std::int64_t>(user->uid) : kNobody;
+    if (source_.owner->empty()) return kNobody;
+    if (const auto known = known_linux_user(*source_.owner)) return std::int64_t{known->uid};
+    const Result<LinuxUser> user = look_up_linux_user(*source_.owner);
+    if (user.ok()) return std::int64_t{user->uid};
+    if (user.error().code == kUsers_away) return user.error();
+    return kNobody;
   }
   // Best effort, as the timer looks too. `notify` is an inotify instance of the loop, whose
   // descriptors mean nothing here: a copy of it is fetched.
@@ -182,6 +185,7 @@ void Relays::took(const std::shared_ptr<Relay>& relay, Reading reading) {
   } else {
     telemetry::log(telemetry::Level::kWarning, "output_unreadable",
                    {{"node", node_}, {"why", reading.chunk.error().message}});
+    if (reading.chunk.error().code == kUsers_away) return tell_broken(relay);
     end = true;
   }
   if (chunk.bytes.empty() && !end && !relay->finished) return wait(relay);

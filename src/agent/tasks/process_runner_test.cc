@@ -45,7 +45,7 @@ TEST_F(ProcessRunnerTest, AMappedUserCanWriteItsOutput) {
   order.linux_user = "nobody";
   order.exec.command = {"/bin/sh", "-c", "echo out; echo err >&2; echo here > file; id -un"};
   const std::string attempt = dir("7.1");
-  look_up_linux_user("nobody");
+  ASSERT_TRUE(look_up_linux_user("nobody").ok());
   ASSERT_TRUE(write_attempt(attempt, order, "{}", "nobody").ok());
   Result<TaskPlan> planned = plan_main_task(
       PlanContext{facts, order, attempt, /*mapped_users=*/true, true, 1 << 20}, TaskGrant{});

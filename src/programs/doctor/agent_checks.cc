@@ -13,6 +13,7 @@
 #include "agent/session/lease.h"
 #include "command/command.h"
 #include "files/descriptor.h"
+#include "files/linux_users.h"
 #include "files/text_file.h"
 #include "programs/doctor/checks.h"
 
@@ -52,9 +53,17 @@ Check check_users() {
   wanted.words = {"getent", "passwd", "root"};
   wanted.limit = std::chrono::seconds(5);
   const Result<command::End> end = command::run(wanted);
-  if (end.ok() && end->code == 0) return check;
+  const std::string absent = files::absent_service();
+  if (!end.ok()) {
+    check.evidence = "it has not answered within 5 s";
+  } else if (!absent.empty()) {
+    check.evidence = absent + " does not run";
+  } else if (end->code != 0) {
+    check.evidence = "it does not know root";
+  } else {
+    return check;
+  }
   check.verdict = Verdict::kFault;
-  check.evidence = end.ok() ? "it does not know root" : "it has not answered within 5 s";
   check.remedy = "look at nsswitch.conf, sssd and the network";
   return check;
 }
