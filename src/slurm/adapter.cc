@@ -272,6 +272,7 @@ bool Adapter::begin(const WantedWork& work) {
     if (step.all_nodes.empty()) return false;
   }
   const std::string name = placeholder_name(work.key.job, work.key.attempt, options_.cluster);
+  if (away_.waits(work.key, work.user, clock_() / 1'000'000)) return false;
   // Before it begins: whoever comes after this process, on whatever machine, does not begin it
   // again.
   const Result<void> marked = slurm_.mark(step.slurm_job, begun_mark(name));

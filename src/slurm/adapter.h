@@ -25,6 +25,7 @@
 #include "slurm/plan.h"
 #include "slurm/rooms/room_keeper.h"
 #include "slurm/sync.h"
+#include "slurm/works/users_away.h"
 #include "slurm/works/works.h"
 
 namespace dove::slurm {
@@ -117,7 +118,8 @@ class Adapter {
   std::vector<WantedWork> works_;              // of the last answer
   std::set<std::int64_t> gate_confirmed_;      // at the last look: Slurm's jobs in their place
   std::map<PlaceholderKey, std::string> not_begun_;  // why; while they are wanted
-  std::string told_;                                 // the last report that the controller took
+  UsersAway away_;
+  std::string told_;  // the last report that the controller took
   PlanMemory memory_;
   DevicesOfNodes not_lent_;         // by the last answer, of the nodes of the last look
   Lent lent_;                       // of the last answer

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <ctime>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "files/linux_users.h"
 #include "slurm/accounting/sacct.h"
 #include "slurm/slurm_json.h"
 
@@ -76,23 +76,14 @@ void add_user(const Ask& ask, std::vector<std::string>& words) {
   if (entry != nullptr) words.push_back(fmt::format("--gid={}", entry->pw_gid));
 }
 
-enum class Known { kUser, kNobody, kUnsure };
+using Known = files::LinuxLookUp::Answer;
 
-// Unsure: whoever knows the users, such as LDAP, was not reached.
 Known is_known(const std::string& name) {
   if (name.empty() || name.front() == '-') return Known::kNobody;
-  std::vector<char> buffer(64 << 10);
-  passwd entry{};
-  passwd* found = nullptr;
-  const int error = ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found != nullptr) return Known::kUser;
-  // What getpwnam(3) names for a user that is not there; some of its modules say no more.
-  const bool is_nobody =
-      error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
-  return is_nobody ? Known::kNobody : Known::kUnsure;
+  return files::look_up(name).answer;
 }
 
-bool is_linux_user(const std::string& name) { return is_known(name) == Known::kUser; }
+bool is_linux_user(const std::string& name) { return is_known(name) == Known::kFound; }
 
 Error no_linux_user(const std::string& name) {
   const char* const code = is_known(name) == Known::kUnsure ? "users_not_known" : kUser_refused;

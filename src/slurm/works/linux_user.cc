@@ -2,19 +2,17 @@
 
 #include <fmt/format.h>
 #include <grp.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <sstream>
 #include <string_view>
-#include <vector>
 
+#include "files/linux_users.h"
 #include "files/text_file.h"
 
 namespace dove::slurm {
 namespace {
 
-constexpr std::size_t kPasswdBytesMax = 64 << 10;
 constexpr std::size_t kLoginDefsBytesMax = 64 << 10;
 
 // The least id that is a person's, as useradd(8) gives them.
@@ -34,26 +32,30 @@ uid_t least_person() {
 }  // namespace
 
 Result<LinuxUser> linux_user(const std::string& name) {
-  std::vector<char> buffer(kPasswdBytesMax);
-  passwd entry{};
-  passwd* found = nullptr;
-  if (name.empty() ||
-      ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-      found == nullptr) {
+  const files::LinuxLookUp looked = name.empty() ? files::LinuxLookUp{} : files::look_up(name);
+  const files::LinuxEntry& entry = looked.entry;
+  if (looked.answer == files::LinuxLookUp::Answer::kUnsure) {
+    return Error{ErrorKind::kUnavailable, "users_away",
+                 fmt::format("the machine of Slurm's adapter cannot tell for sure who \"{}\" is: "
+                             "{}; look at nsswitch.conf, sssd and the network",
+                             name, looked.why),
+                 ""};
+  }
+  if (looked.answer == files::LinuxLookUp::Answer::kNobody) {
     return Error{ErrorKind::kInvalid, "no_linux_user",
                  fmt::format("there is no Linux user \"{}\" where Slurm's adapter runs: make the "
                              "account, or leave `executor` out",
                              name),
                  "executor"};
   }
-  if (entry.pw_uid == 0) {
+  if (entry.uid == 0) {
     return Error{ErrorKind::kDenied, "root_runs_nothing",
                  "Slurm's adapter starts no jobs as root: submit as another user, or leave "
                  "`executor` out",
                  "executor"};
   }
   // SlurmUser is such an account, and may do everything in Slurm.
-  if (::geteuid() == 0 && entry.pw_uid < least_person()) {
+  if (::geteuid() == 0 && entry.uid < least_person()) {
     return Error{ErrorKind::kDenied, "system_account",
                  fmt::format("Slurm's adapter starts no jobs as \"{}\", an account of the system "
                              "(UID_MIN in /etc/login.defs): give User a `linux_user` that is a "
@@ -61,13 +63,13 @@ Result<LinuxUser> linux_user(const std::string& name) {
                              name),
                  "executor"};
   }
-  if (::geteuid() != 0 && ::geteuid() != entry.pw_uid) {
+  if (::geteuid() != 0 && ::geteuid() != entry.uid) {
     return Error{ErrorKind::kDenied, "adapter_not_root",
                  "Slurm's adapter is not root, and starts no jobs of other users: an "
                  "administrator runs `dove slurm` as root",
                  "executor"};
   }
-  return LinuxUser{name, entry.pw_uid, entry.pw_gid, entry.pw_dir};
+  return LinuxUser{name, entry.uid, entry.gid, entry.home};
 }
 
 bool become(const LinuxUser& user) {
