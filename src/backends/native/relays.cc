@@ -34,13 +34,20 @@ void Relays::deliver(const std::string& id, CallPtr chunk) {
     return chunk->fail(nobody_reads());
   }
   const std::shared_ptr<RelayReader> reader = found->second;  // what is called may close it
-  if (chunk->query_flag("broken")) {
+  const bool is_broken = chunk->query_flag("broken");
+  // A reader that stands still could not take its output up again: it hears of it once it reads.
+  if (is_broken && is_slow(id)) return hold({id, std::move(chunk), is_broken});
+  if (is_broken) {
     reader->on_broken();
     return taken(*chunk);
   }
   reader->on_chunk(*chunk, chunk->query_flag("end"));
   if (!is_slow(id)) return taken(*chunk);
-  held_.push_back(Held{id, std::move(chunk)});
+  hold({id, std::move(chunk)});
+}
+
+void Relays::hold(Held held) {
+  held_.push_back(std::move(held));
   if (!timer_.pending()) look_again();
 }
 
@@ -48,8 +55,11 @@ void Relays::look_again() {
   std::vector<Held> held;
   held.swap(held_);
   for (Held& each : held) {
+    if (!each.chunk->responder->peer_alive()) continue;  // its agent asks again, or is gone
     if (is_slow(each.id)) {
       held_.push_back(std::move(each));
+    } else if (each.is_broken) {
+      deliver(each.id, std::move(each.chunk));
     } else {
       taken(*each.chunk);
     }

@@ -41,7 +41,9 @@ class Relays {
   struct Held {
     std::string id;
     CallPtr chunk;
+    bool is_broken = false;  // it tells that the relay is
   };
+  void hold(Held held);
   void look_again();
   bool is_slow(const std::string& id) const;
 
