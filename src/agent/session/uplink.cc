@@ -147,6 +147,7 @@ Result<void> Uplink::open() {
   // One that was damaged: the server shows it, and its digest tells whether it is the one.
   if (!wire::read_certificate(authority_pem_).ok()) authority_pem_.clear();
   Result<std::string> kept = known_by();
+  is_authority_lost_ = !kept.ok();
   // With another token the node joins another cluster, and what was kept is of no use.
   if (!kept.ok() && options_.authority_digest.empty() && options_.ca_file.empty()) {
     return kept.error();
@@ -195,6 +196,9 @@ Result<std::string> Uplink::known_by() const {
 
 Result<void> Uplink::keep_known_by() const {
   const std::string& digest = options_.authority_digest;
+  // Known by --ca-file this time. An empty digest would have the system's authorities believed
+  // once that is taken away.
+  if (is_authority_lost_ && digest.empty()) return {};
   TRY(files::write_atomically(path(kKnownBy), files::kept_line(digest), 0644,
                               files::Survives::kPowerCut));
   return files::write_atomically(path("authority_digest"), digest, 0644,

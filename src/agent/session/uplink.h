@@ -203,6 +203,7 @@ class Uplink {
   std::string token_;
   std::string key_pem_;
   std::string authority_pem_;
+  bool is_authority_lost_ = false;  // what told the cluster from another one is damaged or gone
   const std::shared_ptr<Time> time_ = std::make_shared<Time>();
   std::int64_t from_s_ = 0;   // of the certificate
   std::int64_t until_s_ = 0;  // 0: there is none

@@ -251,6 +251,28 @@ TEST_F(KnownBy, WhatIsDamagedIsRefusedAndTheSystemsAuthoritiesAreNotBelieved) {
   EXPECT_EQ(open("", directory_ + "/cluster.pem"), directory_ + "/cluster.pem");
 }
 
+// Otherwise the remedy, taken away again, would have the system's authorities believed.
+TEST_F(KnownBy, ANodeThatWasHelpedByAFileOfAuthoritiesStillKnowsWhatIsLost) {
+  join(authority_.digest());
+  put("known_by", "damaged\n");
+  put("cluster.pem", authority_.credentials().chain_pem);
+  wire::Loop loop;
+  Uplink uplink(loop,
+                {"n1", directory_, {{true, "127.0.0.1", 1, ""}}, directory_ + "/cluster.pem", ""});
+  ASSERT_TRUE(uplink.open().ok());
+  const auto asked = nlohmann::json::parse(*uplink.certificate_request());
+  const Result<std::string> certificate =
+      authority_.issue(asked.at("request").get<std::string>(),
+                       {.uri = kUri, .now_s = std::time(nullptr), .valid_s = kDay_s});
+  ASSERT_TRUE(uplink
+                  .take({{"certificate", *certificate},
+                         {"authority", authority_.credentials().chain_pem},
+                         {"agents_port", 1U}})
+                  .ok());
+  EXPECT_EQ(open(), "authority_lost");
+  EXPECT_EQ(open("", directory_ + "/cluster.pem"), directory_ + "/cluster.pem");
+}
+
 TEST_F(KnownBy, WithoutAnyDigestTheKeptAuthorityIsOfNoUse) {
   put("ca.pem", authority_.credentials().chain_pem);
   EXPECT_EQ(open(), "authority_lost");
