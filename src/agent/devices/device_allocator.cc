@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "agent/devices/own_lines.h"
@@ -19,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kFileBytes_max = 64 << 20;
+constexpr char kWithoutPlugin[] = "without_plugin";  // resources whose units nobody knows
 
 std::vector<std::int32_t> set_of(const std::vector<DeviceGrant>& grants) {
   std::set<std::int32_t> ids;
@@ -302,6 +304,10 @@ void DeviceAllocator::read() {
       const AttemptKey key{JobId(value->at("job").get<std::uint64_t>()),
                            value->at("attempt").get<AttemptNumber>()};
       counted_[key] = {value->at("units").get<Units>(), edits_of(*value)};
+      if (!value->contains(kWithoutPlugin)) continue;
+      for (const std::string& resource : value->at(kWithoutPlugin).get<std::set<std::string>>()) {
+        counted_[key].units.try_emplace(resource);
+      }
     } catch (const Json::exception&) {
       continue;
     }
@@ -320,7 +326,13 @@ void DeviceAllocator::write() const {
     Json line = edits_json(counted.edits);
     line["job"] = key.job.value;
     line["attempt"] = key.attempt;
-    line["units"] = counted.units;
+    // By names of their own: a former version takes an empty list for no units.
+    Units known = counted.units;
+    std::erase_if(known, [](const auto& one) { return one.second.empty(); });
+    for (const auto& [resource, ids] : counted.units) {
+      if (ids.empty()) line[kWithoutPlugin].push_back(resource);
+    }
+    line["units"] = known;
     text += files::kept_line(codec::dump_json(line));
   }
   (void)files::write_atomically(path_, text, 0644);

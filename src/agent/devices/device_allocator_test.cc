@@ -214,6 +214,8 @@ TEST_F(DeviceAllocatorTest, UnitsAreHeldBackForWhatBeganBeforeTheirPluginCame) {
     EXPECT_EQ(allocator.units_of(key_, "net/hca"), nullptr);
     living[key_] = &one;
   }
+  EXPECT_NE(files::text_or_empty(path, 4096).find(R"("units":{})"), std::string::npos)
+      << "a former agent that comes back holds them back, too";
   DeviceAllocator allocator(counted, path);  // the agent was restarted
   has_come = true;
   std::optional<Result<void>> end;
