@@ -1,8 +1,9 @@
 """Sentences that a native reader stumbles over, for tools/tidy (rule `prose`).
 
-Reads the prose of README.md, ARCHITECTURE.md, STYLE.md, docs/ and api/; and the comments and messages of C++ under src/ and
-tests/, of bench/, python/, console/, tests/, tools/, examples/ and deploy/. A message is a string literal of the product with five words or more. The list is short on
-purpose: each pattern was found dozens of times, has a plain equivalent, and is almost never right.
+Reads the prose of README.md, ARCHITECTURE.md, STYLE.md, docs/ and api/; the comments and messages of C++ under src/ and of
+bench/, python/, console/, tools/, examples/ and deploy/; and the comments of tests/. A message is a string literal of the
+product with five words or more. The list is short on purpose: each pattern was found dozens of times, has a plain
+equivalent, and is almost never right.
 """
 import re
 
@@ -53,9 +54,11 @@ def is_read(path):
         return path in PAGES or path.startswith(("docs/", "api/", "console/"))
     if path.startswith("src/"):
         return path.endswith((".h", ".cc"))
+    if path.startswith("tests/seeds/"):
+        return False
     if path.startswith(("tests/", "tools/", "examples/", "deploy/")):
         name = path.rpartition("/")[2]
-        return name.endswith((".py", ".sh", ".h", ".cc", ".c")) or "." not in name
+        return name.endswith((".py", ".sh", ".h", ".cc", ".c", ".postinst", ".prerm", ".postrm")) or "." not in name
     return path.startswith(("api/", "bench/", "python/")) or (
         path.startswith("console/") and path.endswith(BROWSER) and ".gen." not in path)
 
