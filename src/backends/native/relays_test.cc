@@ -34,6 +34,7 @@ class RelaysTest : public testing::Test {
     auto answer = std::make_shared<Answer>();
     auto call = std::make_shared<listener::Call>();
     call->request.target = "/relays?" + query;
+    EXPECT_TRUE(wire::split_target(call->request).ok());
     call->responder = answer;
     call->caller.node = NodeId{1};
     relays_.deliver(id_, std::move(call));
