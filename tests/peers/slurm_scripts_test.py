@@ -2,7 +2,8 @@
 # limit_s: 900
 # waits
 """Scripts as people write them give the same end, exit code and files in three places: real Slurm, our
-`sbatch` on our own agents, and our `sbatch` where Slurm runs the project's jobs.
+`sbatch` on our own agents, and our `sbatch` where Slurm runs the project's jobs. And a route moves jobs from our agents to Slurm
+and back while they run, JOBS of them (variable of the environment).
 
 Skips where Slurm (tools/setup peers, as root) is missing.
 """
@@ -15,7 +16,9 @@ import time
 from people import add_people, person
 from shared_nodes import OBJECTS, SharedNodes, main, until
 
-PERSON = person(1)
+PERSON, STAYS = person(1), person(2)  # the one whose jobs a route names, and one whose jobs stay
+JOBS = int(os.environ.get("JOBS", "80"))  # that a route names, over all its shares
+SHARES = (0, 50, 100, 50, 0)
 MOVED = OBJECTS.replace("nodes: [", "runs_jobs: true\nnodes: [") + f"""\
 ---
 kind: Project
@@ -43,7 +46,11 @@ kind: Binding
 name: routed-members
 project: routed
 role: member
-users: [{PERSON}]
+users: [{PERSON}, {STAYS}]
+---
+kind: Pool
+name: moving
+nodes: ["n[0-1]"]
 ---
 kind: Settings
 name: moved
@@ -142,7 +149,7 @@ class Scripts(SharedNodes):
 
     @classmethod
     def setUpClass(cls):
-        add_people(cls, [PERSON], home="/nonexistent")
+        add_people(cls, [PERSON, STAYS], home="/nonexistent")
         super().setUpClass()
         for name in ("sbatch", "scontrol", "srun"):
             cls.cluster.run("--version", name=name, check=False)  # makes the face
@@ -184,35 +191,48 @@ class Scripts(SharedNodes):
                 os.unlink(f"{place.folder}/warned.out")
 
     def share(self, percent):
-        self.cluster.run("apply", "-f", "-", input=f"kind: Settings\nname: routed\nproject: routed\n"
-                                                   f"job: {{executor: {{slurm: {percent}}}}}\n")
+        self.cluster.run("apply", "-f", "-", input="kind: Settings\nname: routed\nproject: routed\njob: {executor: {slurm: "
+                         f"{{percent: {percent}, users: [{PERSON}], pools: [moving]}}}}}}\n")
 
-    def test_a_project_moves_job_by_job_and_back(self):
+    def submit_routed(self, command, count, user=PERSON, pool="moving"):
+        body = {"project": "routed", "pool": pool, "cores": 1, "memory": "50Mi", "workdir": self.moved.folder, "name": "flows",
+                "command": ["/bin/sh", "-c", command], "stdout_path": "/dev/null"}
+        return [self.cluster.submit(body, **{"X-Dove-User": user}) for _ in range(count)]
+
+    def test_jobs_move_by_share_user_and_pool_and_back(self):
+        """Each starts once, in the place that the route says as it is submitted."""
         folder = self.moved.folder
-        routed = {"project": "routed", "cores": 1, "memory": "50Mi", "workdir": folder}
-
-        def submit(command, count=1):
-            body = {**routed, "name": "flows", "command": ["/bin/sh", "-c", command], "stdout_path": "/dev/null"}
-            return [self.cluster.submit(body, **{"X-Dove-User": PERSON}) for _ in range(count)]
         with open(folder + "/flowed", "w") as file:  # our agents run jobs as root here, Slurm as the person
             os.fchown(file.fileno(), pwd.getpwnam(PERSON).pw_uid, -1)
+        waits = f"until [ -e {folder}/may-end ]; do sleep 0.1; done"
+        flows = f"echo $DOVE_JOB_ID ${{DOVE_SLURM_JOB_ID:+slurm}} >>{folder}/flowed"
         self.share(100)
-        stays = submit(f"echo begun >{folder}/stays; until [ -e {folder}/may-end ]; do sleep 0.1; done")
+        stays = self.submit_routed(f"echo begun >{folder}/stays; {waits}", 1)
         until(lambda: os.path.exists(folder + "/stays"), 60, "the job that stays")
-        went = {}
-        for i, percent in enumerate((0, 50, 100, 0)):
+        began, each = time.monotonic(), JOBS // len(SHARES)
+        routed, others = [], []
+        for percent in SHARES:
             self.share(percent)
-            went[i] = submit(f"echo $DOVE_JOB_ID >>{folder}/flowed", 20)
+            routed.append(self.submit_routed(flows, each))
+            others += self.submit_routed(flows, each // 8, user=STAYS) + self.submit_routed(flows, each // 8, pool="default")
         with open(folder + "/may-end", "w"):
             pass
-        jobs = {job: self.cluster.wait(job, 180) for job in sum(went.values(), stays)}
+        flowed = sum(routed, others)
+        jobs = {job: self.cluster.wait(job, 120 + JOBS) for job in stays + flowed}
         self.assertEqual([job for job in jobs.values() if job["state"] != "completed"], [])
         starts = [sum(attempt["started_at"] is not None for attempt in job["attempts"]) for job in jobs.values()]
         self.assertEqual(set(starts), {1})
-        where = {i: [jobs[job].get("executor", "") for job in some] for i, some in went.items()}
-        self.assertEqual((set(where[0]), set(where[1]), set(where[2]), set(where[3])), ({""}, {"", "slurm"}, {"slurm"}, {""}))
+        place = {job: found.get("executor", "") for job, found in jobs.items()}
         with open(folder + "/flowed") as file:
-            self.assertEqual(sorted(int(line) for line in file), sorted(sum(went.values(), [])))
+            lines = sorted((int(words[0]), *words[1:]) for words in (line.split() for line in file))
+        self.assertEqual(lines, sorted((job, *filter(None, [place[job]])) for job in flowed))
+        self.assertEqual([place[job] for job in stays], ["slurm"])
+        self.assertEqual({place[job] for job in others}, {""})
+        sent = [[place[job] for job in some].count("slurm") for some in routed]
+        for percent, count in zip(SHARES, sent):
+            self.assertAlmostEqual(count, each * percent / 100, delta=2.5 * each ** 0.5 if percent == 50 else 0)
+        print(f"routes: {len(flowed)} jobs in {time.monotonic() - began:.0f} s; of {each} each, by share: "
+              f"{list(zip(SHARES, sent))}", flush=True)
 
 
 if __name__ == "__main__":
