@@ -414,10 +414,9 @@ TEST_F(Http2ConnectionTest, DropsAHeadThatDoesNotEndOrGrows) {
   EXPECT_TRUE(is_dropped_for(*raw(), begun + many(20'000, frame(9, 0, 1, "")))) << "of nothing";
   const std::string field = std::string("\0\1x\x64", 4) + std::string(100, 'y');
   EXPECT_TRUE(is_dropped_for(*raw(), begun + many(20'000, frame(9, 0, 1, field)))) << "of fields";
-  // A field of 4 000 bytes, which one byte names again.
   const std::string large = std::string("\x40\1x\x7f\xa1\x1e", 6) + std::string(4'000, 'y');
   EXPECT_TRUE(is_dropped_for(*raw(), hello + frame(1, 5, 1, head + large + many(10'000, "\xbe"))))
-      << "of a table";
+      << "of a table, where one byte names a field of 4 000";
 }
 
 // Before it has acknowledged our settings, it may not know how many requests we take.
