@@ -52,7 +52,7 @@ TEST_F(Conflicts, EachDeviceThatTwoHoldHasAFindingThatNamesBoth) {
   runs("8", {1, 3});
   runs("9", {3});
   EXPECT_TRUE(settle());
-  EXPECT_EQ(findings(), (Found{"foreign 1", "foreign 3"}));
+  ASSERT_EQ(findings(), (Found{"foreign 1", "foreign 3"}));
   EXPECT_EQ(node.findings[0].finding.evidence, "slurm job 7 and slurm job 8 hold it at once");
   EXPECT_EQ(node.findings[0].finding.severity, Severity::kFault);
 }
