@@ -2,12 +2,14 @@
 # limit_s: 900
 # waits
 """slurmd, slurmctld, dove server, the agent and the adapter, each killed in each phase of a job at the gate and of a job of
-ours: within RECONCILED_S of its return both sides say the same of every job, and nothing is lost.
+ours, while a job outside the gate is put back, and while nodes are drained and opened: within RECONCILED_S of its return both
+sides say the same of every job, and nothing is lost.
 
 Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
 """
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sys
@@ -30,8 +32,12 @@ slurm_gate_test.PEOPLE = []  # nobody takes part but nobody
 class Killed(slurm_gate_test.Gate):
     """A job of ours and one at Slurm's gate are brought to a phase, and then the victim is killed and comes back."""
 
+    objects = slurm_gate_test.Gate.objects + "queues: {lab: default}\npreempts: [open]\n"
+
     def setUp(self):
         super().setUp()
+        self.outside = None  # Slurm's job, where it is not at the gate
+        self.drains = False  # whether nodes are drained and opened
         self.folder = tempfile.mkdtemp(prefix="dove-end.")
         self.addCleanup(shutil.rmtree, self.folder)
         os.chmod(self.folder, 0o755)  # a job at the gate is nobody's
@@ -89,8 +95,16 @@ class Killed(slurm_gate_test.Gate):
             return f"our job has {self.devices(ours)}, Slurm holds {self.placeholder(ours)} for it"
         if job["state"] in ENDED and self.placeholder(ours) is not None:
             return "our job has ended, and its placeholder is there"
-        known = self.ledger(theirs)
+        return self.differs_of_theirs(theirs) or self.silent()
+
+    def differs_of_theirs(self, theirs):
         state = self.state(theirs)
+        if theirs == self.outside:
+            known = self.foreign("n0").get(str(theirs))
+            if state == "RUNNING" and (not known or {("n0", i) for i in known["devices"]} != self.lab.indices(theirs)):
+                return f"Slurm's job is RUNNING, and the ledger knows {known}"
+            return f"Slurm's job is {state}, and the ledger knows {known}" if known and state == "PENDING" else ""
+        known = self.ledger(theirs)
         if known is None:
             return f"the ledger does not know Slurm job {theirs}, which is {state}"
         if state == "RUNNING":
@@ -102,38 +116,48 @@ class Killed(slurm_gate_test.Gate):
             return f"Slurm's job is PENDING, and {known['state']} in the ledger"
         elif state not in ("PENDING", "RUNNING", "COMPLETING") and known["state"] not in ENDED:
             return f"Slurm's job is {state}, and {known['state']} in the ledger"
+        return ""
+
+    def silent(self):
         if any(node["contact"] != "connected" for node in self.cluster.nodes()):
             return "an agent is not connected"
         executor = self.cluster.api.call("GET", "/v1/nodes/n0")["executors"][0]
-        return "" if (executor["contact"], executor["state"]) == ("answering", "up") else f"the executor is {executor}"
+        states = ("up", "drained") if self.drains else ("up",)
+        return "" if executor["contact"] == "answering" and executor["state"] in states else f"the executor is {executor}"
 
     def attempts(self, job):
         return len(self.cluster.job(job)["attempts"])
 
-    def reconciled(self, back, ours, theirs):
+    def reconciled(self, back, ours, theirs, besides):
         why = "nobody has looked"
         while time.monotonic() - back < RECONCILED_S:
-            why = self.differs(ours, theirs)
+            why = self.differs(ours, theirs) or besides()
             if not why:
                 return time.monotonic() - back
             time.sleep(0.05)
         self.fail(f"not reconciled {RECONCILED_S} s after the return: {why}")
 
-    def each(self, phase, bring, then, away=lambda: None):
-        """bring() makes a job of ours and one of Slurm's, in that phase; away() happens while the victim is away;
-        then(ours, theirs) looks at what became of them."""
+    def each(self, phase, bring, then, away=lambda: None, besides=lambda: ""):
+        """bring() makes a job of ours and one of Slurm's, in that phase; away() happens while the victim is away; besides() says
+        what else the two sides do not agree on; then(ours, theirs) looks at what became of them."""
         for victim in VICTIMS:
             with self.subTest(phase=phase, victim=victim):
                 ours, theirs = bring()
-                if victim == "slurmctld":
-                    self.lab.save_jobs()  # killed before it has written them, it forgets them by itself
+                self.save(victim)
                 back = self.fall_and_return(victim, away)
-                took = self.reconciled(back, ours, theirs)
+                took = self.reconciled(back, ours, theirs, besides)
                 print(f"killed: {phase}, {victim}: reconciled {took:.1f} s after its return", flush=True)
                 then(ours, theirs)
             self.lab.registered()  # clear() ends jobs of Slurm's users
             self.clear()
             self.all_open()
+
+    def save(self, victim):
+        """slurmctld that is killed before it has written its jobs and nodes forgets them by itself."""
+        if victim == "slurmctld":
+            self.lab.save_jobs()
+            if self.drains:
+                self.lab.saved("node_state")
 
     def all_open(self):
         try:
@@ -261,6 +285,92 @@ class Killed(slurm_gate_test.Gate):
             self.assertEqual(self.cluster.job(ours)["attempts"][self.held - 1]["stop_reason"], "preempted")
 
         self.each("preempting ours", bring, then)
+
+    def test_while_one_outside_the_gate_is_put_back(self):
+        """Fences keep for ours what it leaves; it runs again once ours is gone, and they go."""
+        def bring():
+            begun = f"{self.folder}/begun-{time.monotonic_ns()}"
+            theirs = self.outside = self.sbatch(
+                "-p", "open", "-A", "lab", "-w", "n0", f"--gres=gpu:{GPUS}", "--requeue",
+                script=f"trap 'sleep {SAVES_S}; exit 0' TERM; touch {begun}; sleep 300 & wait")
+            until(lambda: os.path.exists(begun), 60, "it to begin")
+            self.known(theirs, "n0")
+            ours = self.submit(GPUS, node="n0", priority=5)
+            until(lambda: self.state(theirs) == "COMPLETING", 20, "it to be put back")
+            return ours, theirs
+
+        def then(ours, theirs):
+            self.started(ours, 60)
+            self.assertEqual((self.state(theirs), self.attempts(ours)), ("PENDING", 1))
+            self.assertIn("put back by dovetail", self.lab.mark(theirs))
+            if self.fell == "slurmd":  # it takes theirs for one that runs still (docs/operate/slurm.md)
+                self.fall_and_return("slurmd", lambda: None)
+                self.lab.registered()
+            self.cluster.run("cancel", str(ours))
+            self.running(theirs)
+            self.assertEqual(self.lab.fields(theirs)["Restarts"], "1")
+            until(lambda: "dove-keep-" not in self.lab.run("squeue -h -o %j"), 20, "no fences")
+
+        self.each("put back outside the gate", bring, then)
+
+    def test_while_nodes_drain_and_open(self):
+        """n0 is drained here, and n1 in Slurm. What runs there goes on, and nothing begins before they are open again."""
+        self.drains = True
+
+        def bring():
+            ours, theirs = self.submit(1, node="n0"), self.gated("--gres=gpu:1", "-w", "n1", script="sleep 300")
+            self.started(ours)
+            self.in_its_place(theirs)
+            self.held = self.devices(ours), self.lab.indices(theirs), self.attempts(ours)
+            self.cluster.run("node", "drain", "n0", "--reason", "hot")
+            self.lab.run("scontrol update nodename=n1 state=drain reason=fan")
+            return ours, theirs
+
+        def then(ours, theirs):
+            waits = [self.submit(1, node="n0"), self.submit(1, node="n1")]
+            waits_there = [self.gated("--gres=gpu:1", "-w", node) for node in ("n0", "n1")]
+            known = [self.known_as(job) for job in waits_there]
+            goes_on(ours, theirs)
+            self.assertLessEqual({self.cluster.job(job)["state"] for job in waits + known}, {"queued", "waiting"})
+            self.lab.registered()  # before, Slurm refuses "resume"
+            self.cluster.run("node", "resume", "n0")
+            self.lab.run("scontrol update nodename=n1 state=resume")
+            self.save(self.fell)
+            back = self.fall_and_return(self.fell, lambda: None)
+            took = self.reconciled(back, ours, theirs, self.not_open)
+            print(f"killed: opening, {self.fell}: reconciled {took:.1f} s after its return", flush=True)
+            for job in waits:
+                self.started(job)
+            for job in waits_there:
+                self.in_its_place(job)
+            goes_on(ours, theirs)
+
+        def goes_on(ours, theirs):
+            self.assertEqual((self.devices(ours), self.lab.indices(theirs), self.attempts(ours)), self.held)
+            self.assertEqual((self.cluster.job(ours)["state"], self.state(theirs), self.lab.fields(theirs)["Restarts"]),
+                             ("running", "RUNNING", "0"))
+
+        self.each("draining", bring, then, besides=self.not_drained)
+
+    def in_slurm(self, node):
+        """(state, reason) of a node"""
+        said = self.lab.run(f"scontrol show node {node} -o")
+        return re.search(r"State=(\S+)", said)[1], (re.search(r"Reason=(.*?)(?: \[|$)", said) or ["", ""])[1]
+
+    def not_drained(self):
+        """Which node is not closed on both sides, for the reason of the side that drained it; "": both are."""
+        for node, reason in ("n0", "dovetail@dove: hot"), ("n1", "fan"):
+            there, here = self.in_slurm(node), self.cluster.api.call("GET", f"/v1/nodes/{node}")["state"]
+            if "DRAIN" not in there[0] or there[1] != reason or "drain" not in here:
+                return f"{node} is {here} here, and {there} in Slurm"
+        return ""
+
+    def not_open(self):
+        for node in ("n0", "n1"):
+            there, here = self.in_slurm(node), self.cluster.api.call("GET", f"/v1/nodes/{node}")["state"]
+            if "DRAIN" in there[0] or here != "ready":
+                return f"{node} is {here} here, and {there} in Slurm"
+        return ""
 
     def its_end(self, theirs, code):
         found = self.cluster.wait(self.known_as(theirs), 60)
