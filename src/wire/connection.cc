@@ -10,6 +10,7 @@
 namespace dove::wire {
 namespace {
 
+constexpr std::size_t kFirstReadBytes = 1 * 1024;  // most strangers say little
 constexpr std::size_t kReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kIgnoredBytesMax = 64 * 1024 * 1024;
@@ -42,7 +43,9 @@ void Connection::start() {
 void Connection::read() {
   if (reading_ || phase_ == Phase::kClosed) return;
   reading_ = true;
-  const std::size_t wanted = phase_ == Phase::kBody ? kBodyReadBytes : kReadBytes;
+  const std::size_t wanted = phase_ == Phase::kBody ? kBodyReadBytes
+                             : began_us_ == 0       ? kFirstReadBytes
+                                                    : kReadBytes;
   if (scratch_.size() != wanted) {
     scratch_.resize(wanted);
     scratch_.shrink_to_fit();

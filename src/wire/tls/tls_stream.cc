@@ -16,7 +16,7 @@
 namespace dove::wire {
 namespace {
 
-constexpr std::size_t kReadLeast = 2 * 1024;         // most connections say little
+constexpr std::size_t kReadLeast = 1 * 1024;         // most connections say little
 constexpr std::size_t kReadBytes = 16 * 1024 + 512;  // a record
 constexpr std::size_t kGreetingBytes = 64;           // of a peer that has said nothing yet
 constexpr std::size_t kWriteBytes = 64 * 1024;       // taken at a time
@@ -394,7 +394,7 @@ void Session::write_on() {
                        if (error == 0 && self->sent_ < self->sending_.size()) {
                          return self->write_on();
                        }
-                       self->sending_.clear();
+                       std::string().swap(self->sending_);
                        error == 0 ? self->send_pending() : self->finish_write(error);
                      });
 }
