@@ -232,8 +232,12 @@ const Key* find_key(const core::State& state, const std::string& id) {
   return found == state.keys.end() || found->second.id != id ? nullptr : &found->second;
 }
 
+bool is_rotated_token(const Key& key) {
+  return key.is_administrators && key.kind == KeyKind::kKey && key.user.empty();
+}
+
 bool is_administrators_token(const Key& key) {
-  return key.is_administrators && key.kind == KeyKind::kKey && key.expires_at == kNever;
+  return is_rotated_token(key) && key.expires_at == kNever;
 }
 
 bool has_administrators_token(const core::State& state) {

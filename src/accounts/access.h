@@ -64,6 +64,9 @@ std::string_view ssh_key_body(std::string_view line);
 
 // The key of that id; nullptr: there is none, or no longer.
 const Key* find_key(const core::State& state, const std::string& id);
+// Whether it is a token of the administrator's that `dove token rotate` made or replaced, and not a
+// program that its bearer let in (`dove login`): it alone has no user.
+bool is_rotated_token(const Key& key);
 // Whether it is the administrator's token of now, which is a key of the log once it was rotated.
 bool is_administrators_token(const Key& key);
 // Whether it was: the file `token` of a data directory says nothing by itself then.

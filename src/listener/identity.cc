@@ -59,7 +59,7 @@ Error token_expired(const std::string& user) {
 }
 
 Error ended(const Key& key) {
-  if (key.is_administrators && key.kind == KeyKind::kKey) return wrong_token();
+  if (accounts::is_rotated_token(key)) return wrong_token();
   if (key.kind != KeyKind::kKey) {
     return Error{ErrorKind::kUnauthenticated, "session_over",
                  "this session or code has ended; sign in again", "Authorization"};
@@ -85,8 +85,8 @@ Result<Caller> key_caller(const Key& key, const core::State& state, Instant now)
   if (key.expires_at <= now) return ended(key);
   Caller caller;
   if (key.is_administrators) {
-    caller.user = key.user;
-    caller.admin = caller.is_root = true;
+    caller = administrator();
+    if (!accounts::is_rotated_token(key)) caller.user = key.user;
   } else {
     TRY_ASSIGN(caller, user_caller(key.user, state));
   }
@@ -236,7 +236,9 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
     }
     TRY_ASSIGN(caller, std::move(found));
   }
-  if (!caller.is_root) return caller;
+  // What the token let in is whom it was let in as.
+  const Key* key = accounts::find_key(state, caller.key);
+  if (!caller.is_root || (key != nullptr && !accounts::is_rotated_token(*key))) return caller;
   const std::string_view user = request.header("X-Dove-User");
   if (!user.empty() && !is_name(user)) {
     return Error{ErrorKind::kInvalid, "bad_user",

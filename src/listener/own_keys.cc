@@ -156,7 +156,7 @@ struct Opening {
 
   bool is_of_log(const std::string& token) const {
     const auto key = state.keys.find(wire::sha256_hex(token));
-    return key != state.keys.end() && key->second.is_administrators;
+    return key != state.keys.end() && accounts::is_rotated_token(key->second);
   }
   Result<std::string> open(std::string_view name) {
     const std::string path = path_of(data_dir, name);

@@ -40,8 +40,8 @@ struct Key {
   Instant issued_at;
   Instant expires_at;
   KeyKind kind = KeyKind::kKey;
-  // Its bearer holds the administrator's token, which is nobody's in particular. One of kKey is
-  // such a token: the present one, which never expires, or a former one, until then.
+  // Its bearer holds the administrator's token, or was let in by who held it. One of kKey without
+  // a user is such a token: the present one, which never expires, or a former one, until then.
   bool is_administrators = false;
   bool operator==(const Key&) const = default;
 };

@@ -26,6 +26,14 @@ class AdminToken : public testing::Test {
   std::string code(const std::string& token, const wire::Pairs& headers = {}) {
     return live.call("GET", "/v1/me", nullptr, headers, &token).code();
   }
+  std::string let_in_program() {
+    const std::string none;
+    const Json begun = live.call("POST", "/v1/device-sign-ins", {{"name", "dove"}}, {}, &none).body;
+    const std::string user_code = begun.at("user_code");
+    live.call("POST", "/v1/device-sign-ins/" + user_code, {{"approve", true}});
+    const Json asked{{"device_code", begun.at("device_code")}};
+    return live.call("POST", "/v1/device-sign-ins/wait", asked, {}, &none).body.at("key");
+  }
   std::string in_file() const {
     std::string token;
     std::ifstream(live.directory() + "/token") >> token;
@@ -124,6 +132,22 @@ TEST_F(AdminToken, SessionsThatTheFormerOneBeganEndWithIt) {
   live.admin_token = rotate().at("token");
   EXPECT_EQ(asked(session), "session_over");
   EXPECT_EQ(asked(other), "session_over");
+}
+
+// `dove login` that the administrator said yes to.
+TEST_F(AdminToken, AProgramThatItLetInEndsAsAKey) {
+  const std::string key = let_in_program();
+  EXPECT_EQ(code(key), "");
+  now_us += 31 * 24 * kHour_us;
+  EXPECT_EQ(code(key), "key_expired");
+}
+
+TEST_F(AdminToken, AProgramThatItLetInEndsWithItUnlessTheyOverlap) {
+  const std::string key = let_in_program();
+  live.admin_token = rotate({{"overlap_s", 3600}}).at("token");
+  EXPECT_EQ(code(key), "");
+  live.admin_token = rotate().at("token");
+  EXPECT_EQ(code(key), "token_invalid");
 }
 
 TEST_F(AdminToken, OnlyWhoHasItMayReplaceIt) {

@@ -72,9 +72,9 @@ void end_all_of_administrator(const core::State& state, const Call& call,
   }
 }
 
+// It has no user, as accounts::is_rotated_token() expects.
 Key admin_key(const char* name, Instant expires_at) {
   Key key;
-  key.user = "admin";
   key.name = name;
   key.scope = KeyScope::kAll;
   key.expires_at = expires_at;

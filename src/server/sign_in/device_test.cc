@@ -91,6 +91,18 @@ TEST_F(Device, IsLetInByPeopleWithAllTheirPowerAlone) {
   EXPECT_EQ(live.call("GET", "/v1/me", nullptr, {}, &admin).body.at("admin"), true);
 }
 
+// What `dove token rotate` makes is a key of the administrator's, too, and is told from one that
+// was let in, whatever this calls itself.
+TEST_F(Device, WhatTheAdministratorLetsInIsNoTokenOfTheirs) {
+  for (const char* name : {"dove on laptop", "former-admin-token"}) {
+    const Json begun = begin(name);
+    ASSERT_EQ(decide(begun, true, live.admin_token).status, 204);
+    const std::string key = wait(begun).body.at("key");
+    const Answer me = live.call("GET", "/v1/me", nullptr, {{"X-Dove-User", "ada"}}, &key);
+    EXPECT_EQ(me.body.at("user"), "admin") << name;
+  }
+}
+
 TEST_F(Device, ThereAreOnlySoManyOfAnAddress) {
   for (int i = 0; i < 20; ++i) begin();
   const Answer more = live.call("POST", "/v1/device-sign-ins", {{"name", "x"}}, {}, &kNoToken);

@@ -127,9 +127,9 @@ void answer(const CallPtr& call, int status, const std::string& user, const std:
 
 // How the caller has proved who they are, for ssh_token_prefix().
 std::string by_of(const core::State& state, const Caller& caller) {
+  if (caller.key.empty()) return caller.is_root ? kRoots : "t";
   const Key* key = accounts::find_key(state, caller.key);
-  if (caller.is_root && (key == nullptr || key->kind == KeyKind::kKey)) return kRoots;
-  return caller.key.empty() ? "t" : "a" + caller.key;
+  return key != nullptr && accounts::is_rotated_token(*key) ? kRoots : "a" + caller.key;
 }
 
 }  // namespace

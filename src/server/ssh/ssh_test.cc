@@ -150,6 +150,27 @@ TEST_F(Ssh, ASessionsKeyIsForOneJobAndAsLongAsWhatOpenedIt) {
   EXPECT_EQ(code("POST", "/v1/me/ssh-sessions", user_token("bob"), asked), "not_yours");
 }
 
+// The administrator said yes to a `dove login`, and revokes its key.
+TEST_F(Ssh, AConnectionEndsWithTheProgramThatTheAdministratorLetIn) {
+  live.call("POST", "/v1/users/admin/token?create=1");
+  const std::string none;
+  const Json begun = live.call("POST", "/v1/device-sign-ins", {{"name", "dove"}}, {}, &none).body;
+  const std::string user_code = begun.at("user_code");
+  live.call("POST", "/v1/device-sign-ins/" + user_code, {{"approve", true}});
+  const Json asked{{"device_code", begun.at("device_code")}};
+  const Json key = live.call("POST", "/v1/device-sign-ins/wait", asked, {}, &none).body;
+  const std::string secret = key.at("key");
+  const std::string gateway = gateway_token();
+  const Json where{{"address", "127.0.0.1"}, {"port", 7722}, {"host_keys", {kAdasKey}}};
+  live.call("PUT", "/v1/ssh-gateway", where, {}, &gateway);
+  const std::string job = submit(secret);
+  ASSERT_EQ(code("POST", "/v1/me/ssh-sessions", secret, {{"key", kOtherKey}, {"job", job}}), "");
+  const std::string token = sign_in(kOtherKey, job).body.at("token");
+  EXPECT_EQ(code("GET", "/v1/jobs/" + job, token), "");
+  live.call("DELETE", "/v1/keys/" + key.at("id").get<std::string>());
+  EXPECT_EQ(code("GET", "/v1/jobs/" + job, token), "ssh_key_over");
+}
+
 TEST_F(Ssh, NobodyLocksAnotherOutByRegisteringTheirKey) {
   const std::string ada = user_token("ada");
   const std::string bob = user_token("bob");
