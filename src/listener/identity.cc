@@ -266,10 +266,8 @@ bool Identity::is_administrators(std::string_view token, const core::State& stat
          !accounts::has_administrators_token(state);
 }
 
-Result<void> Identity::keep_admin_token(const std::string& token) {
-  TRY(keep_token(data_dir_, token));
-  keys_.token = token;
-  return {};
+Result<void> Identity::write_admin_token(const std::string& token) {
+  return keep_token(data_dir_, token);
 }
 
 bool Identity::is_outdated(const core::State& state, Instant now) const {

@@ -49,10 +49,10 @@ class Identity {
                        const std::string& node) const;
   // The SSH gateway, by the token in `ssh_gateway_token`. Error: kUnauthenticated token_invalid.
   Result<Caller> gateway(const wire::Request& request) const;
-  // Another token of the administrator's, in the file alone: the log is to name it. Error:
-  // data_dir.
-  Result<void> keep_admin_token(const std::string& token);
-  // What the file holds.
+  // Another token of the administrator's, in the file alone: admin_token() is in force until the
+  // log names the other one, and take_admin_token() was called. Error: data_dir.
+  Result<void> write_admin_token(const std::string& token);
+  void take_admin_token(const std::string& token) { keys_.token = token; }
   const std::string& admin_token() const { return keys_.token; }
   // Whether it is a former one, which lets nobody in.
   bool is_outdated(const core::State& state, Instant now) const;

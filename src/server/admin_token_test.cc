@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "files/text_file.h"
 #include "listener/identity.h"
@@ -15,6 +17,12 @@ namespace dove::server {
 namespace {
 
 constexpr std::int64_t kHour_us = 3'600'000'000;
+
+std::string token_in(const std::string& directory) {
+  std::string token;
+  std::ifstream(directory + "/token") >> token;
+  return token;
+}
 
 class AdminToken : public testing::Test {
  protected:
@@ -34,11 +42,7 @@ class AdminToken : public testing::Test {
     const Json asked{{"device_code", begun.at("device_code")}};
     return live.call("POST", "/v1/device-sign-ins/wait", asked, {}, &none).body.at("key");
   }
-  std::string in_file() const {
-    std::string token;
-    std::ifstream(live.directory() + "/token") >> token;
-    return token;
-  }
+  std::string in_file() const { return token_in(live.directory()); }
 
   std::atomic<std::int64_t> now_us = telemetry::now_us();
   store::MemoryStore store;
@@ -167,6 +171,87 @@ TEST_F(AdminToken, NothingChangesWhereTheFileCannotBeWritten) {
   EXPECT_EQ(refused.code(), "data_dir");
   EXPECT_EQ(code(former), "");
   EXPECT_EQ(in_file(), former);
+}
+
+// Its appends wait, or fail, as a test says.
+class HeldStore : public store::MemoryStore {
+ public:
+  void hold(bool holds) {
+    {
+      const std::lock_guard lock(mutex_);
+      holds_ = holds;
+    }
+    changed_.notify_all();
+  }
+  void lose_answers() {
+    const std::lock_guard lock(mutex_);
+    loses_answers_ = true;
+  }
+  Result<void> append(Epoch epoch, Seq expected_head, const store::Batch& batch) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(20), [this] { return !holds_; });
+    TRY(MemoryStore::append(epoch, expected_head, batch));
+    if (!loses_answers_) return {};
+    return Error{ErrorKind::kUnavailable, "commit_unknown", "nobody answers", ""};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool holds_ = false;
+  bool loses_answers_ = false;
+};
+
+TEST(AdminTokenInDoubt, TheFormerOneIsGoodUntilTheNewOneIsCommitted) {
+  for (const char* body : {"{}", R"({"overlap_s": 60})"}) {
+    HeldStore store;
+    LiveApi live(store, policies::standard_policies());
+    store.hold(true);
+    wire::AsyncClient other(live.loop, "127.0.0.1", live.api->port());
+    wire::Request request;
+    request.method = "POST";
+    request.target = "/v1/admin-token";
+    request.headers = {{"Authorization", "Bearer " + live.admin_token}};
+    request.body = body;
+    int status = 0;
+    other.call(std::move(request), [&](const Result<wire::Response>& answer) {
+      status = answer.ok() ? answer->status : -1;
+    });
+    ASSERT_TRUE(live.until([&] { return token_in(live.directory()) != live.admin_token; }));
+    EXPECT_EQ(live.call("GET", "/v1/me").code(), "") << body;
+    EXPECT_EQ(status, 0);
+    store.hold(false);
+    ASSERT_TRUE(live.until([&] { return status != 0; }));
+    EXPECT_EQ(status, 201);
+    const std::string token = token_in(live.directory());
+    EXPECT_EQ(live.call("GET", "/v1/me", nullptr, {}, &token).code(), "");
+  }
+}
+
+TEST(AdminTokenInDoubt, TheNewOneStaysWhereNobodyKnowsWhetherItWasCommitted) {
+  HeldStore store;
+  std::string token;
+  {
+    LiveApi live(store, policies::standard_policies());
+    store.lose_answers();
+    const Answer answer = live.call("POST", "/v1/admin-token");
+    EXPECT_EQ(answer.code(), "commit_unknown");
+    EXPECT_NE(answer.body.value("message", "").find(live.directory() + "/token"),
+              std::string::npos);
+    token = token_in(live.directory());
+    EXPECT_NE(token, live.admin_token);
+  }
+  LiveApi next(store, policies::standard_policies());
+  EXPECT_EQ(next.call("GET", "/v1/me", nullptr, {}, &token).code(), "") << "it was written";
+}
+
+TEST(AdminTokenInDoubt, TheFormerOneIsPutBackWhereNothingWasCommitted) {
+  store::MemoryStore store;
+  LiveApi live(store, policies::standard_policies());
+  store.set_full(true);
+  EXPECT_EQ(live.call("POST", "/v1/admin-token").code(), "disk_full");
+  EXPECT_EQ(token_in(live.directory()), live.admin_token);
+  EXPECT_EQ(live.call("GET", "/v1/me").code(), "");
 }
 
 TEST_F(AdminToken, AFileWithAFormerOneIsNamed) {

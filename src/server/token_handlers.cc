@@ -93,6 +93,22 @@ KeyIssued former_token(const core::State& state, const std::string& in_file, Ins
   return former;
 }
 
+// The file goes back to the former token only where the log certainly has no other one.
+Error not_rotated(listener::Identity& identity, const std::string& directory, Error error) {
+  if (error.code == "commit_unknown") {
+    error.message += fmt::format(
+        "; {}/token holds the new token, which lets people in if it was written: try it, and the "
+        "former one if it does not",
+        directory);
+    return error;
+  }
+  const Result<void> back = identity.write_admin_token(identity.admin_token());
+  if (back.ok()) return error;
+  error.message += fmt::format("; and {}/token holds a token that is not in force: {}", directory,
+                               back.error().message);
+  return error;
+}
+
 }  // namespace
 
 // The log says which token it is: all controllers know the new one at once, and the record of it
@@ -113,24 +129,27 @@ void rotate_admin_token(Context& context, CallPtr call) {
   }
   if (!read.ok()) return call->fail(read.error());
   const Instant ends = context.desk.now() + seconds(overlap_s);
-  const std::string before = context.desk.identity.admin_token();
+  listener::Identity& identity = context.desk.identity;
   controller::Input input;
   if (overlap_s == 0) {
     end_all_of_administrator(context.state(), *call, input);
   } else {
-    input.events.push_back({former_token(context.state(), before, ends), call->cause()});
+    input.events.push_back(
+        {former_token(context.state(), identity.admin_token(), ends), call->cause()});
   }
   NewKey made = make_key(admin_key("admin-token", kNever), kKeyPrefix);
   input.events.push_back({made.issued, call->cause()});
-  const Result<void> kept = context.desk.identity.keep_admin_token(made.secret);
+  const Result<void> kept = identity.write_admin_token(made.secret);
   if (!kept.ok()) return call->fail(kept.error());
   Json answer{{"token", made.secret}, {"id", made.issued.key.id}};
   codec::put_instant(answer, "former_ends_at", overlap_s == 0 ? Instant{} : ends);
-  context.desk.submit(std::move(input), [&context, call, before, answer = std::move(answer)](
+  context.desk.submit(std::move(input), [&context, &identity, call, answer = std::move(answer)](
                                             const Result<Committed>& committed) {
-    if (committed.ok()) return call->reply(201, answer);
-    if (!before.empty()) (void)context.desk.identity.keep_admin_token(before);
-    call->fail(committed.error());
+    if (!committed.ok()) {
+      return call->fail(not_rotated(identity, context.desk.options.data_dir, committed.error()));
+    }
+    identity.take_admin_token(answer.at("token"));
+    call->reply(201, answer);
   });
 }
 
