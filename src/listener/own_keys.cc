@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string_view>
@@ -53,6 +56,19 @@ Result<void> write(const std::string& path, const std::string& text) {
   const auto written = files::write_atomically(path, text, 0600, files::Survives::kPowerCut);
   if (!written.ok()) return file_error(written.error());
   return {};
+}
+
+Result<void> remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return Error{ErrorKind::kInvalid, "data_dir",
+               fmt::format("{}: {}; the server needs to write its data directory", path,
+                           std::strerror(errno)),
+               path};
+}
+
+// Whether the file has that text, on the disk or not.
+bool restore(const std::string& path, const std::string& text) {
+  return write(path, text).ok() || files::text_or_empty(path, kFileBytesMax) == text;
 }
 
 bool is_digest(std::string_view text) {
@@ -205,14 +221,28 @@ std::vector<Error> damages_of_own_keys(const std::string& data_dir) {
 
 Result<void> keep_token(const std::string& data_dir, const std::string& token) {
   const std::string path = path_of(data_dir, "token");
+  const Result<std::string> former = files::read_text(path, kFileBytesMax);
+  if (!former.ok() && former.error().kind != ErrorKind::kNotFound) {
+    return file_error(former.error());
+  }
+  if (token.empty()) return remove_file(path);
   const std::string text = token + "\n";
   TRY_ASSIGN(Digests digests, read_digests(data_dir));
   // At every instant the file is one that the digests have.
   digests["token"].insert(wire::sha256_hex(text));
   TRY(write_digests(data_dir, digests));
-  TRY(write(path, text));
+  if (const Result<void> written = write(path, text); !written.ok()) {
+    // The new text may have its name already.
+    const bool is_former = former.ok() ? restore(path, *former) : remove_file(path).ok();
+    if (is_former) return written;
+    Error error = written.error();
+    error.message += "; the file may hold a token that is not in force, and could not be mended";
+    return error;
+  }
+  // Those of both are good, too: the next start tidies up.
   digests["token"] = {wire::sha256_hex(text)};
-  return write_digests(data_dir, digests);
+  (void)write_digests(data_dir, digests);
+  return {};
 }
 
 }  // namespace dove::listener

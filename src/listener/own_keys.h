@@ -27,7 +27,8 @@ struct OwnKeys {
 Result<OwnKeys> open_own_keys(const std::string& data_dir, const core::State& state);
 // What is wrong with those that are there; nothing is written.
 std::vector<Error> damages_of_own_keys(const std::string& data_dir);
-// Another token of the administrator's. Error kInvalid data_dir: the former one is still there.
+// Another token of the administrator's; "": none, and the file goes. Error kInvalid data_dir: what
+// was there is there again, or the message says that it is not.
 Result<void> keep_token(const std::string& data_dir, const std::string& token);
 
 }  // namespace dove::listener

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "files/text_file.h"
+#include "store/sqlite/failing_sync_for_test.h"
 #include "wire/secret.h"
 
 namespace dove::listener {
@@ -125,6 +126,40 @@ TEST_F(OwnKeysTest, ATokenIsReplacedSoThatEachMomentCanBeStartedFrom) {
   put("keys.sha256", text("keys.sha256") + wire::sha256_hex(former) + "  token\n");
   EXPECT_EQ(code(), "");
   EXPECT_EQ(text("keys.sha256").find(wire::sha256_hex(another + "\n")), std::string::npos);
+}
+
+TEST_F(OwnKeysTest, ATokenIsReplacedThoughItsFormerDigestStays) {
+  ASSERT_EQ(code(), "");
+  const std::string former = wire::sha256_hex(text("token"));
+  const std::string another = "another token of the administrator's";
+  store::FailingSync::instance().begin("keys.sha256.new", EIO, 1);
+  const Result<void> kept = keep_token(data_, another);
+  EXPECT_EQ(store::FailingSync::instance().end(), 1);
+  EXPECT_TRUE(kept.ok());
+  EXPECT_NE(text("keys.sha256").find(former), std::string::npos);
+  EXPECT_EQ(open_own_keys(data_, {})->token, another);
+  EXPECT_EQ(text("keys.sha256").find(former), std::string::npos);
+}
+
+TEST_F(OwnKeysTest, ATokenThatIsNotKeptLeavesTheFormerOne) {
+  ASSERT_EQ(code(), "");
+  const std::string former = text("token");
+  // The directory, once the digests are written: the new text has its name by then.
+  store::FailingSync::instance().begin(data_, EIO, 1);
+  const Result<void> kept = keep_token(data_, "another token of the administrator's");
+  EXPECT_GE(store::FailingSync::instance().end(), 1);
+  EXPECT_FALSE(kept.ok());
+  EXPECT_EQ(text("token"), former);
+  EXPECT_EQ(code(), "");
+}
+
+TEST_F(OwnKeysTest, ATokenThatIsNotKeptLeavesNoneWhereNoneWas) {
+  ASSERT_EQ(code(), "");
+  fs::remove(data_ + "/token");
+  store::FailingSync::instance().begin(data_, EIO, 1);
+  EXPECT_FALSE(keep_token(data_, "another token of the administrator's").ok());
+  store::FailingSync::instance().end();
+  EXPECT_FALSE(fs::exists(data_ + "/token"));
 }
 
 TEST_F(OwnKeysTest, DigestsThatMeanNothingAreNamed) {

@@ -20,16 +20,18 @@ struct FailingSync {
   std::string path_end;  // "": none fails
   int error = 0;
   int failed = 0;
+  int good_first = 0;  // the number of those that succeed before
 
   static FailingSync& instance() {
     static FailingSync one;
     return one;
   }
-  void begin(const std::string& end, int with) {
+  void begin(const std::string& end, int with, int good = 0) {
     const std::lock_guard lock(mutex);
     path_end = end;
     error = with;
     failed = 0;
+    good_first = good;
   }
   int end() {
     const std::lock_guard lock(mutex);
@@ -42,7 +44,8 @@ struct FailingSync {
     const ssize_t size = ::readlink(link.c_str(), path, sizeof path - 1);
     {
       const std::lock_guard lock(mutex);
-      if (!path_end.empty() && size > 0 && std::string(path).ends_with(path_end)) {
+      if (!path_end.empty() && size > 0 && std::string(path).ends_with(path_end) &&
+          good_first-- <= 0) {
         ++failed;
         errno = error;
         return -1;
