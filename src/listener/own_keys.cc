@@ -184,8 +184,11 @@ struct Opening {
       if (name == "token" && accounts::has_administrators_token(state)) return std::string();
       text = wire::random_token(32) + "\n";
       // At every instant the file is one that the digests have, if they have any of that name.
-      before[std::string(name)].insert(wire::sha256_hex(*text));
-      TRY(write_digests(data_dir, before));
+      // Those of one that never was would say that it is gone.
+      if (const auto known = before.find(name); known != before.end()) {
+        known->second.insert(wire::sha256_hex(*text));
+        TRY(write_digests(data_dir, before));
+      }
       TRY(write(path, *text));
     }
     close_to_others(path);

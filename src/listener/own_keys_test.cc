@@ -69,6 +69,14 @@ TEST_F(OwnKeysTest, TheyAreMadeOnceAndTheirDigestsAsSha256sumWritesThem) {
   }
 }
 
+// As one that crashed: the secret was not written.
+TEST_F(OwnKeysTest, AFirstStartThatBrokeOffIsFollowedByAnother) {
+  fs::create_directories(data_ + "/secret.new/full");
+  ASSERT_EQ(code(), "data_dir");
+  fs::remove_all(data_ + "/secret.new");
+  EXPECT_EQ(code(), "");
+}
+
 TEST_F(OwnKeysTest, ADirectoryOfAFormerVersionGetsDigestsAtItsNextStart) {
   put("secret", "a secret of a former version\n");
   put("token", "a token of a former version\n");
