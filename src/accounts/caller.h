@@ -31,6 +31,8 @@ struct Caller {
   SshEntry ssh;
   JobId entry;  // let in to the app of that job alone, and until then
   Instant entry_ends = kNever;
+  // SHA-256 of the administrator's token, where it was shown and the file says it; "": another way.
+  std::string file_token;
 };
 
 }  // namespace dove::accounts

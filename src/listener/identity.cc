@@ -225,8 +225,11 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
   }
   if (is_entry_token(token)) return entry_caller(token, state, now);
   Caller caller;
-  if (is_local || is_administrators(token, state)) {
+  if (is_local) {
     caller = administrator();
+  } else if (is_administrators(token, state)) {
+    caller = administrator();
+    caller.file_token = wire::sha256_hex(token);
   } else if (token.find('.') != std::string_view::npos) {
     return job_caller(token, state);
   } else {

@@ -30,6 +30,11 @@ bool has_ended(const core::State& state, const accounts::Caller& caller, Instant
   if (caller.entry_ends <= now) return true;
   const std::string& opened_by = caller.ssh.opened_by;
   if (!opened_by.empty() && accounts::find_key(state, opened_by) == nullptr) return true;
+  // The file counts until a token is rotated. With an overlap its own is a key from then on.
+  if (!caller.file_token.empty() && accounts::has_administrators_token(state)) {
+    const auto former = state.keys.find(caller.file_token);
+    return former == state.keys.end() || former->second.expires_at <= now;
+  }
   if (caller.key.empty()) return false;
   const Key* key = accounts::find_key(state, caller.key);
   return key == nullptr || key->expires_at <= now;

@@ -45,6 +45,32 @@ TEST_F(OpenAccessTest, EndsWithTheKey) {
   EXPECT_EQ(over, 1);
 }
 
+// The administrator's token of the file, once another is in the log.
+TEST_F(OpenAccessTest, EndsWithTheTokenOfTheFile) {
+  accounts::Caller caller;
+  caller.user = "admin";
+  caller.admin = caller.is_root = true;
+  const auto by_socket = access.hold(caller, [this] { over += 100; });
+  caller.file_token = "digest of the former one";
+  const auto by_file = access.hold(caller, [this] { ++over; });
+  commit(KeyRevoked{"another"});
+  EXPECT_EQ(over, 0);
+  Key key;
+  key.is_administrators = true;
+  key.expires_at = now + seconds(60);
+  state.keys[caller.file_token] = key;
+  key.expires_at = kNever;
+  state.keys["digest of the present one"] = key;
+  commit(KeyIssued{"digest of the present one", key});
+  EXPECT_EQ(over, 0) << "they overlap";
+  access.time_passed(state, now + seconds(60));
+  EXPECT_EQ(over, 1);
+  const auto another = access.hold(caller, [this] { over += 10; });
+  state.keys.erase(caller.file_token);
+  commit(KeyRevoked{"digest of the former one"});
+  EXPECT_EQ(over, 11);
+}
+
 TEST_F(OpenAccessTest, EndsWhenTheTimeHasCome) {
   const auto held = access.hold(ada("k1"), [this] { ++over; });
   access.time_passed(state, now + seconds(59));
