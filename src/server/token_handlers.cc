@@ -143,12 +143,15 @@ void rotate_admin_token(Context& context, CallPtr call) {
   if (!kept.ok()) return call->fail(kept.error());
   Json answer{{"token", made.secret}, {"id", made.issued.key.id}};
   codec::put_instant(answer, "former_ends_at", overlap_s == 0 ? Instant{} : ends);
-  context.desk.submit(std::move(input), [&context, &identity, call, answer = std::move(answer)](
+  const bool overlaps = overlap_s != 0;
+  context.desk.submit(std::move(input), [&context, &identity, call, overlaps,
+                                         answer = std::move(answer)](
                                             const Result<Committed>& committed) {
     if (!committed.ok()) {
       return call->fail(not_rotated(identity, context.desk.options.data_dir, committed.error()));
     }
     identity.take_admin_token(answer.at("token"));
+    if (!overlaps) context.ssh.drop(SshEntries::kRoots);
     call->reply(201, answer);
   });
 }

@@ -24,7 +24,6 @@ using Json = nlohmann::json;
 using controller::Committed;
 
 constexpr Span kEntry = seconds(12 * 3600);
-constexpr char kRoots[] = "r";  // in ssh_token_prefix(): the administrator's token
 constexpr std::size_t kHostKeysMax = 8;
 constexpr TextRule kKeyRule{16 << 10, TextRule::Kind::kAny};
 
@@ -104,7 +103,7 @@ Result<Entry> let_in(Context& context, const Knock& knock) {
     return Error{ErrorKind::kUnauthenticated, "user_disabled",
                  fmt::format("user {} is disabled here; ask an administrator", who.user), ""};
   }
-  if (user == state.users.end() && who.by != kRoots) {
+  if (user == state.users.end() && who.by != SshEntries::kRoots) {
     return Error{ErrorKind::kUnauthenticated, "ssh_key_unknown",
                  fmt::format("user {} is not declared here", who.user), "key"};
   }
@@ -127,9 +126,9 @@ void answer(const CallPtr& call, int status, const std::string& user, const std:
 
 // How the caller has proved who they are, for ssh_token_prefix().
 std::string by_of(const core::State& state, const Caller& caller) {
-  if (caller.key.empty()) return caller.is_root ? kRoots : "t";
+  if (caller.key.empty()) return caller.is_root ? SshEntries::kRoots : "t";
   const Key* key = accounts::find_key(state, caller.key);
-  return key != nullptr && accounts::is_rotated_token(*key) ? kRoots : "a" + caller.key;
+  return key != nullptr && accounts::is_rotated_token(*key) ? SshEntries::kRoots : "a" + caller.key;
 }
 
 }  // namespace
@@ -184,7 +183,7 @@ void issue_ssh_sign_in(Context& context, CallPtr call) {
   key.name = fmt::format("ssh into job {} from {}", job.value, knock->address);
   key.scope = KeyScope::kJobs;
   key.kind = KeyKind::kCode;  // not to be mistaken for a key that its user made
-  key.is_administrators = who.by == kRoots;
+  key.is_administrators = who.by == SshEntries::kRoots;
   key.expires_at = context.desk.now() + kEntry;
   NewKey made = make_key(std::move(key), listener::ssh_token_prefix(job, who.by));
   const SshEntries::Issued issued{made.secret, made.issued.key.expires_at};

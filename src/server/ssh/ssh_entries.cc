@@ -46,6 +46,10 @@ const SshEntries::Session* SshEntries::find(const std::string& key_sha256, std::
   return &found->second;
 }
 
+void SshEntries::drop(const std::string& by) {
+  std::erase_if(sessions_, [&](const auto& entry) { return entry.second.by == by; });
+}
+
 const SshEntries::Issued* SshEntries::issued(const Same& same, std::int64_t now_us) {
   const auto found = issued_.find(same);
   if (found == issued_.end() || found->second.ends_us <= now_us) return nullptr;

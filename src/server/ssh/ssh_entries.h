@@ -41,6 +41,10 @@ class SshEntries {
   // Errors: rate_limited: the user has too many; ssh_key_taken: the key is another user's.
   Result<void> open(const std::string& key_sha256, Session session, std::int64_t now_us);
   const Session* find(const std::string& key_sha256, std::int64_t now_us);
+  // In `by`: the administrator's token.
+  static constexpr char kRoots[] = "r";
+  // Keys that something registered which lets nobody in any more.
+  void drop(const std::string& by);
 
   // The token that was issued to the same recently, so that a hundred connections in a row are one
   // sign-in in the log; "": none.

@@ -171,6 +171,22 @@ TEST_F(Ssh, AConnectionEndsWithTheProgramThatTheAdministratorLetIn) {
   EXPECT_EQ(code("GET", "/v1/jobs/" + job, token), "ssh_key_over");
 }
 
+// `dove ssh` by the administrator's token, which is replaced before the connection is opened.
+TEST_F(Ssh, AKeyThatAFormerAdministratorsTokenRegisteredOpensNothing) {
+  const std::string gateway = gateway_token();
+  const Json where{{"address", "127.0.0.1"}, {"port", 7722}, {"host_keys", {kAdasKey}}};
+  live.call("PUT", "/v1/ssh-gateway", where, {}, &gateway);
+  const std::string job = submit(live.admin_token);
+  const Json asked{{"key", kOtherKey}, {"job", job}};
+  ASSERT_EQ(code("POST", "/v1/me/ssh-sessions", live.admin_token, asked), "");
+  live.admin_token = live.call("POST", "/v1/admin-token", {{"overlap_s", 60}}).body.at("token");
+  EXPECT_EQ(sign_in(kOtherKey, job).status, 201) << "they overlap";
+  live.admin_token = live.call("POST", "/v1/admin-token").body.at("token");
+  EXPECT_EQ(sign_in(kOtherKey, job).code(), "ssh_key_unknown");
+  ASSERT_EQ(code("POST", "/v1/me/ssh-sessions", live.admin_token, asked), "");
+  EXPECT_EQ(sign_in(kOtherKey, job).status, 201);
+}
+
 TEST_F(Ssh, NobodyLocksAnotherOutByRegisteringTheirKey) {
   const std::string ada = user_token("ada");
   const std::string bob = user_token("bob");
