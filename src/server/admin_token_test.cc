@@ -202,6 +202,16 @@ class HeldStore : public store::MemoryStore {
   bool loses_answers_ = false;
 };
 
+TEST(AdminTokenInAnUpgrade, IsNotReplacedWhileTheFormerVersionMayLead) {
+  store::MemoryStore store;
+  LiveApi live(store, policies::standard_policies(), {.first_level = 1});
+  const Answer refused = live.call("POST", "/v1/admin-token");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(refused.code(), "level_needed");
+  EXPECT_EQ(token_in(live.directory()), live.admin_token);
+  EXPECT_EQ(live.call("GET", "/v1/me").code(), "");
+}
+
 TEST(AdminTokenInDoubt, TheFormerOneIsGoodUntilTheNewOneIsCommitted) {
   for (const char* body : {"{}", R"({"overlap_s": 60})"}) {
     HeldStore store;

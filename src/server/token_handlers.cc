@@ -93,6 +93,19 @@ KeyIssued former_token(const core::State& state, const std::string& in_file, Ins
   return former;
 }
 
+// A controller of the former version knows its file alone, which has the former token.
+Result<void> check_level(std::int32_t level) {
+  constexpr std::int32_t kRotationLevel = 2;
+  if (level >= kRotationLevel) return {};
+  return Error{
+      ErrorKind::kConflict, "level_needed",
+      fmt::format("controllers of the former version know the file `token` of their data "
+                  "directory alone: the cluster is at level {} until an administrator runs "
+                  "`dove upgrade finish`, and this needs level {}",
+                  level, kRotationLevel),
+      ""};
+}
+
 // The file goes back to the former token only where the log certainly has no other one.
 Error not_rotated(listener::Identity& identity, const std::string& directory, Error error) {
   if (error.code == "commit_unknown") {
@@ -121,8 +134,8 @@ void rotate_admin_token(Context& context, CallPtr call) {
                             "Authorization"});
   }
   std::int64_t overlap_s = 0;
-  Result<void> read;
-  if (!call->request.body.empty()) {
+  Result<void> read = check_level(context.state().level);
+  if (read.ok() && !call->request.body.empty()) {
     read = call->read_body([&](codec::JsonFields& fields) {
       fields.integer("overlap_s", overlap_s, 0, kOverlapMost_s);
     });
