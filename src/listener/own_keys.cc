@@ -164,6 +164,17 @@ Result<std::string> read_whole(const std::string& data_dir, std::string_view nam
                                    kDigests, otherwise(name)));
 }
 
+// Where no log is at hand.
+bool is_of_some_log(const std::string& /*token*/) { return true; }
+
+Error another_token(const std::string& path) {
+  return Error{ErrorKind::kInvalid, "token_replaced",
+               fmt::format("{} is not the token that {} beside it says. The next start takes it "
+                           "only if `dove token rotate` made it",
+                           path, kDigests),
+               path};
+}
+
 struct Opening {
   const std::string& data_dir;
   const core::State& state;
@@ -215,11 +226,21 @@ std::vector<Error> damages_of_own_keys(const std::string& data_dir) {
   if (!digests.ok()) return {digests.error()};
   std::vector<Error> found;
   for (const std::string_view name : kNames) {
-    const auto text =
-        read_whole(data_dir, name, *digests, [](const std::string&) { return false; });
+    const auto text = read_whole(data_dir, name, *digests, is_of_some_log);
     if (!text.ok() && text.error().kind != ErrorKind::kNotFound) found.push_back(text.error());
+    if (!text.ok()) continue;
+    const auto known = digests->find(name);
+    const bool has = known == digests->end() || known->second.contains(wire::sha256_hex(*text));
+    if (!has) found.push_back(another_token(path_of(data_dir, name)));
   }
   return found;
+}
+
+Result<void> check_own_secret(const std::string& data_dir) {
+  TRY_ASSIGN(const Digests digests, read_digests(data_dir));
+  const auto text = read_whole(data_dir, "secret", digests, is_of_some_log);
+  if (!text.ok() && text.error().kind != ErrorKind::kNotFound) return text.error();
+  return {};
 }
 
 Result<void> keep_token(const std::string& data_dir, const std::string& token) {

@@ -25,8 +25,11 @@ struct OwnKeys {
 // taken whatever the digest says: somebody put it there. Errors: kInvalid data_dir; kCorrupt
 // key_damaged, which names the file and the remedy.
 Result<OwnKeys> open_own_keys(const std::string& data_dir, const core::State& state);
-// What is wrong with those that are there; nothing is written.
+// What is wrong with those that are there; nothing is written. kInvalid token_replaced: whether it
+// is the token that somebody put there on purpose, the log alone says.
 std::vector<Error> damages_of_own_keys(const std::string& data_dir);
+// The same of `secret` alone.
+Result<void> check_own_secret(const std::string& data_dir);
 // Another token of the administrator's; "": none, and the file goes. Error kInvalid data_dir: what
 // was there is there again, or the message says that it is not.
 Result<void> keep_token(const std::string& data_dir, const std::string& token);

@@ -87,6 +87,7 @@ TEST_F(OwnKeysTest, ADirectoryOfAFormerVersionGetsDigestsAtItsNextStart) {
   EXPECT_EQ(code(), "key_damaged");
   ASSERT_EQ(damages_of_own_keys(data_).size(), 1U);
   EXPECT_EQ(damages_of_own_keys(data_)[0].field, data_ + "/secret");
+  EXPECT_EQ(check_own_secret(data_).error().code, "key_damaged");
 }
 
 TEST_F(OwnKeysTest, ASecretThatIsGoneIsNotMadeAnew) {
@@ -116,6 +117,11 @@ TEST_F(OwnKeysTest, ATokenThatSomebodyPutThereIsTakenWhenTheLogHasIt) {
   ASSERT_EQ(code(), "");
   put("token", "the one of another controller\n");
   EXPECT_EQ(code(), "key_damaged");
+  const std::vector<Error> damages = damages_of_own_keys(data_);
+  ASSERT_EQ(damages.size(), 1U);
+  EXPECT_EQ(damages[0].code, "token_replaced");
+  EXPECT_EQ(damages[0].message.find("backup"), std::string::npos);
+  EXPECT_TRUE(check_own_secret(data_).ok());
   EXPECT_EQ(code(rotated("the one of another controller")), "");
   EXPECT_EQ(code(), "") << "its digest is there now";
 }

@@ -2,6 +2,7 @@
 """`dove token rotate`: another administrator's token on a running server, kept over its restarts, and taken at once by all
 controllers that share a log."""
 # limit_s: 120
+import hashlib
 import json
 import os
 import unittest
@@ -63,6 +64,23 @@ class AdminToken(unittest.TestCase):
             done = cluster.run("token", "rotate", "--overlap", "soon", check=False)
             self.assertEqual(done.returncode, 2)
             self.assertIn("--overlap", done.stderr)
+
+    @unittest.skipIf(postgres.missing(), postgres.missing())
+    def test_a_token_that_was_put_there_hides_no_foreign_keys(self):
+        with Controllers(count=1, nodes=0) as cluster:
+            data = os.path.join(cluster.folder, "foreign")
+            os.makedirs(data, mode=0o700)
+            for name, text in (("secret", "a secret of another cluster\n"), ("identity.pem", "another's\n"),
+                               ("token", "a token that was put there\n")):
+                with open(os.path.join(data, name), "w") as file:
+                    file.write(text)
+            with open(os.path.join(data, "keys.sha256"), "w") as file:
+                for name, text in (("secret", "a secret of another cluster\n"), ("token", "the one before\n")):
+                    file.write(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n")
+            refused = cluster.run("server", "--data", data, "--store", cluster.postgres.url(), "--port", "0", check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn("does not hold the keys of the controllers", refused.stderr)
+            self.assertIn("keys.sha256", refused.stderr)
 
     @unittest.skipIf(postgres.missing(), postgres.missing())
     def test_every_controller_of_a_log_takes_it(self):

@@ -92,6 +92,15 @@ class Doctor(unittest.TestCase):
         self.assertNotEqual(started.returncode, 0)
         self.assertIn(f"{data}/secret", started.stderr)
 
+    def test_a_token_that_somebody_put_there(self):
+        data = self.copy()
+        with open(f"{data}/token", "w") as file:
+            file.write("the token of another controller\n")
+        check = self.doctor("server", "--data", data)["key token/server"]
+        self.assertEqual(check["verdict"], "warning")
+        self.assertIn("dove token rotate", check["evidence"])
+        self.assertNotIn("backup", check["evidence"] + check["remedy"])
+
     def test_a_node_that_is_gone(self):
         name, agent = next(iter(self.cluster.agents.items()))
         nowhere = f"{self.cluster.folder}/nowhere"

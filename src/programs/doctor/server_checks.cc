@@ -154,9 +154,14 @@ void check_keys(const std::string& data, std::vector<Check>& out) {
   }
   for (const Error& damage : damages) {
     const bool is_damage = damage.kind == ErrorKind::kCorrupt;
-    out.push_back({"server", "key " + std::filesystem::path(damage.field).filename().string(),
-                   is_damage ? Verdict::kFault : Verdict::kUnknown, damage.message,
-                   is_damage ? "docs/operate/recovery.md" : ""});
+    Check check{"server", "key " + std::filesystem::path(damage.field).filename().string(),
+                is_damage ? Verdict::kFault : Verdict::kUnknown, damage.message,
+                is_damage ? "docs/operate/recovery.md" : ""};
+    if (damage.code == "token_replaced") {
+      check.verdict = Verdict::kWarning;
+      check.remedy = "where nobody put it there, remove it";
+    }
+    out.push_back(std::move(check));
   }
 }
 

@@ -32,8 +32,8 @@ Error keys_differ(const std::string& data_dir) {
   return {ErrorKind::kConflict, "keys_differ",
           fmt::format(
               "{} does not hold the keys of the controllers that share this log: copy "
-              "secret, secrets.key, token, identity.pem, ssh_gateway_token and ca.* from the data "
-              "directory of one of them (docs/operate/standby.md)",
+              "secret, secrets.key, token, identity.pem, ssh_gateway_token, keys.sha256 and ca.* "
+              "from the data directory of one of them (docs/operate/standby.md)",
               data_dir),
           data_dir};
 }
@@ -76,7 +76,7 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
   TRY_ASSIGN(auto store, store::PostgresStore::open(std::move(options)));
   TRY_ASSIGN(const std::string keys, store->agreed_keys(""));
   if (!keys.empty() && keys != keys_digest(data)) {
-    for (const Error& damage : listener::damages_of_own_keys(data)) return damage;
+    TRY(listener::check_own_secret(data));
     return keys_differ(data);
   }
   // An authority is made where there is none, but only by the first.
