@@ -137,6 +137,26 @@ class BackupOfSharedLog(unittest.TestCase):
         self.assertEqual(rows, self.same_rows(rows[-1][0]))
         self.assertGreater(later, 1)
 
+    def test_a_rotation_of_the_secrets_key_meanwhile_is_no_failure(self):
+        api = self.cluster.api
+        self.cluster.run("secret", "set", "hub", input="a value")
+        leader = self.cluster.wait_leader()
+        with subprocess.Popen([f"{postgres.programs()}/psql", "-X", "-q", "-h", "127.0.0.1", "-p",
+                               str(self.cluster.postgres.port), "-U", "dove", "-d", "dove"], stdin=subprocess.PIPE,
+                              text=True) as holds:
+            holds.stdin.write("BEGIN; LOCK TABLE dove.blobs IN ACCESS EXCLUSIVE MODE;\n")
+            holds.stdin.flush()
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dove backup' AND wait_event_type = 'Lock'"
+            with subprocess.Popen([DOVE, "backup", self.path("kept"), "--data", leader.data, "--store", self.url, "--plain"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+                until(lambda: self.cluster.postgres.sql(waits) == [["1"]], 30, "the backup to read the blobs")
+                api.call("POST", "/v1/secret-keys")
+                holds.stdin.close()
+                said = process.stdout.read()
+                self.assertEqual(process.wait(60), 0, said)
+        with open(leader.data + "/secrets.key") as now, open(self.path("kept") + "/files/secrets.key") as kept:
+            self.assertEqual(now.read(), kept.read())
+
     def test_what_goes_wrong_is_said_and_leaves_nothing(self):
         self.cluster.api.call("POST", "/v1/jobs", {"command": ["true"]})
         refused = self.cluster.run("backup", self.path("without"), "--data", self.first.data, "--plain", check=False)

@@ -170,12 +170,11 @@ Result<void> copy_log_of(const BackupSource& from, const std::string& to) {
 }
 
 // What was sent is remembered with the log.
-Result<Kept> files_of(const BackupSource& from) {
-  TRY_ASSIGN(Kept kept, read_files(from.data));
-  if (from.store.empty()) return kept;
+Result<void> add_notices(const BackupSource& from, Kept& kept) {
+  if (from.store.empty()) return {};
   TRY_ASSIGN(const std::string notices, shared_notices_of(from));
   if (!notices.empty()) kept.secrets[kNotices] = notices;
-  return kept;
+  return {};
 }
 
 Result<BackupFacts> write_backup(const BackupSource& from, const std::string& to,
@@ -183,14 +182,17 @@ Result<BackupFacts> write_backup(const BackupSource& from, const std::string& to
   BackupFacts facts{
       .to = {}, .dropped = 0, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
   TRY_ASSIGN(const Kept before, read_files(from.data));
-  TRY(copy_log_of(from, to));
-  TRY_ASSIGN(const Kept kept, files_of(from));
-  // The log may hold what was sealed with a key that is gone, or that is not there yet.
+  const Result<void> copied = copy_log_of(from, to);
+  TRY_ASSIGN(Kept kept, read_files(from.data));
+  // The log may hold what was sealed with a key that is gone, or that is not there yet: then the
+  // copy may have failed for that alone.
   if (keys_of(before) != keys_of(kept)) {
     return error_at(ErrorKind::kUnavailable, kKeysChanged, from.data,
                     "its keys changed while the log was copied, time and again; take the backup "
                     "when nobody rotates keys");
   }
+  TRY(copied);
+  TRY(add_notices(from, kept));
   TRY_ASSIGN(facts.to, verified_head(to));
   TRY(make_directory(to + "/files"));
   TRY(write_files(to + "/files", kept.open, 0644));
