@@ -99,6 +99,13 @@ class Backup(unittest.TestCase):
             server.terminate()
             server.wait(20)
 
+    def test_digests_of_keys_are_kept_as_the_keys(self):
+        data, made = self.path("open"), self.path("of_open")
+        self.dove("restore", self.made, "--data", data, "--key", self.key)
+        os.chmod(data + "/keys.sha256", 0o644)
+        self.dove("backup", made, "--seal-to", self.certificate, "--data", data)
+        self.assertFalse(set(os.listdir(made + "/files")) & {"secret", "keys.sha256"})
+
     def test_keys_that_change_meanwhile_are_not_taken_with_the_log_before(self):
         data, made = self.path("turning"), self.path("turned")
         self.dove("restore", self.made, "--data", data, "--key", self.key)

@@ -42,8 +42,8 @@ constexpr std::array<std::string_view, 9> kLeftOut{
     "clock",      kCopyMark,        store::kSharedLogMark};
 
 // That they are secrets needs no mode; with all files NAME.key they are the keys.
-constexpr std::array<std::string_view, 4> kKeys{"token", "secret", "identity.pem",
-                                                "ssh_gateway_token"};
+constexpr std::array<std::string_view, 5> kKeys{"token", "secret", "identity.pem",
+                                                "ssh_gateway_token", "keys.sha256"};
 constexpr const char kNotices[] = "notices.json";  // has passwords
 constexpr const char kKeysChanged[] = "keys_changed";
 constexpr int kTries = 3;
