@@ -53,6 +53,12 @@ std::string cursor_of(const Declared& object, const std::string& name) {
   return fmt::format("{:02}/{}", object.index(), name);
 }
 
+// As the former version wrote one: "5/name".
+std::string read_cursor(std::string after) {
+  const bool is_short = after.size() > 1 && after[0] >= '0' && after[0] <= '9' && after[1] == '/';
+  return is_short ? "0" + std::move(after) : after;
+}
+
 // Whether each has the name of a secret of the caller's, be there one or not.
 bool are_own_secrets(const Json& objects, const Caller& caller) {
   const std::string own = accounts::secret_path(caller.user, "", "");
@@ -122,7 +128,7 @@ void list_objects(Context& context, CallPtr call) {
   }
   const Result<PageWanted> wanted = read_page_wanted(*call);
   if (!wanted.ok()) return call->fail(wanted.error());
-  Page<std::string> page(wanted->after, wanted->limit);
+  Page<std::string> page(read_cursor(wanted->after), wanted->limit);
   for (const Declared& object : all_objects(state, kind)) {
     const std::string& name =
         std::visit([](const auto& each) -> const std::string& { return each.name; }, object);

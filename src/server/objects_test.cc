@@ -64,6 +64,19 @@ TEST_F(Objects, PagesHaveAllThatOneListHas) {
   }
 }
 
+// In an upgrade another controller answers the next page.
+TEST_F(Objects, APageGoesOnFromACursorOfTheFormerVersion) {
+  ASSERT_EQ(put("queue/q1", Json::object()).status, 200);
+  ASSERT_EQ(put("queue/q2", Json::object()).status, 200);
+  ASSERT_EQ(put("idle_rule/i", Json{{"exempt", true}}).status, 200);
+  const Json first = live.call("GET", "/v1/objects?limit=1&kind=queue").body;
+  std::string cursor = first.at("next");
+  ASSERT_EQ(cursor[0], '0') << cursor;
+  const Json rest = live.call("GET", "/v1/objects?after=" + cursor).body.at("objects");
+  ASSERT_GE(rest.size(), 2U);
+  EXPECT_EQ(live.call("GET", "/v1/objects?after=" + cursor.substr(1)).body.at("objects"), rest);
+}
+
 TEST_F(Objects, WhatIsWrongWithTheDeclaredOneIsSaidToo) {
   const Json child{{"kind", "Queue"}, {"name", "child"}, {"parent", "mother"}};
   const Json mother{{"kind", "Queue"}, {"name", "mother"}, {"weight", -1}};
