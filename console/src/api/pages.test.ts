@@ -22,3 +22,20 @@ it('reads a list to its last page, with the filters of the first', async () => {
   expect(await getAll('/v1/queues', 'queues', read)).toEqual({ queues: ['q'], next: null });
   expect(asked).toEqual(Object.keys(pages));
 });
+
+it('ends at a page without `next`, and at one whose `next` is that of the page before', async () => {
+  const pages: Record<string, unknown> = {
+    '/v1/keys': { keys: ['a'] },
+    '/v1/nodes': { nodes: ['m'], next: 'm' },
+    '/v1/nodes?after=m': { nodes: ['n'], next: 'm' },
+  };
+  const asked: string[] = [];
+  const read = (path: string) => {
+    asked.push(path);
+    if (!(path in pages)) throw new Error(`nobody gave ${path}`);
+    return Promise.resolve(pages[path]);
+  };
+  expect((await getAll('/v1/keys', 'keys', read)).keys).toEqual(['a']);
+  expect((await getAll('/v1/nodes', 'nodes', read)).nodes).toEqual(['m', 'n']);
+  expect(asked).toEqual(Object.keys(pages));
+});

@@ -2,7 +2,7 @@
 import { get } from './http';
 
 interface Page {
-  next: string | number | null;
+  next?: string | number | null;
   [member: string]: unknown;
 }
 
@@ -11,15 +11,15 @@ function withAfter(path: string, next: string | number): string {
 }
 
 // The answer at `path`, whose list `member` has the entries of all pages. Each page begins where the one before it ended, so
-// that nothing comes twice, whatever changes meanwhile.
+// that nothing comes twice, whatever changes meanwhile. A server that gives the same `next` again would do so without end.
 export async function getAll(path: string, member: string, read: (path: string) => Promise<unknown> = get) {
   const first = (await read(path)) as Page;
   const items = [...(first[member] as unknown[])];
   let next = first.next;
-  while (next !== null) {
+  while (next != null) {
     const page = (await read(withAfter(path, next))) as Page;
     items.push(...(page[member] as unknown[]));
-    next = page.next;
+    next = page.next === next ? null : page.next;
   }
   return { ...first, [member]: items, next: null };
 }
