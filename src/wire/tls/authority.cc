@@ -111,19 +111,48 @@ bool is_signed_by(X509* certificate, X509* issuer) {
   return is_good;
 }
 
+std::string der_of(const X509_NAME* name) {
+  const unsigned char* bytes = nullptr;
+  std::size_t size = 0;
+  CHECK(X509_NAME_get0_der(name, &bytes, &size) == 1, "a name that was read can be written");
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+// Whether its issuer is not itself. One letter of PEM is in two bytes at most: two names that
+// differ in no more are one name, of which one place was changed.
+bool names_another(X509* own) {
+  const std::string subject = der_of(X509_get_subject_name(own));
+  const std::string issuer = der_of(X509_get_issuer_name(own));
+  if (subject.size() != issuer.size()) return true;
+  int others = 0;
+  for (std::size_t i = 0; i < subject.size(); ++i) others += subject[i] == issuer[i] ? 0 : 1;
+  return others > 2;
+}
+
+// Whether the last one's issuer is not in the file, as far as it says. It names the issuer's key
+// (RFC 5280, 4.2.1.1), which a certificate signed by itself need not; some authorities do not.
+bool is_anothers(const std::vector<CertificatePtr>& chain) {
+  X509* own = chain.back().get();
+  const ASN1_OCTET_STRING* issuer = X509_get0_authority_key_id(own);
+  const ASN1_OCTET_STRING* subject = X509_get0_subject_key_id(own);
+  if (issuer != nullptr) {
+    return subject == nullptr || ASN1_OCTET_STRING_cmp(issuer, subject) != 0;
+  }
+  const bool is_here = std::any_of(chain.begin(), chain.end(), [own](const CertificatePtr& each) {
+    return X509_NAME_cmp(X509_get_subject_name(each.get()), X509_get_issuer_name(own)) == 0;
+  });
+  return !is_here && names_another(own);
+}
+
 // A certificate that was damaged has no good signature. Whose issuer is not in the file cannot be
-// verified here: it names one (RFC 5280, 4.2.1.1), which a certificate signed by itself need not.
+// verified here.
 Result<void> check_signatures(const std::vector<CertificatePtr>& chain) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     X509* own = chain[i].get();
     if (is_signed_by(own, own)) continue;
     const bool is_last = i + 1 == chain.size();
     if (!is_last && is_signed_by(own, chain[i + 1].get())) continue;
-    const ASN1_OCTET_STRING* issuer = X509_get0_authority_key_id(own);
-    const ASN1_OCTET_STRING* subject = X509_get0_subject_key_id(own);
-    const bool is_anothers =
-        issuer != nullptr && (subject == nullptr || ASN1_OCTET_STRING_cmp(issuer, subject) != 0);
-    if (is_last && is_anothers) continue;
+    if (is_last && is_anothers(chain)) continue;
     return Error{ErrorKind::kInvalid, "bad_certificate",
                  "its signature does not match: the certificate was changed", ""};
   }

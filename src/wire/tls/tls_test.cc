@@ -1,6 +1,8 @@
 #include "wire/tls/tls.h"
 
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include "wire/test_peer.h"
 #include "wire/tls/authority.h"
 #include "wire/tls/granted_for_test.h"
+#include "wire/tls/openssl.h"
 #include "wire/tls/tls_stream.h"
 
 namespace dove::wire {
@@ -116,6 +119,54 @@ TEST(Authority, is_no_leaf_and_needs_its_own_key) {
   EXPECT_EQ(Authority::open({leaf.chain_pem, make_private_key()}).error().code, "wrong_key");
   EXPECT_EQ(Authority::open({"", leaf.key_pem}).error().code, "bad_certificate");
   EXPECT_EQ(Authority::open({leaf.chain_pem, "?"}).error().code, "bad_key");
+}
+
+// An authority's certificate that names no key of its issuer.
+CertificatePtr signed_by(const char* subject, EVP_PKEY* own, const char* issuer, EVP_PKEY* by) {
+  CertificatePtr made(X509_new());
+  X509_set_version(made.get(), 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 7);
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), 0);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), 86'400);
+  const auto name = [](X509_NAME* to, const char* text) {
+    X509_NAME_add_entry_by_txt(to, "CN", MBSTRING_UTF8,
+                               reinterpret_cast<const unsigned char*>(text), -1, -1, 0);
+  };
+  name(X509_get_subject_name(made.get()), subject);
+  name(X509_get_issuer_name(made.get()), issuer);
+  X509_set_pubkey(made.get(), own);
+  X509_EXTENSION* authority =
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE");
+  X509_add_ext(made.get(), authority, -1);
+  X509_EXTENSION_free(authority);
+  X509_sign(made.get(), by, EVP_sha256());
+  return made;
+}
+
+std::string pem(X509* certificate) {
+  const BioPtr out(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(out.get(), certificate);
+  return text_of(out.get());
+}
+
+TEST(Authority, of_a_site_need_not_name_the_key_of_its_issuer) {
+  const std::string key_pem = make_private_key();
+  const KeyPtr own = good(key_of(key_pem));
+  const KeyPtr root = good(key_of(make_private_key()));
+  const auto code = [&](const std::string& chain) {
+    const auto opened = Authority::open({chain, key_pem});
+    return opened.ok() ? "" : opened.error().code;
+  };
+  const std::string between = pem(signed_by("dove", own.get(), "the site", root.get()).get());
+  EXPECT_EQ(code(between), "");
+  // Where its issuer is in the file its signature is verified.
+  EXPECT_EQ(code(between + pem(signed_by("the site", root.get(), "the site", root.get()).get())),
+            "");
+  EXPECT_EQ(code(between + pem(signed_by("the site", own.get(), "the site", own.get()).get())),
+            "bad_certificate");
+  // Its own, of which a letter was changed.
+  EXPECT_EQ(code(pem(signed_by("dove", own.get(), "dave", root.get()).get())), "bad_certificate");
+  EXPECT_EQ(code(pem(signed_by("dove", own.get(), "dove", root.get()).get())), "bad_certificate");
 }
 
 TEST(Tls, carries_requests_and_answers) {
