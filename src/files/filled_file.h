@@ -1,5 +1,5 @@
-// Text files that may not be empty (text_file.h), as those that say whom to trust: without a word
-// of their own they would have no say.
+// Text files that may not be empty (text_file.h), as those that say whom to trust: an empty one
+// would be taken for a missing one.
 #pragma once
 
 #include <cstddef>

@@ -46,7 +46,7 @@ Error damaged(const std::string& path, const std::string& why) {
                path};
 }
 
-Error without_meaning(const std::string& data_dir) {
+Error damaged_digests(const std::string& data_dir) {
   return damaged(path_of(data_dir, kDigests),
                  "is damaged: restore it from a backup; or, once you know that the keys beside it "
                  "are right, remove it, and the next start makes another");
@@ -85,17 +85,17 @@ Result<Digests> read_digests(const std::string& data_dir) {
   std::string_view left = *text;
   while (!left.empty()) {
     const std::size_t end = left.find('\n');
-    if (end == std::string_view::npos) return without_meaning(data_dir);
+    if (end == std::string_view::npos) return damaged_digests(data_dir);
     const std::string_view line = left.substr(0, end);
     left.remove_prefix(end + 1);
     const std::string_view digest = line.substr(0, kDigestChars);
     const std::string_view rest = line.substr(digest.size());
     const std::string_view name = rest.starts_with("  ") ? rest.substr(2) : "";
     const bool is_known = std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-    if (!is_digest(digest) || !is_known) return without_meaning(data_dir);
+    if (!is_digest(digest) || !is_known) return damaged_digests(data_dir);
     all[std::string(name)].insert(std::string(digest));
   }
-  if (all.empty()) return without_meaning(data_dir);  // emptied
+  if (all.empty()) return damaged_digests(data_dir);  // emptied
   return all;
 }
 
