@@ -163,7 +163,7 @@ void rotate_admin_token(Context& context, CallPtr call) {
     if (!committed.ok()) {
       return call->fail(not_rotated(identity, context.desk.options.data_dir, committed.error()));
     }
-    identity.take_admin_token(answer.at("token"));
+    identity.take_admin_token(answer.at("token").get<std::string>());
     if (!overlaps) context.ssh.drop(SshEntries::kRoots);
     call->reply(201, answer);
   });
