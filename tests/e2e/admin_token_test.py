@@ -91,13 +91,16 @@ class AdminToken(unittest.TestCase):
             until(lambda: me(second.url, token) == "admin", 20, "the standby to take the new token")
             # It knows of no other, and says that the leader may.
             self.assertEqual(me(second.url, former), "not_leader")
+            another = cluster.run("token", "rotate", "--overlap", "1h", DOVE_URL=first.url, DOVE_DATA=first.data).stdout.strip()
+            until(lambda: me(second.url, another) == "admin", 20, "the standby to take the third token")
+            self.assertEqual(me(second.url, token), "admin", "they overlap")
             first.kill()
             cluster.wait_leader(but=0)
-            self.assertEqual((me(second.url, token), me(second.url, former)), ("admin", "token_invalid"))
+            self.assertEqual([me(second.url, each) for each in (another, token, former)], ["admin", "admin", "token_invalid"])
             self.assertEqual(in_file(second.data), former, "only the server that was asked writes its file")
             with open(cluster.log.name) as log:
                 self.assertIn("token_outdated", log.read())
-            cluster.token = token
+            cluster.token = another
             cluster.api = cluster.any_api()
 
 
