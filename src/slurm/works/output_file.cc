@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,10 +79,19 @@ void read_part(const std::string& path, const PartWanted& wanted, int to) {
   put(to, bytes.data(), size);
 }
 
+// It has nothing of the adapter's but the pipe, and ends with it: whoever waits for a reader that
+// is gone would keep the adapter's memory, with its key, under the user's id.
 [[noreturn]] void read_as(const LinuxUser& user, const std::string& path, const PartWanted& wanted,
-                          int to) {
+                          int to, pid_t parent) noexcept {
+  constexpr int kPipe = 0;
+  sigset_t none;
+  ::sigemptyset(&none);
   ::signal(SIGPIPE, SIG_DFL);
-  if (become(user)) read_part(path, wanted, to);
+  bool is_ready = ::dup2(to, kPipe) == kPipe && ::close_range(kPipe + 1, ~0U, 0) == 0 &&
+                  ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 && become(user);
+  // A change of user takes this back.
+  is_ready = is_ready && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent;
+  if (is_ready) read_part(path, wanted, kPipe);
   ::_exit(0);
 }
 
@@ -175,9 +185,10 @@ Result<PartRead> OutputFiles::read(const PartWanted& wanted) {
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return unreachable(path, std::strerror(errno));
   const files::Descriptor from(pipe[0]);
   files::Descriptor to(pipe[1]);
+  const pid_t own = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return unreachable(path, std::strerror(errno));
-  if (pid == 0) read_as(user, path, wanted, to.get());
+  if (pid == 0) read_as(user, path, wanted, to.get(), own);
   to = files::Descriptor();
   std::string bytes;
   const std::size_t most = sizeof(Head) + static_cast<std::size_t>(wanted.most);

@@ -1,12 +1,22 @@
 #include "slurm/works/output_file.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <iterator>
+#include <thread>
+#include <vector>
 
 namespace dove::slurm {
 namespace {
@@ -90,6 +100,78 @@ TEST_F(OutputFileTest, AFileThatIsNotHereIsNamedWithThisMachine) {
   ASSERT_FALSE(part.ok());
   EXPECT_EQ(part.error().code, "no_output_file");
   EXPECT_NE(part.error().message.find(folder + "/none on "), std::string::npos);
+}
+
+// A process in the place of the adapter, which stops for ever once it has made the one that reads.
+class OrphanTest : public OutputFileTest {
+ protected:
+  OrphanTest() {
+    EXPECT_EQ(::pipe(said.data()), 0);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
+  ~OrphanTest() override {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+    ::close(said[0]);
+    ::close(said[1]);
+  }
+  [[noreturn]] void adapt() {
+    sigset_t ends;
+    ::sigemptyset(&ends);
+    ::sigaddset(&ends, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+    to_tell = said[1];
+    ::pthread_atfork(
+        nullptr, [] { ::pause(); },
+        [] {
+          const pid_t own = ::getpid();
+          if (::write(to_tell, &own, sizeof own) != sizeof own) ::_exit(1);
+        });
+    ::_exit(read("out", 0, OutputFiles::kPartBytesMax).ok() ? 1 : 2);
+  }
+  static std::string status_of(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static bool until(const std::function<bool()>& holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+
+  static inline int to_tell = -1;
+  std::array<int, 2> said{};
+};
+
+TEST_F(OrphanTest, WhoReadsEndsWithTheAdapterAndHasNothingOfIt) {
+  write("out", std::string(OutputFiles::kPartBytesMax, 'x'));
+  const pid_t adapter = ::fork();
+  if (adapter == 0) adapt();
+  pid_t reader = 0;
+  ASSERT_EQ(::read(said[0], &reader, sizeof reader), static_cast<ssize_t>(sizeof reader));
+  const std::string uid = std::to_string(::getpwnam(somebody().c_str())->pw_uid);
+  // The pipe is full.
+  EXPECT_TRUE(until([&] {
+    const std::string status = status_of(reader);
+    return status.find("Uid:\t" + uid + "\t" + uid) != std::string::npos &&
+           status.find("State:\tS") != std::string::npos;
+  }));
+  EXPECT_NE(status_of(reader).find("SigBlk:\t0000000000000000"), std::string::npos);
+  std::vector<std::string> open;
+  for (const auto& one :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(reader) + "/fd")) {
+    open.push_back(std::filesystem::read_symlink(one.path()));
+  }
+  EXPECT_LE(open.size(), 2U) << testing::PrintToString(open);
+  ::kill(adapter, SIGKILL);
+  ASSERT_EQ(::waitpid(adapter, nullptr, 0), adapter);
+  const bool has_ended = until([&] { return ::waitpid(reader, nullptr, WNOHANG) == reader; });
+  EXPECT_TRUE(has_ended) << "it waits for nobody";
+  if (has_ended) return;
+  ::kill(reader, SIGKILL);
+  ::waitpid(reader, nullptr, 0);
 }
 
 TEST_F(OutputFileTest, WhatTheControllerWants) {
