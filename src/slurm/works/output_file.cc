@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,8 +61,12 @@ void read_part(const std::string& path, const PartWanted& wanted, int to) {
   // A pipe that nobody writes, or a device, would block its opener.
   const files::Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
+  struct statfs system {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) return say(errno);
-  head.is_regular = S_ISREG(status.st_mode);
+  if (::fstatfs(file.get(), &system) != 0) return say(errno);
+  // What the kernel says of this machine and its processes counts as regular files, too.
+  const bool is_kernels = system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
+  head.is_regular = S_ISREG(status.st_mode) && !is_kernels;
   if (!head.is_regular) return say(0);
   head.offset =
       wanted.offset < 0 ? std::max<std::int64_t>(status.st_size + wanted.offset, 0) : wanted.offset;
@@ -88,9 +94,12 @@ void read_part(const std::string& path, const PartWanted& wanted, int to) {
   ::sigemptyset(&none);
   ::signal(SIGPIPE, SIG_DFL);
   bool is_ready = ::dup2(to, kPipe) == kPipe && ::close_range(kPipe + 1, ~0U, 0) == 0 &&
-                  ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 && become(user);
-  // A change of user takes this back.
-  is_ready = is_ready && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent;
+                  ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0;
+  // By /proc/self/cwd the user would reach folders behind those that are closed to them.
+  is_ready = is_ready && ::chdir("/") == 0 && become(user);
+  // A change of user takes both of these back.
+  is_ready = is_ready && ::prctl(PR_SET_DUMPABLE, 0) == 0 &&
+             ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent;
   if (is_ready) read_part(path, wanted, kPipe);
   ::_exit(0);
 }
@@ -124,7 +133,7 @@ Error unreachable(const std::string& path, const std::string& why) {
 Error error_of(const Head& head, const std::string& path, const std::string& user) {
   if (!head.is_regular) {
     return Error{ErrorKind::kConflict, "output_no_file",
-                 fmt::format("{} on {} is no regular file", path, host()), ""};
+                 fmt::format("{} on {} is no file that a job can write", path, host()), ""};
   }
   switch (head.error) {
     case ENOENT:

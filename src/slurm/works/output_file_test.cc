@@ -95,6 +95,27 @@ TEST_F(OutputFileTest, APipeWithoutAWriterAndADeviceAreRefusedAtOnce) {
   EXPECT_EQ(refused("."), "output_no_file");
 }
 
+TEST_F(OutputFileTest, WhatTheKernelSaysOfTheReaderAndItsMachineIsNoOutput) {
+  for (const char* path : {"/proc/self/maps", "/proc/self/status", "/proc/version",
+                           "/sys/kernel/mm/transparent_hugepage/enabled"}) {
+    const std::string code = refused(path);
+    EXPECT_TRUE(code == "output_no_file" || code == "output_denied" || code == "no_output_file")
+        << path << ": " << code;
+  }
+}
+
+TEST_F(OutputFileTest, WhereTheAdapterWorksIsNoWayPastAClosedFolder) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  std::filesystem::create_directories(folder + "/closed/open");
+  ::chmod((folder + "/closed").c_str(), 0700);
+  write("closed/open/f", "of root");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder + "/closed/open");
+  const std::string code = refused("/proc/self/cwd/f");
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(code == "output_denied" || code == "no_output_file") << code;
+}
+
 TEST_F(OutputFileTest, AFileThatIsNotHereIsNamedWithThisMachine) {
   const Result<PartRead> part = read("none");
   ASSERT_FALSE(part.ok());
