@@ -24,7 +24,8 @@ constexpr int kWait_s = 20;
 constexpr int kAnswerLimit_ms = (kWait_s + 10) * 1000;
 constexpr std::chrono::seconds kPauseMin{1};
 constexpr std::chrono::seconds kPauseMax{30};
-constexpr std::int64_t kAgain_us = 10'000'000;  // from one beginning to the next
+constexpr std::chrono::milliseconds kAskAgain{100};  // while something is read
+constexpr std::int64_t kAgain_us = 10'000'000;       // from one beginning to the next
 
 // The part, or why there is none, of a call.
 struct Sent {
@@ -32,17 +33,16 @@ struct Sent {
   std::string body;
 };
 
-Sent read(slurm::OutputFiles& files, const slurm::PartWanted& wanted) {
+Sent sent_of(slurm::PartDone done) {
   Sent sent;
-  sent.query = "&part=" + wire::percent_encode(wanted.name);
-  Result<slurm::PartRead> part = files.read(wanted);
-  if (!part.ok()) {
-    sent.query += "&error=" + wire::percent_encode(part.error().code);
-    sent.body = part.error().message;
+  sent.query = "&part=" + wire::percent_encode(done.name);
+  if (!done.part.ok()) {
+    sent.query += "&error=" + wire::percent_encode(done.part.error().code);
+    sent.body = done.part.error().message;
     return sent;
   }
-  sent.query += fmt::format("&offset={}&end={}", part->offset, part->at_end ? 1 : 0);
-  sent.body = std::move(part->bytes);
+  sent.query += fmt::format("&offset={}&end={}", done.part->offset, done.part->at_end ? 1 : 0);
+  sent.body = std::move(done.part->bytes);
   return sent;
 }
 
@@ -71,7 +71,7 @@ void SlurmOutput::keep() {
   run();
 }
 
-void SlurmOutput::run() const {
+void SlurmOutput::run() const noexcept {
   wire::ClientOptions options = client_;
   options.timeout_ms = kAnswerLimit_ms;
   wire::Client client(url_, options);
@@ -79,11 +79,16 @@ void SlurmOutput::run() const {
   Sent sent;
   std::chrono::seconds pause = kPauseMin;
   for (std::string trouble;;) {
-    const std::string target = fmt::format("{}?wait_s={}{}", target_, kWait_s, sent.query);
+    // What is being read is sent as soon as it is there, and is not waited for alone.
+    const bool reads = files.is_reading();
+    const std::int64_t asked_us = telemetry::monotonic_us();
+    const std::string target =
+        fmt::format("{}?wait_s={}{}", target_, reads ? 0 : kWait_s, sent.query);
     const Result<wire::Response> answer =
         client.call("POST", target, sent.body, {{"Content-Type", "application/octet-stream"}});
     sent = {};
     std::string now;
+    bool is_idle = false;
     if (!answer.ok()) {
       now = answer.error().message;
     } else if (answer->status >= 300) {
@@ -91,14 +96,21 @@ void SlurmOutput::run() const {
     } else if (const auto wanted = slurm::read_part_wanted(answer->body); !wanted.ok()) {
       now = wanted.error().message;
     } else if (*wanted) {
-      sent = read(files, **wanted);
+      files.begin(**wanted);
+    } else {
+      is_idle = !reads;
     }
     if (!now.empty() && now != trouble) {
       telemetry::log(telemetry::Level::kWarning, "output_not_sent", {{"why", now}});
     }
     trouble = now;
     pause = now.empty() ? kPauseMin : std::min(pause * 2, kPauseMax);
-    if (!now.empty()) std::this_thread::sleep_for(pause);
+    // Another adapter of the same name may ask, too: each sends the other away.
+    const std::chrono::microseconds took(telemetry::monotonic_us() - asked_us);
+    if (!now.empty() || (is_idle && took < kPauseMin)) std::this_thread::sleep_for(pause);
+    if (std::optional<slurm::PartDone> done = files.next(kAskAgain)) {
+      sent = sent_of(std::move(*done));
+    }
   }
 }
 

@@ -25,7 +25,8 @@ class SlurmOutput {
   void keep();
 
  private:
-  [[noreturn]] void run() const;
+  // An error that it does not expect ends this process, and is not the adapter's.
+  [[noreturn]] void run() const noexcept;
 
   const std::string url_;
   const wire::ClientOptions client_;

@@ -20,7 +20,6 @@
 
 #include "codec/json.h"
 #include "codec/json_fields.h"
-#include "files/descriptor.h"
 #include "slurm/works/linux_user.h"
 
 namespace dove::slurm {
@@ -104,22 +103,6 @@ void read_part(const std::string& path, const PartWanted& wanted, int to) {
   ::_exit(0);
 }
 
-// False: it is not at its end within the time.
-bool collect(int from, std::string& bytes, std::size_t most, steady_clock::time_point until) {
-  std::array<char, 64 << 10> room{};
-  while (bytes.size() <= most) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
-    pollfd watched{from, POLLIN, 0};
-    if (left.count() <= 0) return false;
-    if (::poll(&watched, 1, static_cast<int>(left.count())) <= 0) continue;
-    const ssize_t now = ::read(from, room.data(), room.size());
-    if (now < 0 && errno == EINTR) continue;
-    if (now <= 0) return true;
-    bytes.append(room.data(), static_cast<std::size_t>(now));
-  }
-  return true;
-}
-
 std::string host() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this machine";
@@ -154,6 +137,15 @@ Error error_of(const Head& head, const std::string& path, const std::string& use
   }
 }
 
+Result<PartRead> part_of(std::string bytes, const std::string& path, const std::string& user) {
+  Head head;
+  if (bytes.size() < sizeof head) return unreachable(path, "its reader ended");
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.error != 0 || !head.is_regular) return error_of(head, path, user);
+  bytes.erase(0, sizeof head);
+  return PartRead{std::move(bytes), head.offset, head.at_end};
+}
+
 std::string path_of(const PartWanted& wanted, const LinuxUser& user) {
   if (wanted.path.starts_with('/')) return wanted.path;
   const std::string& folder = wanted.workdir;
@@ -185,35 +177,97 @@ Result<std::optional<PartWanted>> read_part_wanted(std::string_view body) {
   return wanted;
 }
 
-Result<PartRead> OutputFiles::read(const PartWanted& wanted) {
+OutputFiles::~OutputFiles() {
+  for (const Reading& one : readings_) {
+    ::kill(one.pid, SIGKILL);
+    ::waitpid(one.pid, nullptr, WNOHANG);
+  }
+}
+
+std::size_t OutputFiles::slow_of(const std::string& user) const {
+  const Time since = steady_clock::now() - slow_;
+  const auto is_slow = [&](const auto& one) { return one.user == user && one.begun <= since; };
+  return static_cast<std::size_t>(std::count_if(readings_.begin(), readings_.end(), is_slow) +
+                                  std::count_if(left_.begin(), left_.end(), is_slow));
+}
+
+Result<OutputFiles::Reading> OutputFiles::start(const PartWanted& wanted) {
   TRY_ASSIGN(const LinuxUser user, linux_user(wanted.user));
-  const std::string path = path_of(wanted, user);
-  std::erase_if(stuck_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
-  if (stuck_.size() >= kStuckMax) return unreachable(path, "its file system does not answer");
+  std::string path = path_of(wanted, user);
+  std::erase_if(left_, [](const Left& one) { return ::waitpid(one.pid, nullptr, WNOHANG) != 0; });
+  if (slow_of(user.name) >= kSlowMax) return unreachable(path, "its file system does not answer");
+  if (readings_.size() + left_.size() >= kProcessesMax) {
+    return unreachable(path, fmt::format("{} files are being read", kProcessesMax));
+  }
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return unreachable(path, std::strerror(errno));
-  const files::Descriptor from(pipe[0]);
-  files::Descriptor to(pipe[1]);
+  files::Descriptor from(pipe[0]);
+  const files::Descriptor to(pipe[1]);
   const pid_t own = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return unreachable(path, std::strerror(errno));
   if (pid == 0) read_as(user, path, wanted, to.get(), own);
-  to = files::Descriptor();
-  std::string bytes;
   const std::size_t most = sizeof(Head) + static_cast<std::size_t>(wanted.most);
-  const bool is_whole = collect(from.get(), bytes, most, steady_clock::now() + kReadLimit);
-  if (!is_whole) ::kill(pid, SIGKILL);
-  if (::waitpid(pid, nullptr, is_whole ? 0 : WNOHANG) == 0) stuck_.push_back(pid);
-  if (!is_whole) {
-    return unreachable(
-        path, fmt::format("its file system has not answered within {} s", kReadLimit.count()));
+  return Reading{wanted.name,     user.name, std::move(path),     pid,
+                 std::move(from), most,      steady_clock::now(), ""};
+}
+
+void OutputFiles::begin(const PartWanted& wanted) {
+  Result<Reading> reading = start(wanted);
+  if (!reading.ok()) return void(done_.push_back({wanted.name, reading.error()}));
+  readings_.push_back(std::move(*reading));
+}
+
+// Its process is not waited for: what it ends with may take long.
+void OutputFiles::leave(Reading& reading, Result<PartRead> part) {
+  ::kill(reading.pid, SIGKILL);
+  left_.push_back({reading.pid, reading.user, reading.begun});
+  done_.push_back({reading.name, std::move(part)});
+  readings_.remove_if([&](const Reading& one) { return &one == &reading; });
+}
+
+void OutputFiles::leave_late() {
+  const Time since = steady_clock::now() - limit_;
+  for (auto next = readings_.begin(); next != readings_.end();) {
+    Reading& one = *next++;
+    if (one.begun > since) continue;
+    const auto limit_s = std::chrono::duration_cast<std::chrono::seconds>(limit_).count();
+    leave(one, unreachable(one.path,
+                           fmt::format("its file system has not answered within {} s", limit_s)));
   }
-  Head head;
-  if (bytes.size() < sizeof head) return unreachable(path, "its reader ended");
-  std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.error != 0 || !head.is_regular) return error_of(head, path, user.name);
-  bytes.erase(0, sizeof head);
-  return PartRead{std::move(bytes), head.offset, head.at_end};
+}
+
+// REQUIRES: there is something, or it is at its end.
+void OutputFiles::take(Reading& reading) {
+  std::array<char, 64 << 10> room{};
+  const ssize_t now = ::read(reading.from.get(), room.data(), room.size());
+  if (now < 0 && errno == EINTR) return;
+  if (now > 0) reading.bytes.append(room.data(), static_cast<std::size_t>(now));
+  if (now > 0 && reading.bytes.size() <= reading.most) return;
+  leave(reading, part_of(std::move(reading.bytes), reading.path, reading.user));
+}
+
+std::optional<PartDone> OutputFiles::next(std::chrono::milliseconds wait) {
+  const Time end = steady_clock::now() + wait;
+  while (done_.empty() && !readings_.empty()) {
+    std::vector<pollfd> watched;
+    for (const Reading& one : readings_) watched.push_back({one.from.get(), POLLIN, 0});
+    const Time until = std::min(end, readings_.front().begun + limit_);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
+    const auto wait_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+    const int ready = ::poll(watched.data(), watched.size(), wait_ms);
+    auto next = readings_.begin();
+    for (const pollfd& one : watched) {
+      Reading& reading = *next++;
+      if (ready > 0 && one.revents != 0) take(reading);
+    }
+    leave_late();
+    if (steady_clock::now() >= end) break;
+  }
+  if (done_.empty()) return std::nullopt;
+  PartDone done = std::move(done_.front());
+  done_.pop_front();
+  return done;
 }
 
 }  // namespace dove::slurm

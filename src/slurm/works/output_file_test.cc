@@ -15,7 +15,9 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace dove::slurm {
@@ -33,7 +35,13 @@ class OutputFileTest : public testing::Test {
   }
   Result<PartRead> read(const std::string& name, std::int64_t offset = 0,
                         std::int64_t most = 1000) {
-    return files.read({"p", somebody(), folder, name, offset, most});
+    return read({"p", somebody(), folder, name, offset, most});
+  }
+  Result<PartRead> read(const PartWanted& wanted) {
+    files.begin(wanted);
+    std::optional<PartDone> done = files.next(OutputFiles::kReadLimit * 2);
+    EXPECT_TRUE(done.has_value() && done->name == wanted.name);
+    return std::move(done.value().part);
   }
   std::string refused(const std::string& name) {
     const Result<PartRead> part = read(name);
@@ -73,7 +81,7 @@ TEST_F(OutputFileTest, APartLargerThanAPipeHolds) {
 
 TEST_F(OutputFileTest, APathFromTheRoot) {
   write("out", "text");
-  EXPECT_EQ(files.read({"p", somebody(), "/nowhere", folder + "/out", 0, 10})->bytes, "text");
+  EXPECT_EQ(read({"p", somebody(), "/nowhere", folder + "/out", 0, 10})->bytes, "text");
 }
 
 TEST_F(OutputFileTest, WhatTheUserMayNotReadIsNotShownThroughALinkEither) {
@@ -85,7 +93,7 @@ TEST_F(OutputFileTest, WhatTheUserMayNotReadIsNotShownThroughALinkEither) {
   EXPECT_EQ(refused("secret"), "output_denied");
   EXPECT_EQ(refused("link"), "output_denied");
   EXPECT_EQ(refused("loop"), "output_denied");
-  EXPECT_EQ(files.read({"p", "root", folder, "secret", 0, 10}).error().code, "root_runs_nothing");
+  EXPECT_EQ(read({"p", "root", folder, "secret", 0, 10}).error().code, "root_runs_nothing");
 }
 
 TEST_F(OutputFileTest, APipeWithoutAWriterAndADeviceAreRefusedAtOnce) {
@@ -193,6 +201,51 @@ TEST_F(OrphanTest, WhoReadsEndsWithTheAdapterAndHasNothingOfIt) {
   if (has_ended) return;
   ::kill(reader, SIGKILL);
   ::waitpid(reader, nullptr, 0);
+}
+
+// The processes that read hang while they are made.
+class HangingTest : public OutputFileTest {
+ protected:
+  HangingTest() {
+    write("out", "one");
+    static const int once = ::pthread_atfork(nullptr, nullptr, [] {
+      if (hangs) ::pause();
+    });
+    EXPECT_EQ(once, 0);
+  }
+  void begin(OutputFiles& all, const std::string& name, bool hanging) {
+    hangs = hanging;
+    all.begin({name, somebody(), folder, "out", 0, 10});
+    hangs = false;
+  }
+  static inline bool hangs = false;
+};
+
+TEST_F(HangingTest, AFileSystemThatDoesNotAnswerHoldsUpNoOtherPart) {
+  OutputFiles all(std::chrono::seconds(2));
+  begin(all, "hangs", true);
+  begin(all, "answers", false);
+  const auto first = all.next(std::chrono::seconds(20));
+  ASSERT_TRUE(first.has_value() && first->part.ok());
+  EXPECT_EQ(first->name, "answers");
+  EXPECT_EQ(first->part->bytes, "one");
+  EXPECT_FALSE(all.next(std::chrono::milliseconds(0)).has_value());
+  const auto second = all.next(std::chrono::seconds(20));
+  ASSERT_TRUE(second.has_value() && !second->part.ok());
+  EXPECT_EQ(second->name, "hangs");
+  EXPECT_EQ(second->part.error().code, "output_unreachable");
+  EXPECT_FALSE(all.is_reading());
+}
+
+TEST_F(HangingTest, AUserWithSeveralSuchFilesIsRefusedAtOnce) {
+  OutputFiles all(std::chrono::seconds(60), std::chrono::seconds(0));
+  for (std::size_t i = 0; i < OutputFiles::kSlowMax; ++i) begin(all, "hangs", true);
+  begin(all, "one more", false);
+  const auto refused = all.next(std::chrono::milliseconds(0));
+  ASSERT_TRUE(refused.has_value() && !refused->part.ok());
+  EXPECT_EQ(refused->name, "one more");
+  EXPECT_EQ(refused->part.error().code, "output_unreachable");
+  EXPECT_TRUE(all.is_reading());
 }
 
 TEST_F(OutputFileTest, WhatTheControllerWants) {
