@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -59,11 +61,15 @@ SlurmOutput::~SlurmOutput() {
 
 void SlurmOutput::keep() {
   if (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == 0) return;
+  process_ = -1;  // the number may be another's from now on
   const std::int64_t now_us = telemetry::monotonic_us();
-  if (process_ > 0 && now_us - begun_us_ < kAgain_us) return;
+  if (begun_us_ != 0 && now_us - begun_us_ < kAgain_us) return;
   begun_us_ = now_us;
   const pid_t parent = ::getpid();
   process_ = ::fork();
+  if (process_ < 0) {
+    telemetry::log(telemetry::Level::kWarning, "output_not_sent", {{"why", std::strerror(errno)}});
+  }
   if (process_ != 0) return;
   // Signals that end the adapter come to it, too, and are for the adapter.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
