@@ -80,7 +80,7 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
 
   void take_error(const std::string& code, const std::string& why) {
     const auto self = shared_from_this();
-    // It is made once the tasks begin.
+    // It is made once the tasks begin, which may be after this reader did.
     const std::int64_t age_us = all_.desk_.loop.monotonic_us() - begun_us_;
     const bool may_come = code == "no_output_file" && request_.follow && !was_over_;
     if (may_come && age_us < std::chrono::microseconds(kPatience).count()) return again(500ms);
@@ -175,6 +175,13 @@ void OutputReads::read(CallPtr call, OutputFile file, const backends::LogRequest
 void OutputReads::ask(const std::shared_ptr<Reader>& reader) {
   reader->part = wire::random_token(16);
   parts_[reader->part] = reader;
+  await_adapter(reader);
+  Adapter& adapter = adapters_[reader->file.executor];
+  adapter.asked.push_back(reader->part);
+  tell(adapter);
+}
+
+void OutputReads::await_adapter(const std::shared_ptr<Reader>& reader) {
   reader->timer = desk_.loop.after(kPatience, [weak = std::weak_ptr(reader)] {
     const auto late = weak.lock();
     if (late == nullptr) return;
@@ -184,9 +191,6 @@ void OutputReads::ask(const std::shared_ptr<Reader>& reader) {
                                  late->file.executor, kPatience.count()),
                      ""});
   });
-  Adapter& adapter = adapters_[reader->file.executor];
-  adapter.asked.push_back(reader->part);
-  tell(adapter);
 }
 
 void OutputReads::tell(Adapter& adapter) {
@@ -196,6 +200,7 @@ void OutputReads::tell(Adapter& adapter) {
   if (!call->responder->peer_alive()) return;
   const auto reader = parts_.at(adapter.asked.front());
   adapter.asked.pop_front();
+  await_adapter(reader);
   call->reply(200, Json{{"read", reader->words()}});
 }
 

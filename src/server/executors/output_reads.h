@@ -33,7 +33,8 @@ class OutputReads {
   static constexpr std::size_t kReadersMax = 64;  // of one executor
   static constexpr std::int64_t kPartBytes = 256 << 10;
   static constexpr std::int64_t kTailBytes = 1 << 20;  // of which the last lines are looked for
-  // So long the adapter has to send a part, and a file to appear after the attempt began.
+  // So long an adapter has to ask what to read, and again to send a part; and so long a file has to
+  // appear after somebody began to follow it.
   static constexpr std::chrono::seconds kPatience{20};
 
   explicit OutputReads(listener::Desk& desk) : desk_(desk) {}
@@ -56,6 +57,7 @@ class OutputReads {
   };
 
   void ask(const std::shared_ptr<Reader>& reader);
+  void await_adapter(const std::shared_ptr<Reader>& reader);
   void take(const std::string& executor, const listener::Call& call);
   void tell(Adapter& adapter);
   void drop(Reader& reader);
