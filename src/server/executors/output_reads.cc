@@ -19,6 +19,9 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kBufferedMax = 1 << 20;  // not yet taken by the reader
 constexpr std::size_t kWhyBytesMax = 4 << 10;
+// Between two looks at a file that is followed; longer and longer while nothing comes.
+constexpr std::chrono::milliseconds kLookAgain{500};
+constexpr std::chrono::milliseconds kLookAgainMax{2000};
 
 // The last lines of what is there.
 std::string_view last_lines(std::string_view text, std::int64_t lines) {
@@ -42,8 +45,9 @@ Json part_json(const std::string& name, const OutputFile& file, std::int64_t off
 
 class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
  public:
-  Reader(OutputReads& all, CallPtr call, OutputFile file, const backends::LogRequest& request)
-      : file(std::move(file)),
+  Reader(OutputReads& all, CallPtr call, OutputFile read, const backends::LogRequest& request)
+      : file(std::move(read)),
+        user(call->caller.user),
         all_(all),
         call_(std::move(call)),
         request_(request),
@@ -71,9 +75,12 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
       bytes = last_lines(bytes, std::exchange(request_.tail_lines, -1));
     }
     open();
-    if (!bytes.empty() && !out_->write(bytes)) return all_.drop(*self);
+    const bool has_come = !bytes.empty();
+    if (has_come && !out_->write(bytes)) return all_.drop(*self);
     if (!at_end) return again(0ms);
-    if (request_.follow && !was_over_) return again(500ms);
+    // Each look is a process that the adapter makes.
+    pause_ = has_come ? kLookAgain : std::min(pause_ * 2, kLookAgainMax);
+    if (request_.follow && !was_over_) return again(pause_);
     all_.drop(*self);
     out_->close();
   }
@@ -83,7 +90,7 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
     // It is made once the tasks begin, which may be after this reader did.
     const std::int64_t age_us = all_.desk_.loop.monotonic_us() - begun_us_;
     const bool may_come = code == "no_output_file" && request_.follow && !was_over_;
-    if (may_come && age_us < std::chrono::microseconds(kPatience).count()) return again(500ms);
+    if (may_come && age_us < std::chrono::microseconds(kPatience).count()) return again(kLookAgain);
     const ErrorKind kind =
         code == "output_unreachable" ? ErrorKind::kUnavailable : ErrorKind::kConflict;
     fail(Error{kind, code,
@@ -102,7 +109,8 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
   }
 
   const OutputFile file;
-  std::string part;  // that is asked for; "": none
+  const std::string user;  // who reads
+  std::string part;        // that is asked for; "": none
   wire::Timer timer;
 
  private:
@@ -151,12 +159,20 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
   const CallPtr call_;
   backends::LogRequest request_;
   const std::int64_t begun_us_;
+  std::chrono::milliseconds pause_ = kLookAgain;
   bool was_over_ = false;  // when the part was asked for
   std::shared_ptr<wire::Outflow> out_;
   std::shared_ptr<const listener::OpenAccess::Held> access_;
 };
 
 void OutputReads::read(CallPtr call, OutputFile file, const backends::LogRequest& request) {
+  const auto of_caller = [&](const auto& one) { return one->user == call->caller.user; };
+  if (std::count_if(readers_.begin(), readers_.end(), of_caller) >= kOfCallerMax) {
+    return call->fail(Error{ErrorKind::kUnavailable, "too_many_readers",
+                            fmt::format("{} reads {} outputs by executors already; end some first",
+                                        call->caller.user, kOfCallerMax),
+                            ""});
+  }
   const auto of_it = [&](const auto& one) { return one->file.executor == file.executor; };
   const auto count = std::count_if(readers_.begin(), readers_.end(), of_it);
   if (static_cast<std::size_t>(count) >= kReadersMax) {

@@ -5,6 +5,7 @@
 // and the next one once the reader has taken what came. Loop thread only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -31,6 +32,8 @@ struct OutputFile {
 class OutputReads {
  public:
   static constexpr std::size_t kReadersMax = 64;  // of one executor
+  // `dove run` follows as many tasks; half of an executor's readers are left to others.
+  static constexpr std::ptrdiff_t kOfCallerMax = 32;
   static constexpr std::int64_t kPartBytes = 256 << 10;
   static constexpr std::int64_t kTailBytes = 1 << 20;  // of which the last lines are looked for
   // So long an adapter has to ask what to read, and again to send a part; and so long a file has to

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "server/executors/executors_fixture.h"
 
 namespace dove::server {
@@ -155,6 +157,19 @@ TEST_F(OutputReadsTest, NobodyElseSendsPartsAndAPartIsSentOnce) {
   EXPECT_EQ(exchange(named(part, "&end=1"), "again"), nullptr);
   ASSERT_TRUE(live.until([&] { return log->has_value(); }));
   EXPECT_EQ((*log)->body, "true");
+}
+
+TEST_F(OutputReadsTest, OneCallerLeavesReadersToOthers) {
+  const std::uint64_t job = running_job();
+  std::vector<std::shared_ptr<std::optional<wire::Response>>> logs;
+  for (std::ptrdiff_t i = 0; i <= OutputReads::kOfCallerMax; ++i) logs.push_back(read(job));
+  const auto refused = [&] {
+    return std::count_if(logs.begin(), logs.end(), [](const auto& log) {
+      return log->has_value() && (*log)->status == 503 &&
+             (*log)->body.find("too_many_readers") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(live.until([&] { return refused() == 1; }));
 }
 
 TEST_F(OutputReadsTest, OfTheExecutorsOwnUsersJobsItReadsNothing) {
