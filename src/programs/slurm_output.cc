@@ -43,7 +43,8 @@ Sent sent_of(slurm::PartDone done) {
     sent.body = done.part.error().message;
     return sent;
   }
-  sent.query += fmt::format("&offset={}&end={}", done.part->offset, done.part->at_end ? 1 : 0);
+  sent.query += fmt::format("&offset={}&size={}&end={}", done.part->offset, done.part->size,
+                            done.part->at_end ? 1 : 0);
   sent.body = std::move(done.part->bytes);
   return sent;
 }

@@ -138,6 +138,18 @@ TEST_F(GateJobsTest, AJobThatWasPutBackIsTheSame) {
   EXPECT_EQ(first(take("77", again)).at("job"), taken.at("job"));
 }
 
+TEST_F(GateJobsTest, OfAJobThatItsUserGaveTheExecutorNoOutputIsRead) {
+  const Json taken = first(take("77"));
+  ASSERT_EQ(taken.at("state"), "active");
+  const Answer log = live.call("GET", "/v1/jobs/" + taken.at("job").dump() + "/logs");
+  EXPECT_EQ(log.status, 409);
+  EXPECT_EQ(log.code(), "run_by_executor");
+  const Answer asked =
+      live.call("POST", "/v1/executors/slurm/output?wait_s=0", Json::object(), {}, &account);
+  EXPECT_EQ(asked.status, 200);
+  EXPECT_EQ(asked.body.at("read"), nullptr);
+}
+
 TEST_F(GateJobsTest, AJobThatWaitsThereStillIsTakenAgain) {
   const Json first_time = first(take("77", {{"hold", true}}));
   tell({{"present", Json::array()}});

@@ -67,15 +67,20 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
                      at_tail ? kTailBytes : kPartBytes);
   }
 
-  // `offset`: of the bytes, in the file. `at_end`: there is no more at the moment.
-  void take(std::string_view bytes, std::int64_t offset, bool at_end) {
+  // `offset`: of the bytes, in the file. `size`: of the file then; -1: a former adapter does not
+  // say it. `at_end`: there is no more at the moment.
+  void take(std::string_view bytes, std::int64_t offset, std::int64_t size, bool at_end) {
     const auto self = shared_from_this();
+    if (request_.tail_lines < 0 && size >= 0 && size < request_.offset) return fail(shrunk(size));
+    if (first_size_ < 0) first_size_ = size;
     request_.offset = offset + static_cast<std::int64_t>(bytes.size());
     if (request_.tail_lines >= 0) {
       bytes = last_lines(bytes, std::exchange(request_.tail_lines, -1));
     }
     open();
     const bool has_come = !bytes.empty();
+    // A task may write faster than this reads.
+    at_end = at_end || (!request_.follow && size >= 0 && request_.offset >= first_size_);
     if (has_come && !out_->write(bytes)) return all_.drop(*self);
     if (!at_end) return again(0ms);
     // Each look is a process that the adapter makes.
@@ -137,6 +142,15 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
     return attempt == job->attempts.end() || attempt->stage == Stage::kEnded;
   }
 
+  Error shrunk(std::int64_t size) const {
+    return Error{
+        ErrorKind::kConflict, "output_truncated",
+        fmt::format("{} of job {} has {} bytes, and what is asked for begins after {}: it was "
+                    "truncated meanwhile, or `offset` is too large",
+                    file.path, request_.job.value, size, request_.offset),
+        ""};
+  }
+
   void open() {
     if (out_ != nullptr) return;
     out_ = call_->responder->stream(200, {{"Content-Type", "text/plain; charset=utf-8"}});
@@ -160,7 +174,8 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
   backends::LogRequest request_;
   const std::int64_t begun_us_;
   std::chrono::milliseconds pause_ = kLookAgain;
-  bool was_over_ = false;  // when the part was asked for
+  std::int64_t first_size_ = -1;  // of the file at its first part
+  bool was_over_ = false;         // when the part was asked for
   std::shared_ptr<wire::Outflow> out_;
   std::shared_ptr<const listener::OpenAccess::Held> access_;
 };
@@ -232,7 +247,9 @@ void OutputReads::take(const std::string& executor, const listener::Call& call) 
     return reader->take_error(code.substr(0, 64), call.request.body.substr(0, kWhyBytesMax));
   }
   const Result<std::int64_t> offset = call.query_number("offset", 0, 0, INT64_MAX / 2);
-  reader->take(call.request.body, offset.ok() ? *offset : 0, call.query_flag("end"));
+  const Result<std::int64_t> size = call.query_number("size", -1, 0, INT64_MAX / 2);
+  reader->take(call.request.body, offset.ok() ? *offset : 0, size.ok() ? *size : -1,
+               call.query_flag("end"));
 }
 
 void OutputReads::exchange(const std::string& executor, CallPtr call, std::chrono::seconds wait) {

@@ -159,6 +159,30 @@ TEST_F(OutputReadsTest, NobodyElseSendsPartsAndAPartIsSentOnce) {
   EXPECT_EQ((*log)->body, "true");
 }
 
+TEST_F(OutputReadsTest, WhatIsWrittenFasterThanItIsReadHasAnEnd) {
+  const auto log = read(running_job());
+  const Json second = exchange(named(exchange(), "&offset=0&size=5&end=0&wait_s=20"), "one\n");
+  EXPECT_EQ(second.at("offset"), 4);
+  EXPECT_EQ(exchange(named(second, "&offset=4&size=99&end=0&wait_s=0"), "two\n"), nullptr);
+  ASSERT_TRUE(live.until([&] { return log->has_value(); }));
+  EXPECT_EQ((*log)->status, 200);
+  EXPECT_EQ((*log)->body, "one\ntwo\n");
+}
+
+TEST_F(OutputReadsTest, AFileThatWasTruncatedIsNotReadOn) {
+  const std::uint64_t job = running_job();
+  const auto log = read(job, "?follow=1");
+  const Json second = exchange(named(exchange(), "&offset=0&size=4&end=1&wait_s=20"), "one\n");
+  EXPECT_EQ(exchange(named(second, "&offset=4&size=2&end=1&wait_s=0")), nullptr);
+  ASSERT_TRUE(live.until([&] { return log->has_value(); }));
+  EXPECT_EQ((*log)->status, 0) << "it breaks off";
+  const auto later = read(job, "?offset=4");
+  EXPECT_EQ(exchange(named(exchange(), "&offset=4&size=2&end=1&wait_s=0")), nullptr);
+  ASSERT_TRUE(live.until([&] { return later->has_value(); }));
+  EXPECT_EQ((*later)->status, 409);
+  EXPECT_EQ(Json::parse((*later)->body).at("code"), "output_truncated");
+}
+
 TEST_F(OutputReadsTest, OneCallerLeavesReadersToOthers) {
   const std::uint64_t job = running_job();
   std::vector<std::shared_ptr<std::optional<wire::Response>>> logs;
@@ -172,7 +196,7 @@ TEST_F(OutputReadsTest, OneCallerLeavesReadersToOthers) {
   EXPECT_TRUE(live.until([&] { return refused() == 1; }));
 }
 
-TEST_F(OutputReadsTest, OfTheExecutorsOwnUsersJobsItReadsNothing) {
+TEST_F(OutputReadsTest, NobodyReadsTheOutputOfAnothersJob) {
   const std::uint64_t job = running_job();
   const auto other = ask("GET", "/v1/jobs/" + std::to_string(job) + "/logs", stranger);
   ASSERT_TRUE(live.until([&] { return other->has_value(); }));

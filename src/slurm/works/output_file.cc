@@ -37,6 +37,7 @@ struct Head {
   bool is_regular = true;
   bool at_end = false;
   std::int64_t offset = 0;
+  std::int64_t size = 0;
 };
 
 bool put(int to, const char* bytes, std::size_t size) {
@@ -67,6 +68,7 @@ void read_part(const std::string& path, const PartWanted& wanted, int to) {
   const bool is_kernels = system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
   head.is_regular = S_ISREG(status.st_mode) && !is_kernels;
   if (!head.is_regular) return say(0);
+  head.size = status.st_size;
   head.offset =
       wanted.offset < 0 ? std::max<std::int64_t>(status.st_size + wanted.offset, 0) : wanted.offset;
   std::string bytes(static_cast<std::size_t>(wanted.most), '\0');
@@ -143,7 +145,7 @@ Result<PartRead> part_of(std::string bytes, const std::string& path, const std::
   std::memcpy(&head, bytes.data(), sizeof head);
   if (head.error != 0 || !head.is_regular) return error_of(head, path, user);
   bytes.erase(0, sizeof head);
-  return PartRead{std::move(bytes), head.offset, head.at_end};
+  return PartRead{std::move(bytes), head.offset, head.size, head.at_end};
 }
 
 std::string path_of(const PartWanted& wanted, const LinuxUser& user) {

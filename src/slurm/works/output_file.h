@@ -34,6 +34,7 @@ struct PartWanted {
 struct PartRead {
   std::string bytes;
   std::int64_t offset = 0;  // of the first
+  std::int64_t size = 0;    // of the file, before it was read
   bool at_end = false;      // there is no more at the moment
 };
 

@@ -61,9 +61,11 @@ TEST_F(OutputFileTest, APartFromAnywhere) {
   ASSERT_TRUE(whole.ok()) << whole.error().message;
   EXPECT_EQ(whole->bytes, std::string("one\0two\n", 8));
   EXPECT_TRUE(whole->at_end);
+  EXPECT_EQ(whole->size, 8);
   const Result<PartRead> middle = read("out", 1, 3);
   EXPECT_EQ(middle->bytes, std::string("ne\0", 3));
   EXPECT_FALSE(middle->at_end);
+  EXPECT_EQ(middle->size, 8);
   const Result<PartRead> last = read("out", -4);
   EXPECT_EQ(last->bytes, "two\n");
   EXPECT_EQ(last->offset, 4);
