@@ -43,6 +43,7 @@ class LogFollower {
 
   Result<void> run() {
     std::int64_t touch_us = telemetry::monotonic_us();
+    bool has_ended = false;
     while (true) {
       const std::int64_t before = wanted_.offset;
       const bool at_tail = wanted_.tail >= 0;
@@ -58,7 +59,12 @@ class LogFollower {
       }
       const std::int64_t now_us = telemetry::monotonic_us();
       if (streamed.ok() || wanted_.offset != before) touch_us = now_us;
-      if (streamed.ok()) continue;
+      if (streamed.ok()) {
+        has_ended = !at_tail;
+        continue;
+      }
+      // The next one has begun, and writes to the same file (executors alone).
+      if (has_ended && streamed.error().code == "earlier_attempt") return finish();
       const bool may_pass = wanted_.follow && streamed.error().kind == ErrorKind::kUnavailable;
       if (!may_pass || now_us - touch_us > kPatience_us) return streamed;
       std::this_thread::sleep_for(kBetweenTries);

@@ -55,6 +55,16 @@ void read_file(Context& context, const CallPtr& call, const backends::LogRequest
 
 void read_executor_output(Context& context, CallPtr call, const backends::LogRequest& request) {
   const core::Job& job = *context.state().find_job(request.job);
+  const AttemptNumber last = job.attempts.back().number;
+  if (request.attempt != last) {
+    return call->fail(Error{
+        ErrorKind::kConflict, "earlier_attempt",
+        fmt::format("all attempts of job {} write to the same file where executor {} runs it, so "
+                    "what attempt {} wrote cannot be told from what attempt {} did: leave "
+                    "`attempt` out",
+                    job.id.value, job.spec->executor, request.attempt, last),
+        "attempt"});
+  }
   context.desk.blobs.fetch(
       {job.spec->exec_digest}, kProgramWait,
       [&context, call, request](const Result<listener::Blobs::Found>& found) {

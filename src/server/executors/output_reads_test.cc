@@ -183,6 +183,21 @@ TEST_F(OutputReadsTest, AFileThatWasTruncatedIsNotReadOn) {
   EXPECT_EQ(Json::parse((*later)->body).at("code"), "output_truncated");
 }
 
+TEST_F(OutputReadsTest, AnEarlierAttemptHasNoFileOfItsOwn) {
+  const std::uint64_t job = running_job();
+  const std::string target = "/v1/jobs/" + std::to_string(job);
+  ASSERT_LT(live.call("POST", target + "/requeue", Json::object()).status, 300);
+  tell(job, "ended");
+  ASSERT_TRUE(live.until([&] {
+    sync(said());
+    return live.call("GET", target).body.at("attempts").size() == 2;
+  }));
+  const auto log = read(job, "?attempt=1");
+  ASSERT_TRUE(live.until([&] { return log->has_value(); }));
+  EXPECT_EQ((*log)->status, 409) << (*log)->body;
+  EXPECT_EQ(Json::parse((*log)->body).at("code"), "earlier_attempt");
+}
+
 TEST_F(OutputReadsTest, OneCallerLeavesReadersToOthers) {
   const std::uint64_t job = running_job();
   std::vector<std::shared_ptr<std::optional<wire::Response>>> logs;
