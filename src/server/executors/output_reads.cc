@@ -96,11 +96,11 @@ class OutputReads::Reader : public std::enable_shared_from_this<Reader> {
     const std::int64_t age_us = all_.desk_.loop.monotonic_us() - begun_us_;
     const bool may_come = code == "no_output_file" && request_.follow && !was_over_;
     if (may_come && age_us < std::chrono::microseconds(kPatience).count()) return again(kLookAgain);
-    const ErrorKind kind =
-        code == "output_unreachable" ? ErrorKind::kUnavailable : ErrorKind::kConflict;
+    const bool may_pass = code == "output_unreachable" || code == "users_away";
+    const ErrorKind kind = may_pass ? ErrorKind::kUnavailable : ErrorKind::kConflict;
     fail(Error{kind, code,
                fmt::format("{}; executor {} runs job {} on node {}, and its output lies there "
-                           "unless both have the same file system",
+                           "unless that machine and the node share a file system",
                            why, file.executor, request_.job.value, file.node),
                ""});
   }

@@ -44,29 +44,30 @@ Result<LinuxUser> linux_user(const std::string& name) {
   if (looked.answer == files::LinuxLookUp::Answer::kNobody) {
     return Error{ErrorKind::kInvalid, "no_linux_user",
                  fmt::format("there is no Linux user \"{}\" where Slurm's adapter runs: make the "
-                             "account, or leave `executor` out",
+                             "account, or submit without `executor`",
                              name),
                  "executor"};
   }
   if (entry.uid == 0) {
     return Error{ErrorKind::kDenied, "root_runs_nothing",
-                 "Slurm's adapter starts no jobs as root: submit as another user, or leave "
-                 "`executor` out",
+                 "Slurm's adapter neither starts jobs nor reads their output as root: submit as "
+                 "another user, or without `executor`",
                  "executor"};
   }
   // SlurmUser is such an account, and may do everything in Slurm.
   if (::geteuid() == 0 && entry.uid < least_person()) {
-    return Error{ErrorKind::kDenied, "system_account",
-                 fmt::format("Slurm's adapter starts no jobs as \"{}\", an account of the system "
-                             "(UID_MIN in /etc/login.defs): give User a `linux_user` that is a "
-                             "person's, or leave `executor` out",
-                             name),
-                 "executor"};
+    return Error{
+        ErrorKind::kDenied, "system_account",
+        fmt::format("Slurm's adapter neither starts jobs nor reads their output as \"{}\", "
+                    "an account of the system (UID_MIN in /etc/login.defs): give User a "
+                    "`linux_user` that is a person's, or submit without `executor`",
+                    name),
+        "executor"};
   }
   if (::geteuid() != 0 && ::geteuid() != entry.uid) {
     return Error{ErrorKind::kDenied, "adapter_not_root",
-                 "Slurm's adapter is not root, and starts no jobs of other users: an "
-                 "administrator runs `dove slurm` as root",
+                 "Slurm's adapter is not root, and neither starts jobs of other users nor reads "
+                 "their output: an administrator runs `dove slurm` as root",
                  "executor"};
   }
   return LinuxUser{name, entry.uid, entry.gid, entry.home};
