@@ -300,10 +300,10 @@ TEST_P(SlurmConformance, ARequeuedJobWaitsAndSaysWhyAndOneThatHasEndedStaysSo) {
   ASSERT_TRUE(comes_true([&] { return is_in(theirs, JobPhase::kHolding); }));
   EXPECT_TRUE(find(theirs)->may_requeue);
   const std::string handle = find(theirs)->handle;
-  const Result<void> done = slurm.requeue(handle, put_back_words(17));
+  const Result<void> done = slurm.requeue(handle, put_back_words(17, "dove"));
   ASSERT_TRUE(done.ok()) << done.error().message;
   ASSERT_TRUE(comes_true([&] { return is_in(theirs, JobPhase::kWaiting); }));
-  EXPECT_EQ(find(theirs)->mark, put_back_words(17));
+  EXPECT_EQ(find(theirs)->mark, put_back_words(17, "dove"));
   EXPECT_TRUE(find(theirs)->allocations.empty());
   bed->user_cancels(theirs);
   ASSERT_TRUE(comes_true([&] { return is_over(theirs); }));

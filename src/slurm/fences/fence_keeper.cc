@@ -88,13 +88,13 @@ bool FenceKeeper::warn(const PutBackDue& one, Leaving& leaving) {
   leaving.at_s = now_s() + *wait_s;
   if (!one.may_say) return true;
   // For the next adapter, and for the job's owner.
-  const Result<void> said = slurm_.mark(one.id, put_back_words(one.job, leaving.at_s));
+  const Result<void> said = slurm_.mark(one.id, put_back_words(one.job, cluster_, leaving.at_s));
   return said.ok() || !is_silence(said.error());
 }
 
 // What a job was told that goes on after all. Told again, it gets its signal again.
 void FenceKeeper::take_back_words(const Observed& observed, const std::vector<PutBack>& put_backs) {
-  const std::set<std::int64_t> told = told_in_vain(observed, put_backs);
+  const std::set<std::int64_t> told = told_in_vain(observed, put_backs, cluster_, now_s());
   std::erase_if(taken_back_, [&](std::int64_t id) { return !told.contains(id); });
   int done = 0;
   for (const std::int64_t id : told) {
@@ -126,7 +126,7 @@ bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
     if (asked > kChangesMax) break;
     if (!leaving.is_warned && !warn(one, leaving)) break;
     if (now_s() < leaving.at_s) continue;
-    const std::string why = one.may_say ? put_back_words(one.job) : "";
+    const std::string why = one.may_say ? put_back_words(one.job, cluster_) : "";
     const Result<void> done = slurm_.requeue(one.handle, why);
     leaving.asked_s = now_s();
     telemetry::log(

@@ -47,10 +47,18 @@ std::int64_t time_said(const JobSeen& job) {
   return is_number && said > job.started_s ? said : 0;
 }
 
+bool is_by(const std::string& cluster, const JobSeen& job) {
+  return job.mark.starts_with(fmt::format("{}@{} ", kWords, cluster));
+}
+
+// By a former version, whoever's it was.
+bool is_by_any(const JobSeen& job) { return job.mark.starts_with(fmt::format("{} ", kWords)); }
+
 }  // namespace
 
-std::string put_back_words(std::int64_t job, std::int64_t at_s) {
-  const std::string words = fmt::format("{} for its job {} of higher priority", kWords, job);
+std::string put_back_words(std::int64_t job, const std::string& cluster, std::int64_t at_s) {
+  const std::string words =
+      fmt::format("{}@{} for its job {} of higher priority", kWords, cluster, job);
   return at_s == 0 ? words : fmt::format("{}{}{}", words, kAt, at_s);
 }
 
@@ -70,10 +78,13 @@ std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<
   return leaving;
 }
 
-std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted) {
+std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted,
+                                    const std::string& cluster, std::int64_t now_s) {
   std::set<std::int64_t> told;
   for (const JobSeen& job : observed.jobs) {
-    if (job.phase == JobPhase::kHolding && time_said(job) != 0) told.insert(job.id);
+    const std::int64_t said_s = job.phase == JobPhase::kHolding ? time_said(job) : 0;
+    if (said_s == 0) continue;
+    if (is_by(cluster, job) || (is_by_any(job) && said_s < now_s)) told.insert(job.id);
   }
   for (const PutBack& one : wanted) told.erase(one.id);
   return told;
@@ -91,8 +102,11 @@ std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vecto
     const bool holds = job != nullptr && job->phase == JobPhase::kHolding;
     if (!holds || !job->may_requeue || job->gate || leave.contains(one.id)) continue;
     if (!is_awaited(*job, kept, waiting, cluster) || !named.insert(one.id).second) continue;
-    const bool may_say = job->mark.empty() || job->mark.starts_with(kWords);
-    due.push_back({job->id, job->handle, one.job, may_say, job->started_s, time_said(*job)});
+    const std::int64_t said_s = time_said(*job);
+    const bool is_anothers = said_s != 0 && !is_by(cluster, *job) && !is_by_any(*job);
+    const bool may_say = job->mark.empty() || (job->mark.starts_with(kWords) && !is_anothers);
+    due.push_back(
+        {job->id, job->handle, one.job, may_say, job->started_s, is_anothers ? 0 : said_s});
   }
   return due;
 }

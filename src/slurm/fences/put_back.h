@@ -23,8 +23,9 @@ struct PutBack {
 };
 
 // The administrator's comment of a job that was put back, or is at `at_s` (since 1970 UTC; 0: now).
-// It replaces no other one.
-std::string put_back_words(std::int64_t job, std::int64_t at_s = 0);
+// It replaces no other one, and is taken back by the adapter of the same cluster alone: several may
+// share a Slurm.
+std::string put_back_words(std::int64_t job, const std::string& cluster, std::int64_t at_s = 0);
 
 // It began again so lately that it is to get on first: a pause as after preemptions of our jobs
 // (model/preempt_pause.h), from its start. Slurm counts restarts, whatever the reason.
@@ -44,8 +45,10 @@ struct PutBackDue {
 };
 
 // The Slurm jobs that run on and whose comments still say that they are put back at some time, in
-// vain: they are not in the list.
-std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted);
+// vain: they are not in the list. Words of former versions name no cluster, and are in vain once
+// their time has passed.
+std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted,
+                                    const std::string& cluster, std::int64_t now_s);
 
 // Those that are to be warned or requeued now: a fence waits for each kept device that they have.
 std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,

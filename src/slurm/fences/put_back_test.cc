@@ -1,5 +1,6 @@
 #include "slurm/fences/put_back.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -23,7 +24,8 @@ TEST_F(PutBackTest, AJobIsPutBackOnceFencesWaitForWhatItLeaves) {
   EXPECT_EQ(slurm_.asked, 2);
   EXPECT_TRUE(adapter_->cycle().changed);
   EXPECT_EQ(slurm_.requeued, std::vector<std::string>{std::to_string(id)});
-  EXPECT_EQ(slurm_.state.jobs[0].mark, "put back by dovetail for its job 17 of higher priority");
+  EXPECT_EQ(slurm_.state.jobs[0].mark,
+            "put back by dovetail@dove for its job 17 of higher priority");
   EXPECT_EQ(slurm_.holder(1)->name, "dove-keep-n1.1@dove");
   restart();  // it knows them again
   answer_.put_backs.clear();
@@ -130,11 +132,11 @@ TEST_F(WarnedTest, AJobGetsItsUsersSignalAndTheTimeThatItsUserWants) {
   EXPECT_EQ(slurm_.warned, std::vector<std::string>{job().handle});
   cycle_after(89);
   EXPECT_TRUE(slurm_.requeued.empty());
-  EXPECT_EQ(job().mark.find("put back by dovetail for its job 17 of higher priority at "), 0u);
+  EXPECT_EQ(job().mark.find("put back by dovetail@dove for its job 17 of higher priority at "), 0u);
   cycle_after(1);
   EXPECT_EQ(slurm_.warned.size(), 1u);
   EXPECT_EQ(slurm_.requeued, slurm_.warned);
-  EXPECT_EQ(job().mark, "put back by dovetail for its job 17 of higher priority");
+  EXPECT_EQ(job().mark, "put back by dovetail@dove for its job 17 of higher priority");
 }
 
 TEST_F(WarnedTest, TheNextAdapterDoesNotSendItAgain) {
@@ -148,7 +150,7 @@ TEST_F(WarnedTest, TheNextAdapterDoesNotSendItAgain) {
 }
 
 TEST_F(WarnedTest, ATimeThatAnotherClockSaidIsWaitedForNoLonger) {
-  job().mark = put_back_words(17, now_us_ / 1'000'000 + 86'400);
+  job().mark = put_back_words(17, "dove", now_us_ / 1'000'000 + 86'400);
   cycle_after(0);
   cycle_after(599);
   EXPECT_TRUE(slurm_.requeued.empty());
@@ -226,6 +228,33 @@ TEST_F(WarnedTest, AnAdapterThatStartsLaterTakesTheWordsBackToo) {
   job().mark = "a comment of the site at 1900000000";
   cycle_after(0);
   EXPECT_NE(job().mark, "");
+}
+
+// Several clusters may share a Slurm.
+TEST_F(WarnedTest, WordsOfAnotherClusterStay) {
+  const std::string theirs = put_back_words(3, "other", now_us_ / 1'000'000 + 90);
+  job().mark = theirs;
+  answer_.put_backs.clear();
+  cycle_after(0);
+  cycle_after(300);
+  EXPECT_EQ(job().mark, theirs);
+  // It is put back by us, too: theirs are not what we have said.
+  answer_.put_backs = {{job().id, 17}};
+  cycle_after(0);
+  cycle_after(0);
+  EXPECT_EQ(job().mark, theirs);
+  EXPECT_EQ(slurm_.warned.size(), 1u);
+}
+
+TEST_F(WarnedTest, WordsOfAFormerVersionGoOnceTheirTimeHasPassed) {
+  const std::string former = fmt::format(
+      "put back by dovetail for its job 3 of higher priority at {}", now_us_ / 1'000'000 + 90);
+  job().mark = former;
+  answer_.put_backs.clear();
+  cycle_after(0);
+  EXPECT_EQ(job().mark, former) << "they may be another cluster's";
+  cycle_after(91);
+  EXPECT_EQ(job().mark, "");
 }
 
 TEST_F(PutBackTest, WithoutTimeForSignalsNoneIsSent) {
