@@ -105,6 +105,15 @@ TEST_F(CannotStartTest, WhatANodeMustHaveOnceComesOffFirst) {
   EXPECT_EQ(why(spec), "a node must have 9 cores, and no node of pool default has more than 8");
 }
 
+TEST_F(CannotStartTest, ANodeWithoutThatHasNoRoomForTasks) {
+  cluster.add_node({.cores = 8});
+  JobSpec spec = spec_of({.cores = 1, .tasks = 16});
+  spec.groups[0].per_node.gpus = 4;
+  EXPECT_EQ(why(spec), "");
+  spec.groups[0].tasks = 17;
+  EXPECT_EQ(why(spec), "needs 17 tasks at once; all nodes of pool default together can hold 16");
+}
+
 TEST_F(CannotStartTest, CountablesOfTheAgentAndOfADeclarationAddUp) {
   JobSpec spec = spec_of({});
   spec.groups[0].per_task.countables = {{"fpga", 2}};
