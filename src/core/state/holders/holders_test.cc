@@ -33,6 +33,7 @@ TEST_F(HoldersTest, NobodyIsLimitedWithoutAnEntry) {
 TEST_F(HoldersTest, AnEntryOfTheUsersOwnReplacesThatOfEverybodyAlsoWhereItIsWider) {
   limit("*", 4);
   limit("ann", 8);
+  ASSERT_NE(limits_of_user(state, "bob"), nullptr);
   EXPECT_EQ(limits_of_user(state, "ann")->cores, 8);
   EXPECT_EQ(limits_of_user(state, "bob")->cores, 4);
 }
