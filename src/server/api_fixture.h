@@ -52,6 +52,8 @@ struct LiveOptions {
   std::optional<ApiTls> tls = {};
   std::function<std::optional<Error>()> silence = {};
   std::function<std::int64_t()> clock = {};  // of the controller; any thread
+  // What the controller is told when its log fails; unset: that must not happen.
+  std::function<void(const Error&)> on_log_failure = {};
 };
 
 // A controller with its API, on a store that outlives it. `Store` is both LogStore and LogKeeper.
@@ -138,6 +140,7 @@ class LiveApi {
     controller::ControllerOptions options = controller::test_options(policies);
     options.first_level = options_.first_level;
     options.clock = options_.clock;
+    options.on_fatal = options_.on_log_failure;
     return options;
   }
 
