@@ -10,6 +10,7 @@ import unittest
 import postgres
 from cluster import Api, ApiError, Cluster, until
 from controllers import Controllers
+from ports import free_ports
 
 
 def me(url, token, ca_file=None):
@@ -77,7 +78,8 @@ class AdminToken(unittest.TestCase):
             with open(os.path.join(data, "keys.sha256"), "w") as file:
                 for name, text in (("secret", "a secret of another cluster\n"), ("token", "the one before\n")):
                     file.write(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n")
-            refused = cluster.run("server", "--data", data, "--store", cluster.postgres.url(), "--port", "0", check=False)
+            refused = cluster.run("server", "--data", data, "--store", cluster.postgres.url(),
+                                  "--port", str(free_ports(1)), check=False)
             self.assertNotEqual(refused.returncode, 0)
             self.assertIn("does not hold the keys of the controllers", refused.stderr)
             self.assertIn("keys.sha256", refused.stderr)

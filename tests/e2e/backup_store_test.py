@@ -139,8 +139,8 @@ class BackupOfSharedLog(unittest.TestCase):
 
     def test_a_rotation_of_the_secrets_key_meanwhile_is_no_failure(self):
         api = self.cluster.api
-        self.cluster.run("secret", "set", "hub", input="a value")
         leader = self.cluster.wait_leader()
+        self.cluster.run("secret", "set", "hub", input="a value", DOVE_URL=leader.url, DOVE_DATA=leader.data)
         with subprocess.Popen([f"{postgres.programs()}/psql", "-X", "-q", "-h", "127.0.0.1", "-p",
                                str(self.cluster.postgres.port), "-U", "dove", "-d", "dove"], stdin=subprocess.PIPE,
                               text=True) as holds:

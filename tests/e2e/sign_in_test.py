@@ -25,7 +25,7 @@ class Browser:
 
     def get(self, url, accept="text/html"):
         where = urlsplit(url)
-        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=30)
+        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
         headers = {"Accept": accept}
         if self.cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
