@@ -117,7 +117,7 @@ bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
   take_back_words(observed, put_backs);
   bool changed = false;
   int asked = 0;
-  for (const PutBackDue& one : due_put_backs(observed, put_backs, kept, cluster_)) {
+  for (const PutBackDue& one : due_put_backs(observed, put_backs, kept, cluster_, now_s())) {
     Leaving& leaving = leaving_[one.id];
     if (leaving.started_s != one.started_s) leaving = {.started_s = one.started_s};
     if (leaving.asked_s != 0 && now_s() - leaving.asked_s < kPutBackAgain_s) continue;

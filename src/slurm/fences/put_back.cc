@@ -91,7 +91,8 @@ std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<
 }
 
 std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,
-                                      const DevicesOfNodes& kept, const std::string& cluster) {
+                                      const DevicesOfNodes& kept, const std::string& cluster,
+                                      std::int64_t now_s) {
   std::vector<PutBackDue> due;
   if (wanted.empty()) return due;
   const std::set<std::string> waiting = waiting_fence_names(observed, cluster);
@@ -103,10 +104,11 @@ std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vecto
     if (!holds || !job->may_requeue || job->gate || leave.contains(one.id)) continue;
     if (!is_awaited(*job, kept, waiting, cluster) || !named.insert(one.id).second) continue;
     const std::int64_t said_s = time_said(*job);
-    const bool is_anothers = said_s != 0 && !is_by(cluster, *job) && !is_by_any(*job);
+    // Words whose time has passed may be those of an adapter that is gone.
+    const bool is_ours = is_by(cluster, *job) || is_by_any(*job);
+    const bool is_anothers = !is_ours && said_s >= now_s;
     const bool may_say = job->mark.empty() || (job->mark.starts_with(kWords) && !is_anothers);
-    due.push_back(
-        {job->id, job->handle, one.job, may_say, job->started_s, is_anothers ? 0 : said_s});
+    due.push_back({job->id, job->handle, one.job, may_say, job->started_s, is_ours ? said_s : 0});
   }
   return due;
 }

@@ -52,6 +52,7 @@ std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<
 
 // Those that are to be warned or requeued now: a fence waits for each kept device that they have.
 std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,
-                                      const DevicesOfNodes& kept, const std::string& cluster);
+                                      const DevicesOfNodes& kept, const std::string& cluster,
+                                      std::int64_t now_s);
 
 }  // namespace dove::slurm

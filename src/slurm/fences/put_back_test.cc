@@ -234,15 +234,26 @@ TEST_F(WarnedTest, AnAdapterThatStartsLaterTakesTheWordsBackToo) {
 TEST_F(WarnedTest, WordsOfAnotherClusterStay) {
   const std::string theirs = put_back_words(3, "other", now_us_ / 1'000'000 + 90);
   job().mark = theirs;
-  answer_.put_backs.clear();
+  const std::vector<PutBack> wanted = std::exchange(answer_.put_backs, {});
   cycle_after(0);
-  cycle_after(300);
   EXPECT_EQ(job().mark, theirs);
   // It is put back by us, too: theirs are not what we have said.
-  answer_.put_backs = {{job().id, 17}};
+  answer_.put_backs = wanted;
   cycle_after(0);
   cycle_after(0);
   EXPECT_EQ(job().mark, theirs);
+  EXPECT_EQ(slurm_.warned.size(), 1u);
+}
+
+// Its adapter may be gone for good.
+TEST_F(WarnedTest, WordsOfAnotherClusterGiveWayOnceTheirTimeHasPassed) {
+  job().mark = put_back_words(3, "other", now_us_ / 1'000'000 + 90);
+  const std::vector<PutBack> wanted = std::exchange(answer_.put_backs, {});
+  cycle_after(300);
+  answer_.put_backs = wanted;
+  cycle_after(0);
+  cycle_after(0);
+  EXPECT_NE(job().mark.find("@dove for its job"), std::string::npos) << job().mark;
   EXPECT_EQ(slurm_.warned.size(), 1u);
 }
 
