@@ -31,9 +31,9 @@ struct OutputFile {
 
 class OutputReads {
  public:
-  static constexpr std::size_t kReadersMax = 64;  // of one executor
-  // `dove run` follows as many tasks; half of an executor's readers are left to others.
-  static constexpr std::ptrdiff_t kOfCallerMax = 32;
+  static constexpr std::size_t kReadersMax = 128;  // of one executor
+  // `dove run` follows both streams of 32 tasks; half of an executor's readers are left to others.
+  static constexpr std::ptrdiff_t kOfCallerMax = 64;
   static constexpr std::int64_t kPartBytes = 256 << 10;
   static constexpr std::int64_t kTailBytes = 1 << 20;  // of which the last lines are looked for
   // So long an adapter has to ask what to read, and again to send a part; and so long a file has to
