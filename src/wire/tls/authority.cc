@@ -154,7 +154,9 @@ Result<void> check_signatures(const std::vector<CertificatePtr>& chain) {
     if (!is_last && is_signed_by(own, chain[i + 1].get())) continue;
     if (is_last && is_anothers(chain)) continue;
     return Error{ErrorKind::kInvalid, "bad_certificate",
-                 "its signature does not match: the certificate was changed", ""};
+                 "its signature does not match: the certificate was changed; if it is another "
+                 "authority's, put that one's certificate behind it in the file",
+                 ""};
   }
   return {};
 }
