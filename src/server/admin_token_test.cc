@@ -229,6 +229,8 @@ TEST(AdminTokenInDoubt, TheFormerOneIsGoodUntilTheNewOneIsCommitted) {
     });
     ASSERT_TRUE(live.until([&] { return token_in(live.directory()) != live.admin_token; }));
     EXPECT_EQ(live.call("GET", "/v1/me").code(), "") << body;
+    // But it begins nothing that would outlive it.
+    EXPECT_EQ(live.call("POST", "/v1/sign-in-codes").code(), "token_replaced");
     EXPECT_EQ(status, 0);
     store.hold(false);
     ASSERT_TRUE(live.until([&] { return status != 0; }));

@@ -51,8 +51,9 @@ struct Context {
   Pieces pieces{desk.loop};
   OutputReads outputs{desk};
   SessionApps session_apps{desk.blobs};
-  Turns declaring = {};      // of calls that change declared objects
-  std::uint64_t routed = 0;  // submissions so far: the turn of the next (executors/routes.h)
+  Turns declaring = {};            // of calls that change declared objects
+  bool is_token_replaced = false;  // while the record of the administrator's new token is committed
+  std::uint64_t routed = 0;        // submissions so far: the turn of the next (executors/routes.h)
   Activity activity = {};
   views::ClusterTotals totals = {};
   EntryCodes entry_codes = {};

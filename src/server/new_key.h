@@ -5,10 +5,13 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "model/event.h"
 #include "wire/secret.h"
 
 namespace dove::server {
+
+struct Context;
 
 inline constexpr std::size_t kKeyIdChars = 12;
 
@@ -26,6 +29,10 @@ inline NewKey make_key(Key key, const std::string& prefix = "") {
   made.issued.key.id = made.issued.sha256.substr(0, kKeyIdChars);
   return made;
 }
+
+// Whether a key with the administrator's rights may be made now. Error kUnavailable token_replaced
+// while the administrator's token is: what its former bearer begins until then would outlive it.
+Result<void> may_make(const Context& context, bool is_administrators);
 
 // So that programs which look for leaked secrets know one.
 inline constexpr char kKeyPrefix[] = "dovekey_";

@@ -60,16 +60,25 @@ void issue_user_token(Context& context, CallPtr call) {
                       });
 }
 
+Result<void> may_make(const Context& context, bool is_administrators) {
+  if (!is_administrators || !context.is_token_replaced) return {};
+  return Error{ErrorKind::kUnavailable, "token_replaced",
+               "the administrator's token is being replaced; try again with the new one", ""};
+}
+
 namespace {
 
 constexpr std::int64_t kOverlapMost_s = 30 * 86'400;
 
 // What ends with the former token when nothing overlaps: it, and sessions that it began.
-void end_all_of_administrator(const core::State& state, const Call& call,
-                              controller::Input& input) {
+controller::Input end_all_of_administrator(const core::State& state, const Call& call,
+                                           const std::string& but = "") {
+  controller::Input input;
   for (const auto& [digest, key] : state.keys) {
-    if (key.is_administrators) input.events.push_back({KeyRevoked{key.id}, call.cause()});
+    if (!key.is_administrators || key.id == but) continue;
+    input.events.push_back({KeyRevoked{key.id}, call.cause()});
   }
+  return input;
 }
 
 // It has no user, as accounts::is_rotated_token() expects.
@@ -122,6 +131,21 @@ Error not_rotated(listener::Identity& identity, const std::string& directory, Er
   return error;
 }
 
+// The new one is in force. Keys that were on their way to the log before it are in the state now.
+void token_is_replaced(Context& context, const CallPtr& call, const Json& answer, bool overlaps) {
+  context.is_token_replaced = false;
+  context.desk.identity.take_admin_token(answer.at("token").get<std::string>());
+  if (overlaps) return call->reply(201, answer);
+  context.ssh.drop(SshEntries::kRoots);
+  controller::Input late =
+      end_all_of_administrator(context.state(), *call, answer.at("id").get<std::string>());
+  if (late.events.empty()) return call->reply(201, answer);
+  context.desk.submit(std::move(late), [call, answer](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    call->reply(201, answer);
+  });
+}
+
 }  // namespace
 
 // The log says which token it is: all controllers know the new one at once, and the record of it
@@ -145,7 +169,7 @@ void rotate_admin_token(Context& context, CallPtr call) {
   listener::Identity& identity = context.desk.identity;
   controller::Input input;
   if (overlap_s == 0) {
-    end_all_of_administrator(context.state(), *call, input);
+    input = end_all_of_administrator(context.state(), *call);
   } else {
     input.events.push_back(
         {former_token(context.state(), identity.admin_token(), ends), call->cause()});
@@ -157,16 +181,14 @@ void rotate_admin_token(Context& context, CallPtr call) {
   Json answer{{"token", made.secret}, {"id", made.issued.key.id}};
   codec::put_instant(answer, "former_ends_at", overlap_s == 0 ? Instant{} : ends);
   const bool overlaps = overlap_s != 0;
-  context.desk.submit(std::move(input), [&context, &identity, call, overlaps,
-                                         answer = std::move(answer)](
-                                            const Result<Committed>& committed) {
-    if (!committed.ok()) {
-      return call->fail(not_rotated(identity, context.desk.options.data_dir, committed.error()));
-    }
-    identity.take_admin_token(answer.at("token").get<std::string>());
-    if (!overlaps) context.ssh.drop(SshEntries::kRoots);
-    call->reply(201, answer);
-  });
+  context.is_token_replaced = true;
+  context.desk.submit(
+      std::move(input), [&context, &identity, call, overlaps,
+                         answer = std::move(answer)](const Result<Committed>& committed) {
+        if (committed.ok()) return token_is_replaced(context, call, answer, overlaps);
+        context.is_token_replaced = false;
+        call->fail(not_rotated(identity, context.desk.options.data_dir, committed.error()));
+      });
 }
 
 void issue_join_token(Context& context, CallPtr call) {

@@ -102,6 +102,8 @@ void answer_device_sign_in(Context& context, CallPtr call) {
     context.ways.devices.answer(code, {});
     return done();
   }
+  const Result<void> may = may_make(context, call->caller.is_root);
+  if (!may.ok()) return call->fail(may.error());
   Key key;
   key.user = call->caller.user;
   key.name = found->name;

@@ -113,6 +113,8 @@ void refuse_password(Context& context, const CallPtr& call, const PasswordTry& t
 
 void open_session(Context& context, const CallPtr& call, const Caller& caller,
                   std::function<void(const Key& key, const std::string& cookie)> opened) {
+  const Result<void> may = may_make(context, caller.is_root);
+  if (!may.ok()) return call->fail(may.error());
   Key key;
   key.user = caller.user;
   key.name = fmt::format("from {}", listener::host_of_peer(call->request.peer_address));

@@ -102,6 +102,8 @@ void sign_out(Context& context, CallPtr call) {
 }
 
 void issue_sign_in_code(Context& context, CallPtr call) {
+  const Result<void> may = may_make(context, call->caller.is_root);
+  if (!may.ok()) return call->fail(may.error());
   Key key;
   key.user = call->caller.user;
   key.scope = call->caller.scope;

@@ -178,6 +178,8 @@ void issue_ssh_sign_in(Context& context, CallPtr call) {
       issued != nullptr && context.state().keys.contains(wire::sha256_hex(issued->token))) {
     return answer(call, 200, who.user, issued->token, issued->expires_at);
   }
+  const Result<void> may = may_make(context, who.by == SshEntries::kRoots);
+  if (!may.ok()) return call->fail(may.error());
   Key key;
   key.user = who.user;
   key.name = fmt::format("ssh into job {} from {}", job.value, knock->address);
