@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/check.h"
 #include "files/descriptor.h"
 
 namespace dove::files {

@@ -44,7 +44,8 @@ class ExecClient {
     writer_ = std::make_unique<OutputWriter>(
         loop_, [this](std::size_t bytes) { took(bytes); }, [this] { leave(SIGPIPE); });
     socket_ = link.open(loop_, job_target(wanted_.job, "/exec"), std::move(callbacks));
-    protocol::ExecWish wish = wanted_;
+    const protocol::ExecWish& asked = wanted_;
+    protocol::ExecWish wish = asked;
     const TerminalSize size = terminal_size();
     wish.rows = size.rows;
     wish.columns = size.columns;
