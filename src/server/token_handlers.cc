@@ -56,7 +56,7 @@ void issue_user_token(Context& context, CallPtr call) {
                         if (!committed.ok()) return call->fail(committed.error());
                         Json answer{{"user", name}, {"token", token}};
                         if (expires_at.us != 0) answer["expires_at_us"] = expires_at.us;
-                        call->reply(201, std::move(answer));
+                        call->reply(201, answer);
                       });
 }
 

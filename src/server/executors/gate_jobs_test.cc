@@ -251,7 +251,7 @@ TEST_F(GateJobsTest, WithoutAGateNothingWaits) {
 class RoomJobsTest : public GateJobsTest {
  protected:
   void SetUp() override {
-    ExecutorsTest::SetUp();
+    ExecutorsTest::SetUp();  // NOLINT(bugprone-parent-virtual-call): these have no gate
     yield_to({"inference"});
   }
   void yield_to(const Json& partitions) {
