@@ -189,8 +189,7 @@ void ActiveAttempt::start() {
   if (tasks_.empty()) tell_started();
 }
 
-void ActiveAttempt::resume() {
-  const AttemptOnDisk found = read_attempt(directory_);
+void ActiveAttempt::resume(const AttemptOnDisk& found) {
   if (found.ended.has_value()) {
     stage_ = Stage::kEnded;
     last_report_ = *found.ended;
@@ -222,7 +221,7 @@ void ActiveAttempt::resume() {
   }
   adopt_execs();
   run_tasks(/*adopt=*/true);
-  warn_before_limit(found.age_us);
+  warn_before_limit(age_us(found));
   if (!planned.ok()) stop();
 }
 

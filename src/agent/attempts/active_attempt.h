@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "agent/aside/needs.h"
+#include "agent/attempts/attempt_record.h"
 #include "agent/attempts/order.h"
 #include "agent/attempts/step_input.h"
 #include "agent/exec/execs.h"
@@ -74,9 +75,10 @@ class ActiveAttempt {
   // A new order: waits for what it needs of others, writes it down, prepares, and starts unless
   // there is a barrier.
   void launch(const std::string& order_text);
-  // After a restart of the agent: takes up what the directory says. Whatever was started once is
-  // taken up (steps too), planned or not: only its runner can say that nothing of it is left.
-  void resume();
+  // After a restart of the agent: takes up what was `found` in the directory. Whatever was started
+  // once is taken up (steps too), planned or not: only its runner can say that nothing of it is
+  // left.
+  void resume(const AttemptOnDisk& found);
 
   // Its placement on this node has other cores than it was launched with. REQUIRES: not started.
   void take_place(Placement placement);

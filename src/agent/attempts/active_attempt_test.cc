@@ -197,7 +197,7 @@ TEST_F(ActiveAttemptTest, WhatEndsBecauseTheAgentGoesIsNotItsOwn) {
   runner_.end(1, 0, /*was_stopped=*/true);
   runner_.end(2, 5);  // a moment before
   ActiveAttempt next = make(3, false);
-  next.resume();
+  next.resume(read_attempt(next.directory()));
   ASSERT_EQ(next.exits().size(), 3u);
   EXPECT_EQ(next.exits()[0].cause, "agent_stopped");
   EXPECT_EQ(next.exits()[1].cause, "agent_stopped");
@@ -212,7 +212,7 @@ TEST_F(ActiveAttemptTest, ANextAgentKnowsWhatTheFormerStopped) {
     held.leave();
   }
   ActiveAttempt next = make(1, false);
-  next.resume();
+  next.resume(read_attempt(next.directory()));
   runner_.end(0, 143, /*was_stopped=*/true);
   EXPECT_EQ(next.exits().at(0).cause, "agent_stopped");
 }
@@ -312,7 +312,7 @@ TEST_F(ActiveAttemptTest, ARestartedAgentGoesOn) {
   make(2, false).launch("{}");
   reports_.clear();
   ActiveAttempt again = make(2, false);
-  again.resume();
+  again.resume(read_attempt(again.directory()));
   runner_.calls.at(0).on_started();
   const std::int64_t started_us = again.started_us();
   EXPECT_GT(started_us, 0);
@@ -324,7 +324,7 @@ TEST_F(ActiveAttemptTest, ARestartedAgentGoesOn) {
 
   reports_.clear();
   ActiveAttempt third = make(2, false);
-  third.resume();
+  third.resume(read_attempt(third.directory()));
   EXPECT_EQ(third.stage(), ActiveAttempt::Stage::kEnded);
   EXPECT_EQ(third.started_us(), started_us);
   third.repeat_report();
@@ -344,7 +344,7 @@ TEST_F(ActiveAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
   mapped_users_ = true;                  // and users cannot be looked up
   ActiveAttempt again = make(1, false);
   contain(again, "nobody-of-this-machine");
-  again.resume();
+  again.resume(read_attempt(again.directory()));
   EXPECT_EQ(runner_.adopted, std::vector<Rank>{0});
   EXPECT_TRUE(runner_.stopped.empty());
   reports_.clear();
@@ -360,7 +360,7 @@ TEST_F(ActiveAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
   ASSERT_EQ(kinds(), Kinds{kPrepared});
   ActiveAttempt again = make(1, true);
   const_cast<LaunchOrder&>(again.order()).exec.workdir = folder_ + "/nowhere";
-  again.resume();
+  again.resume(read_attempt(again.directory()));
   EXPECT_EQ(kinds(), (Kinds{kPrepared, kLaunchFailed}));
   again.start();
   EXPECT_TRUE(runner_.calls.empty());
@@ -401,7 +401,7 @@ TEST_F(ActiveAttemptTest, AStepHasTheJobsImageLookedAtOnceInALife) {
   held.start_step(step_of(held, 5));
   EXPECT_EQ(runner_.prepared, std::vector<std::string>{"base"});
   ActiveAttempt again = make(1, false);
-  again.resume();
+  again.resume(read_attempt(again.directory()));
   StepOrder next = step_of(again, 6);
   next.step = 1;
   again.start_step(next);

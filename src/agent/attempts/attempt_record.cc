@@ -292,14 +292,17 @@ void write_ended(const std::string& directory, const protocol::Report& report,
   (void)write_text(record_path(directory), 0, 0, text + digest_line(kEndDigest, end) + end + "\n");
 }
 
+std::int64_t age_us(const AttemptOnDisk& found) {
+  if (!found.written) return 0;
+  const auto age = std::filesystem::file_time_type::clock::now() - *found.written;
+  return std::chrono::duration_cast<std::chrono::microseconds>(age).count();
+}
+
 AttemptOnDisk read_attempt(const std::string& directory) {
   AttemptOnDisk found;
   std::error_code missing;
   const auto written = std::filesystem::last_write_time(record_path(directory), missing);
-  if (!missing) {
-    const auto age = std::filesystem::file_time_type::clock::now() - written;
-    found.age_us = std::chrono::duration_cast<std::chrono::microseconds>(age).count();
-  }
+  if (!missing) found.written = written;
   std::ifstream file(record_path(directory));
   std::stringstream text;
   text << file.rdbuf();

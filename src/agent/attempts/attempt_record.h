@@ -12,6 +12,8 @@
 // order is none that can be read. Any thread.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -49,12 +51,15 @@ struct AttemptOnDisk {
   std::optional<Placement> place;  // unset: the order's
   bool started = false;
   bool left = false;
-  std::string shares;                     // "": none
-  std::int64_t age_us = 0;                // since the order or the start was written
+  std::string shares;  // "": none
+  // When the order or the start was written; unset: there is no record.
+  std::optional<std::filesystem::file_time_type> written;
   std::optional<protocol::Report> ended;  // Ended or LaunchRefused
   std::int64_t started_us = 0;            // with `ended`
 };
 AttemptOnDisk read_attempt(const std::string& directory);
+// Since it was written; 0 without a record.
+std::int64_t age_us(const AttemptOnDisk& found);
 // Whether a task was started in it.
 bool has_task_files(const std::string& directory);
 

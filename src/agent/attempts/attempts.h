@@ -19,6 +19,7 @@
 
 #include "agent/aside/side_threads.h"
 #include "agent/attempts/active_attempt.h"
+#include "agent/attempts/attempt_record.h"
 #include "agent/attempts/task_streams.h"
 #include "agent/secrets/secret_requests.h"
 #include "agent/session/report_queue.h"
@@ -91,7 +92,12 @@ class Attempts {
  private:
   ActiveAttempt& hold(LaunchOrder order);
   AttemptContext context(AttemptKey key);
-  void load_one(const std::string& directory, std::optional<LaunchOrder> order);
+  // What a former life left of one, read once.
+  struct Left {
+    AttemptOnDisk found;
+    std::optional<LaunchOrder> order;
+  };
+  void load_one(const std::string& directory, Left left);
   void look_up_users(const std::set<std::string>& users);
   void meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done);
   struct Unmet {

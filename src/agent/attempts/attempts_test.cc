@@ -1,7 +1,10 @@
 #include "agent/attempts/attempts.h"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -150,6 +153,20 @@ TEST_F(AttemptsTest, OneThatIsDamagedDoesNotHideTheOthers) {
   EXPECT_NE(attempts_->find(key(6)), nullptr);
   EXPECT_EQ(attempts_->find(key(7)), nullptr);
   EXPECT_NE(attempts_->find(key(8)), nullptr);
+}
+
+// A record is as long as its job's script and environment, and a node may hold many.
+TEST_F(AttemptsTest, ARecordIsReadOnce) {
+  write("7.1", 7);
+  const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(inotify_add_watch(watch, (directory("7.1") + "/record").c_str(), IN_OPEN | IN_CLOSE),
+            0);
+  attempts_->load();
+  ASSERT_NE(attempts_->find(key(7)), nullptr);
+  std::array<char, 1024> events{};
+  EXPECT_EQ(read(watch, events.data(), events.size()), ssize_t{2 * sizeof(inotify_event)})
+      << "opened and closed";
+  close(watch);
 }
 
 // The directory's name counts: under another one its tasks would be looked for in vain.

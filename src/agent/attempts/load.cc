@@ -23,8 +23,7 @@ constexpr std::size_t kOrder_bytes = std::size_t{64} << 20;
 constexpr std::chrono::seconds kUsersWait{1};
 constexpr std::chrono::microseconds kLookAgain{1'000'000};
 
-std::optional<LaunchOrder> read_kept_order(const std::string& directory) {
-  const AttemptOnDisk found = read_attempt(directory);
+std::optional<LaunchOrder> order_of(const AttemptOnDisk& found, const std::string& directory) {
   const Result<Json> line = codec::parse_json(found.order, kOrder_bytes);
   if (!line.ok()) return std::nullopt;
   Result<LaunchOrder> order = read_launch_order(*line, found.has_network);
@@ -46,15 +45,16 @@ void Attempts::load() {
     found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
-  std::map<std::string, std::optional<LaunchOrder>> orders;
+  std::map<std::string, Left> left;
   std::set<std::string> users{""};
   for (const fs::path& path : found) {
-    std::optional<LaunchOrder>& order = orders[path.string()];
-    order = read_kept_order(path.string());
-    if (order) users.insert(order->linux_user);
+    Left& one = left[path.string()];
+    one.found = read_attempt(path.string());
+    one.order = order_of(one.found, path.string());
+    if (one.order) users.insert(one.order->linux_user);
   }
   if (!found.empty() || options_.keeps_records) look_up_users(users);
-  for (auto& [directory, order] : orders) load_one(directory, std::move(order));
+  for (auto& [directory, one] : left) load_one(directory, std::move(one));
   // Left by attempts that ended while no agent was there to remove them.
   sweep_secrets(facts_.secrets_place, [this](AttemptKey key) { return lives(key); });
 }
@@ -71,24 +71,25 @@ void Attempts::look_up_users(const std::set<std::string>& users) {
 
 // The order is written before anything starts: without one, and without a task's file, nothing was
 // started. With one that cannot be read (damaged, or another version's), what was started is ended.
-void Attempts::load_one(const std::string& directory, std::optional<LaunchOrder> order) {
+void Attempts::load_one(const std::string& directory, Left left) {
+  std::optional<LaunchOrder>& order = left.order;
   const std::optional<AttemptKey> key = read_key(fs::path(directory).filename().string());
   std::error_code error;
-  const bool is_empty = read_attempt(directory).order.empty() && !has_task_files(directory);
+  const bool is_empty = left.found.order.empty() && !has_task_files(directory);
   if (!key.has_value() || is_empty) {
     telemetry::log(telemetry::Level::kWarning, "attempt_without_order", {{"directory", directory}});
     // What has another name is not ours to remove.
     if (key.has_value()) fs::remove_all(directory, error);
     return;
   }
-  if (order && order->key == *key) return hold(*std::move(order)).resume();
+  if (order && order->key == *key) return hold(*std::move(order)).resume(left.found);
   telemetry::log(telemetry::Level::kError, "attempt_order_unreadable", {{"directory", directory}});
   // Held under the directory's name, with an order that says nothing: the tasks' own files say
   // what runs, and the controller hears of its end, which is none of the job's own making.
   LaunchOrder unknown;
   unknown.key = *key;
   ActiveAttempt& attempt = hold(std::move(unknown));
-  attempt.resume();
+  attempt.resume(left.found);
   attempt.leave();
   attempt.stop();
 }
