@@ -19,14 +19,22 @@ namespace {
 
 using nlohmann::json;
 
+// Sets body[field] to the seconds that an option says, if it is given.
+Result<void> put_span(const Invocation& invocation, const char* option, const char* example,
+                      const char* field, json& body) {
+  if (!invocation.has(option)) return {};
+  const auto span_us = parse_span_us(invocation.get(option));
+  if (!span_us || *span_us < 1'000'000) {
+    return usage_error(fmt::format("--{} takes a time such as {}", option, example));
+  }
+  body[field] = *span_us / 1'000'000;
+  return {};
+}
+
 Result<int> run_token(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   json body = json::object();
-  if (invocation.has("expires")) {
-    const auto span_us = parse_span_us(invocation.get("expires"));
-    if (!span_us || *span_us < 1'000'000) return usage_error("--expires takes a time such as 30d");
-    body["ttl_s"] = *span_us / 1'000'000;
-  }
+  TRY(put_span(invocation, "expires", "30d", "ttl_s", body));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   const std::string& user = invocation.operands[0];
   const std::string target = "/v1/users/" + wire::percent_encode(user) + "/token" +
@@ -48,11 +56,7 @@ Result<int> run_token(const Invocation& invocation) {
 Result<int> run_token_rotate(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   json body = json::object();
-  if (invocation.has("overlap")) {
-    const auto span_us = parse_span_us(invocation.get("overlap"));
-    if (!span_us || *span_us < 1'000'000) return usage_error("--overlap takes a time such as 1h");
-    body["overlap_s"] = *span_us / 1'000'000;
-  }
+  TRY(put_span(invocation, "overlap", "1h", "overlap_s", body));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json answer, api.send("POST", "/v1/admin-token", body));
   if (format == Format::kJson || format == Format::kYaml) {
@@ -75,12 +79,7 @@ Result<int> run_key_create(const Invocation& invocation) {
   for (const char* name : {"scope", "user"}) {
     if (invocation.has(name)) body[name] = invocation.get(name);
   }
-  if (invocation.has("expires")) {
-    const auto span_us = parse_span_us(invocation.get("expires"));
-    if (!span_us || *span_us < 1'000'000)
-      return usage_error("--expires takes a time such as 12h or 90d");
-    body["ttl_s"] = *span_us / 1'000'000;
-  }
+  TRY(put_span(invocation, "expires", "12h or 90d", "ttl_s", body));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json answer, api.send("POST", "/v1/keys", body));
   if (format == Format::kJson || format == Format::kYaml) {
@@ -138,12 +137,7 @@ Result<int> run_join_token(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   json body = json::object();
   if (!invocation.operands.empty()) body["node"] = invocation.operands[0];
-  if (invocation.has("valid-for")) {
-    const auto span_us = parse_span_us(invocation.get("valid-for"));
-    if (!span_us || *span_us == 0)
-      return usage_error("--valid-for takes a time such as 30m or 24h");
-    body["ttl_s"] = *span_us / 1'000'000;
-  }
+  TRY(put_span(invocation, "valid-for", "30m or 24h", "ttl_s", body));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json answer, api.send("POST", "/v1/join-tokens", body));
   if (format == Format::kJson || format == Format::kYaml) {
@@ -163,11 +157,7 @@ Result<int> run_identity_token(const Invocation& invocation) {
     return usage_error("`dove identity-token` is called by a running job, in one of its tasks");
   }
   json body{{"audience", invocation.operands[0]}};
-  if (invocation.has("expires")) {
-    const auto span_us = parse_span_us(invocation.get("expires"));
-    if (!span_us || *span_us < 1'000'000) return usage_error("--expires takes a time such as 10m");
-    body["ttl_s"] = *span_us / 1'000'000;
-  }
+  TRY(put_span(invocation, "expires", "10m", "ttl_s", body));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json answer, api.send("POST", job_target(job, "/identity-token"), body));
   print(text_of(answer, "token") + "\n");
