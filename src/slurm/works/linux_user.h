@@ -18,8 +18,8 @@ struct LinuxUser {
   std::string home;
 };
 
-// A person's account on this machine. Errors: kInvalid no_linux_user; kDenied root_runs_nothing,
-// system_account, adapter_not_root.
+// A person's account on this machine. Errors: kInvalid no_linux_user; kUnavailable users_away: ask
+// again later; kDenied root_runs_nothing, system_account, adapter_not_root.
 Result<LinuxUser> linux_user(const std::string& name);
 
 // Gives this process the user's rights and nothing more. Nothing comes back from it. False: it may
