@@ -65,17 +65,21 @@ struct StepAttach {
 };
 
 // A command that somebody runs in the world of a task (`dove exec`).
+struct ExecProgram {
+  std::vector<std::string> command = {};
+  std::map<std::string, std::string> environment = {};  // over the task's
+  std::string workdir = {};                             // "": the task's
+  bool terminal = false;
+  bool input = false;      // stdin will come
+  std::int32_t rows = 24;  // of the terminal
+  std::int32_t columns = 80;
+};
+
 struct ExecOrder {
   std::string id;  // of its connection to the controller
   AttemptKey key;
   Rank rank = 0;
-  std::vector<std::string> command;
-  std::map<std::string, std::string> environment;  // over the task's
-  std::string workdir;                             // "": the task's
-  bool terminal = false;
-  bool takes_input = false;
-  std::int32_t rows = 24;
-  std::int32_t columns = 80;
+  ExecProgram program;
 };
 
 // A connection that somebody wants to a port or a socket of a task (`dove port-forward`).

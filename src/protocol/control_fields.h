@@ -66,17 +66,22 @@ void fields(Ar& ar, typename Ar::template Of<StepAttach>& v) {
 }
 
 template <class Ar>
-void fields(Ar& ar, typename Ar::template Of<ExecOrder>& v) {
-  ar.must("id", v.id);
-  fields(ar, v.key);
-  ar.must("rank", v.rank);
+void fields(Ar& ar, typename Ar::template Of<ExecProgram>& v) {
   ar.must("command", v.command);
   ar.may("environment", v.environment);
   ar.may("workdir", v.workdir);
   ar.may("terminal", v.terminal);
-  ar.may("input", v.takes_input);
+  ar.may("input", v.input);
   ar.may("rows", v.rows);
   ar.may("columns", v.columns);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ExecOrder>& v) {
+  ar.must("id", v.id);
+  fields(ar, v.key);
+  ar.must("rank", v.rank);
+  fields(ar, v.program);
 }
 
 template <class Ar>

@@ -1,7 +1,7 @@
 #include "protocol/link_words.h"
 
 #include "codec/json.h"
-#include "protocol/archive.h"
+#include "protocol/control_fields.h"
 
 namespace dove::protocol {
 
@@ -9,13 +9,7 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ExecWish>& v) {
   ar.may("task", v.task);
   ar.may("node", v.node);
-  ar.must("command", v.command);
-  ar.may("environment", v.environment);
-  ar.may("workdir", v.workdir);
-  ar.may("terminal", v.terminal);
-  ar.may("input", v.input);
-  ar.may("rows", v.rows);
-  ar.may("columns", v.columns);
+  fields(ar, v.program);
 }
 
 template <class Ar>

@@ -6,28 +6,21 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "model/job.h"
+#include "protocol/control.h"
 
 namespace dove::protocol {
 
-// What a client wants to run in the world of a task: the first word of a command's link.
+// What a client wants to run: the first word of a command's link.
 struct ExecWish {
   std::string task = {};  // "": rank 0; "3"; "worker/1"
   std::string node = {};  // "": that of the task; else the first task there
-  std::vector<std::string> command = {};
-  std::map<std::string, std::string> environment = {};  // over the task's
-  std::string workdir = {};                             // "": the task's
-  bool terminal = false;
-  bool input = false;      // stdin will come
-  std::int32_t rows = 24;  // of the terminal
-  std::int32_t columns = 80;
+  ExecProgram program = {};
 };
 
 struct ScreenSize {

@@ -272,14 +272,14 @@ TEST(Protocol, AForwardIsReadAsItIsWritten) {
 }
 
 TEST(Protocol, AWordOfALinkHoldsWhatItSaysAndNothingElse) {
-  const std::string exec =
-      link_word({.exec = ExecWish{
-                     .task = "worker/1", .command = {"bash", "-l"}, .terminal = true, .rows = 40}});
+  const std::string exec = link_word(
+      {.exec = ExecWish{.task = "worker/1",
+                        .program = {.command = {"bash", "-l"}, .terminal = true, .rows = 40}}});
   const LinkWord wish = value_of(read_link_word(exec, 4096));
   ASSERT_TRUE(wish.exec.has_value());
-  EXPECT_EQ(wish.exec->command, (std::vector<std::string>{"bash", "-l"}));
+  EXPECT_EQ(wish.exec->program.command, (std::vector<std::string>{"bash", "-l"}));
   EXPECT_EQ(wish.exec->task, "worker/1");
-  EXPECT_EQ(wish.exec->columns, 80);
+  EXPECT_EQ(wish.exec->program.columns, 80);
   EXPECT_EQ(link_word(wish), exec);
   EXPECT_EQ(link_word({.took = 7}), R"({"took":7})");
   EXPECT_EQ(link_word({.end = true}), R"({"end":true})");

@@ -129,12 +129,12 @@ bool SessionChannel::start(std::vector<std::string> command) {
                               "/v1/jobs/" + wire::percent_encode(host_.where.job) + "/exec",
                               std::move(callbacks));
   say({.exec = protocol::ExecWish{.task = host_.where.task,
-                                  .command = std::move(command),
-                                  .environment = environment_,
-                                  .terminal = has_terminal_,
-                                  .input = true,
-                                  .rows = rows_,
-                                  .columns = columns_}});
+                                  .program = {.command = std::move(command),
+                                              .environment = environment_,
+                                              .terminal = has_terminal_,
+                                              .input = true,
+                                              .rows = rows_,
+                                              .columns = columns_}}});
   return true;
 }
 

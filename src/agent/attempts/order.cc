@@ -63,7 +63,7 @@ Result<LaunchOrder> read_launch_order(const nlohmann::json& line, bool has_netwo
 }
 
 Result<void> check(const ExecOrder& order) {
-  if (is_link_id(order.id) && !order.command.empty()) return {};
+  if (is_link_id(order.id) && !order.program.command.empty()) return {};
   return Error{ErrorKind::kInvalid, "malformed_message", "an exec has an id and a command", "exec"};
 }
 

@@ -71,11 +71,12 @@ void ExecSession::opened() {
 
 Result<void> ExecSession::start() {
   TaskPlan& plan = *plan_;
-  if (order_.terminal) {
-    TRY_ASSIGN(ends_, ExecEnds::terminal(plan.linux_user, {order_.rows, order_.columns}));
+  if (order_.program.terminal) {
+    TRY_ASSIGN(ends_,
+               ExecEnds::terminal(plan.linux_user, {order_.program.rows, order_.program.columns}));
     plan.terminal = ends_.terminal_path();
   } else {
-    TRY_ASSIGN(ends_, ExecEnds::pipes(pipes_path_, plan.linux_user, order_.takes_input));
+    TRY_ASSIGN(ends_, ExecEnds::pipes(pipes_path_, plan.linux_user, order_.program.input));
     plan.stdin_path = ends_.path_of("in");
     plan.stdout_path = ends_.path_of("out");
     plan.stderr_path = ends_.path_of("err");
@@ -129,7 +130,7 @@ void ExecSession::hear_piece(std::string_view message) {
   if (piece->channel != Channel::kStdin || !in_window_.add(piece->bytes.size())) {
     return break_off(broken("stdin was sent beyond its window"));
   }
-  if (!order_.takes_input || input_ends_ || piece->bytes.empty()) return;
+  if (!order_.program.input || input_ends_ || piece->bytes.empty()) return;
   input_.emplace_back(piece->bytes);
   write_input();
 }

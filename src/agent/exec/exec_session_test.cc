@@ -77,12 +77,12 @@ class ExecSessionTest : public RunnerTestBed, public ::testing::WithParamInterfa
     ExecOrder order;
     order.id = "a";
     order.rank = 3;
-    order.command = {"/bin/sh", "-c", script};
-    order.environment = {{"OF_THE_CLIENT", "yes"}};
-    order.terminal = terminal;
-    order.takes_input = true;
-    order.rows = 33;
-    order.columns = 101;
+    order.program.command = {"/bin/sh", "-c", script};
+    order.program.environment = {{"OF_THE_CLIENT", "yes"}};
+    order.program.terminal = terminal;
+    order.program.input = true;
+    order.program.rows = 33;
+    order.program.columns = 101;
     execs_.emplace(host_, root_, [this] { settled_ = true; });
     execs_->open(order, of_attempt(""));
   }
@@ -200,7 +200,7 @@ TEST_P(ExecSessionTest, EndsWithTheTaskAndSaysSo) {
 TEST_P(ExecSessionTest, ThatCannotBeStartedSaysWhy) {
   ExecOrder order;
   order.id = "b";
-  order.command = {"/no/such/program"};
+  order.program.command = {"/no/such/program"};
   execs_.emplace(host_, root_, [this] { settled_ = true; });
   execs_->open(order, of_attempt(""));
   ASSERT_TRUE(settled());
@@ -213,7 +213,7 @@ TEST_P(ExecSessionTest, WithoutATaskTellsItsClient) {
   execs_.emplace(host_, root_, [this] { settled_ = true; });
   ExecOrder order;
   order.id = "c";
-  order.command = {"true"};
+  order.program.command = {"true"};
   execs_->open(order, Error{ErrorKind::kConflict, "not_running", "no", ""});
   ASSERT_TRUE(settled());
   EXPECT_EQ(error_, "not_running");

@@ -27,9 +27,10 @@ TaskPlan exec_plan(const ExecOrder& order, TaskPlan target, const std::string& d
   plan.joins = std::exchange(plan.mark, exec_mark(plan.attempt, order.id));
   plan.path = fmt::format("{}/{}{}", directory, kPrefix, order.id);
   plan.rank = order.rank;
-  plan.argv = order.command;
-  if (!order.workdir.empty() && plan.container.image.empty()) plan.workdir = order.workdir;
-  for (const auto& [name, value] : order.environment) plan.environment[name] = value;
+  plan.argv = order.program.command;
+  if (!order.program.workdir.empty() && plan.container.image.empty())
+    plan.workdir = order.program.workdir;
+  for (const auto& [name, value] : order.program.environment) plan.environment[name] = value;
   plan.stdin_path.clear();
   plan.stdout_path.clear();
   plan.stderr_path.clear();

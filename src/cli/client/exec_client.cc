@@ -44,11 +44,10 @@ class ExecClient {
     writer_ = std::make_unique<OutputWriter>(
         loop_, [this](std::size_t bytes) { took(bytes); }, [this] { leave(SIGPIPE); });
     socket_ = link.open(loop_, job_target(wanted_.job, "/exec"), std::move(callbacks));
-    const protocol::ExecWish& asked = wanted_;
-    protocol::ExecWish wish = asked;
+    protocol::ExecWish wish = wanted_.wish;
     const TerminalSize size = terminal_size();
-    wish.rows = size.rows;
-    wish.columns = size.columns;
+    wish.program.rows = size.rows;
+    wish.program.columns = size.columns;
     say({.exec = std::move(wish)});
     loop_.run();
     writer_.reset();  // writes the rest
@@ -79,8 +78,8 @@ class ExecClient {
   }
 
   void begin() {
-    if (wanted_.terminal && wanted_.input) raw_.enter();
-    if (!wanted_.input || reader_ != nullptr) return;
+    if (wanted_.wish.program.terminal && wanted_.wish.program.input) raw_.enter();
+    if (!wanted_.wish.program.input || reader_ != nullptr) return;
     reader_ = std::make_unique<StdinReader>(loop_, wire::kPiece_bytes,
                                             [this](std::string piece) { send(std::move(piece)); });
   }
@@ -115,7 +114,7 @@ class ExecClient {
 
   // As wall(1) writes on the terminals of those who are signed in.
   void warn(const std::string& line) {
-    if (!wanted_.terminal || line.empty()) return;
+    if (!wanted_.wish.program.terminal || line.empty()) return;
     std::string text = fmt::format("\r\n*** dove: {} ***\r\n", printable(line));
     own_bytes_ += text.size();
     writer_->write(STDERR_FILENO, std::move(text));
@@ -140,7 +139,7 @@ class ExecClient {
 
   void heard(int number) {
     if (number == SIGWINCH || number == SIGCONT) {
-      if (!wanted_.terminal) return;
+      if (!wanted_.wish.program.terminal) return;
       if (number == SIGCONT && reader_ != nullptr) raw_.enter();
       const TerminalSize size = terminal_size();
       return say({.resize = protocol::ScreenSize{size.rows, size.columns}});

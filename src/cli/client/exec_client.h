@@ -12,9 +12,10 @@
 
 namespace dove::cli {
 
-// `input`: what we are given on stdin is the command's. The size of the terminal is ours.
-struct ExecWanted : protocol::ExecWish {
+// `program.input`: what we are given on stdin is the command's. The size of the terminal is ours.
+struct ExecWanted {
   std::string job;
+  protocol::ExecWish wish = {};
 };
 
 // With a terminal and input, ours is raw from the command's start to its end. Without, SIGINT and

@@ -8,17 +8,18 @@ namespace {
 
 Result<int> run(const Invocation& invocation) {
   ExecWanted wanted;
+  protocol::ExecProgram& program = wanted.wish.program;
   wanted.job = invocation.operands[0];
   auto first = invocation.operands.begin() + 1;
   if (first != invocation.operands.end() && *first == "--") ++first;
-  wanted.command.assign(first, invocation.operands.end());
-  if (wanted.command.empty()) return usage_error("which command? dove exec JOB -- COMMAND...");
-  wanted.task = invocation.get("task");
-  wanted.terminal = invocation.has("tty");
-  wanted.input = invocation.has("stdin");
-  if (wanted.terminal) {
+  program.command.assign(first, invocation.operands.end());
+  if (program.command.empty()) return usage_error("which command? dove exec JOB -- COMMAND...");
+  wanted.wish.task = invocation.get("task");
+  program.terminal = invocation.has("tty");
+  program.input = invocation.has("stdin");
+  if (program.terminal) {
     const std::string term = environment_value("TERM");
-    wanted.environment["TERM"] = term.empty() ? "xterm" : term;
+    program.environment["TERM"] = term.empty() ? "xterm" : term;
   }
   TRY_ASSIGN(const Endpoint endpoint, find_endpoint(invocation));
   return run_exec("dove exec", endpoint, wanted);

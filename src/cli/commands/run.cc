@@ -100,13 +100,14 @@ Error ended_early(Api& api, const std::string& id) {
 
 Result<int> with_terminal(const Invocation& invocation, Api& api, const std::string& id) {
   ExecWanted wanted;
+  protocol::ExecProgram& program = wanted.wish.program;
   wanted.job = id;
-  wanted.command = {"/bin/sh", "-c", kComes, "dove-run"};
-  wanted.command.insert(wanted.command.end(), invocation.operands.begin(),
-                        invocation.operands.end());
-  wanted.terminal = wanted.input = true;
+  program.command = {"/bin/sh", "-c", kComes, "dove-run"};
+  program.command.insert(program.command.end(), invocation.operands.begin(),
+                         invocation.operands.end());
+  program.terminal = program.input = true;
   const std::string term = environment_value("TERM");
-  wanted.environment["TERM"] = term.empty() ? "xterm" : term;
+  program.environment["TERM"] = term.empty() ? "xterm" : term;
   const Result<int> code = run_exec("dove run", api.endpoint(), wanted);
   if (code.ok()) return code;
   // What is left of it ends by itself; sooner, if the server can be reached.

@@ -241,6 +241,7 @@ Result<int> run_with_terminal(const Invocation& invocation) {
         "`dove exec -it JOB -- bash`");
   }
   ExecWanted wanted;
+  protocol::ExecProgram& program = wanted.wish.program;
   TRY_ASSIGN(const json sizes, step_sizes(invocation));
   for (const char* count : {"tasks", "nodes"}) {
     const std::int64_t given = sizes.value(count, std::int64_t{0});
@@ -250,13 +251,13 @@ Result<int> run_with_terminal(const Invocation& invocation) {
   }
   const std::vector<std::string> nodes = text::expand_hostlist(invocation.get("nodelist"));
   if (nodes.size() > 1) return usage_error("--pty is for one task, so --nodelist names one node");
-  if (!nodes.empty()) wanted.node = nodes[0];
+  if (!nodes.empty()) wanted.wish.node = nodes[0];
   TRY_ASSIGN(const StepPlace place, place_of(invocation));
   wanted.job = place.job;
-  wanted.command = invocation.operands;
-  wanted.environment = own_environment(invocation.get("export"));
-  wanted.workdir = invocation.get("chdir", local_context().workdir);
-  wanted.terminal = wanted.input = true;
+  program.command = invocation.operands;
+  program.environment = own_environment(invocation.get("export"));
+  program.workdir = invocation.get("chdir", local_context().workdir);
+  program.terminal = program.input = true;
   return run_exec("srun", place.endpoint, wanted);
 }
 

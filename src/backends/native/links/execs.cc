@@ -19,17 +19,18 @@ Result<protocol::ExecWish> read_first(std::string_view text) {
   TRY_ASSIGN(protocol::LinkWord said, protocol::read_link_word(text, kFirstBytesMax));
   if (!said.exec) return listener::invalid("bad_value", "the first word says what to run", "exec");
   protocol::ExecWish& wish = *said.exec;
-  if (wish.command.empty() || wish.command.front().empty()) {
+  const protocol::ExecProgram& program = wish.program;
+  if (program.command.empty() || program.command.front().empty()) {
     return listener::invalid("bad_value", "command is a list of words, the program first",
                              "command");
   }
   const auto is_size = [](std::int32_t size) { return size >= 1 && size <= kSizeMax; };
-  if (wish.terminal && !(is_size(wish.rows) && is_size(wish.columns))) {
+  if (program.terminal && !(is_size(program.rows) && is_size(program.columns))) {
     return listener::invalid(
         "bad_terminal_size",
         fmt::format("a terminal of {} x {} cannot be: rows and columns are 1 to {}, 24 x 80 when "
                     "nobody knows",
-                    wish.rows, wish.columns, kSizeMax),
+                    program.rows, program.columns, kSizeMax),
         "rows");
   }
   return std::move(wish);
@@ -61,25 +62,17 @@ void Execs::hear_first(const TaskLinkPtr& link, std::string_view text) {
   const Result<RunningTask> task = find_running(projection_.state(), *job, wish->task, wish->node);
   if (!task.ok()) return links_.fail(link, task.error());
   order(link, task->node,
-        {.id = link->id,
-         .key = {link->job, task->attempt},
-         .rank = task->rank,
-         .command = std::move(wish->command),
-         .environment = std::move(wish->environment),
-         .workdir = std::move(wish->workdir),
-         .terminal = wish->terminal,
-         .takes_input = wish->input,
-         .rows = wish->rows,
-         .columns = wish->columns});
+        {link->id, {link->job, task->attempt}, task->rank, std::move(wish->program)});
 }
 
 // What is not in the log has not happened: who runs what is there before it is ordered.
 void Execs::order(const TaskLinkPtr& link, NodeId node, protocol::ExecOrder wanted) {
   protocol::Control control;
   const protocol::ExecOrder& order = control.exec.emplace(std::move(wanted));
-  StampedEvent event{ExecStarted{link->job, order.key.attempt, node, order.rank, order.terminal,
-                                 order.command.front().substr(0, kProgramBytesMax)},
-                     link->cause};
+  StampedEvent event{
+      ExecStarted{link->job, order.key.attempt, node, order.rank, order.program.terminal,
+                  order.program.command.front().substr(0, kProgramBytesMax)},
+      link->cause};
   commit_(std::move(event),
           [this, weak = std::weak_ptr(link), node,
            line = protocol::control_line(control)](const Result<controller::Committed>& committed) {
