@@ -64,11 +64,7 @@ export function Plot({ label, data, lines, most }: PlotProps) {
     const shown = box.current!;
     const make = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(
-        optionsOf(shown.clientWidth, lines, most),
-        latest.current as uPlot.AlignedData,
-        shown,
-      );
+      plot.current = new uPlot(optionsOf(shown.clientWidth, lines, most), latest.current as uPlot.AlignedData, shown);
     };
     make();
     const watch = new ResizeObserver(() => plot.current?.setSize({ width: shown.clientWidth, height: 180 }));
