@@ -12,7 +12,7 @@ import unittest
 
 from cluster import DOVE, Cluster, until
 
-TRAPS = "#!/bin/bash\ntrap 'exit 0' TERM\necho start $SLURM_RESTART_COUNT\nsleep 600 & wait\n"
+TRAPS = "#!/bin/bash\ntrap 'exit 0' TERM\necho start $SLURM_RESTART_COUNT\nfor _ in $(seq 600); do sleep 1; done\n"
 DEAF = "#!/bin/bash\ntrap '' TERM\necho up > deaf.$SLURM_RESTART_COUNT\nsleep 600\n"
 ONCE = "#!/bin/bash\n#SBATCH --no-requeue\nsleep 600\n"
 

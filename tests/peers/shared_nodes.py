@@ -15,6 +15,9 @@ from slurm_lab import SlurmLab, available  # noqa: E402
 NODES = 2
 GPUS = 4
 CPUS = 8
+# A script's last line, while it waits for a signal. Slurm signals a job's processes one by one: after `sleep 300 & wait` the
+# shell may end with its child, before the signal reaches it and its trap.
+LISTENS = "for _ in $(seq 300); do sleep 1; done"
 OBJECTS = """\
 kind: Project
 name: infrastructure

@@ -18,7 +18,7 @@ import unittest
 
 from gate_lab import LUA, ROOT, GateLab
 from people import add_people, person
-from shared_nodes import CPUS, GPUS, NODES, SKIP, SharedNodes, available, until
+from shared_nodes import CPUS, GPUS, LISTENS, NODES, SKIP, SharedNodes, available, until
 
 PEOPLE = [person(i) for i in (6, 7, 8)]
 
@@ -322,7 +322,7 @@ class Gate(SharedNodes):
         path = os.path.join(self.lab.folder, "saved")
         with open(path, "w"):
             os.chmod(path, 0o666)
-        script = f"trap 'echo saved >>{path}; exit 0' TERM; echo begun ${{SLURM_RESTART_COUNT:-0}} >>{path}; sleep 300 & wait"
+        script = f"trap 'echo saved >>{path}; exit 0' TERM; echo begun ${{SLURM_RESTART_COUNT:-0}} >>{path}; {LISTENS}"
         theirs = self.gated(f"--gres=gpu:{GPUS}", "-w", "n0", script=script)
         self.in_its_place(theirs)
         self.says(path, ["begun 0"])
@@ -342,7 +342,7 @@ class Gate(SharedNodes):
             os.chmod(path, 0o666)
         with open(script, "w") as file:
             file.write(f"#!/bin/bash\n#SBATCH --signal=B:USR1@5\ntrap 'echo usr1 >>{path}' USR1\n"
-                       f"trap 'echo term >>{path}; exit 0' TERM\necho begun >>{path}\nsleep 300 &\nwait\nwait\n")
+                       f"trap 'echo term >>{path}; exit 0' TERM\necho begun >>{path}\n{LISTENS}\n")
         theirs = int(self.lab.run(["sbatch", "--parsable", "--uid=nobody", "-D", "/", "-o", "/dev/null", "--mem=100",
                                    f"--gres=gpu:{GPUS}", "-w", "n0", script]))
         self.in_its_place(theirs)

@@ -19,7 +19,7 @@ import unittest
 
 import slurm_gate_test
 from gate_lab import LUA
-from shared_nodes import ENDED, GPUS, NODES, SKIP, available, until
+from shared_nodes import ENDED, GPUS, LISTENS, NODES, SKIP, available, until
 
 RECONCILED_S = 10
 SAVES_S = 6
@@ -246,7 +246,7 @@ class Killed(slurm_gate_test.Gate):
         """Theirs saves its work for some seconds, and is put back; then both run, one after the other."""
         def bring():
             trap = f"trap 'sleep {SAVES_S}; exit 0' TERM; [ ${{SLURM_RESTART_COUNT:-0}} = 0 ] || {{ {self.waits()}; exit 3; }}"
-            theirs = self.gated(f"--gres=gpu:{GPUS}", "-w", "n0", script=f"{trap}; sleep 300 & wait")
+            theirs = self.gated(f"--gres=gpu:{GPUS}", "-w", "n0", script=f"{trap}; {LISTENS}")
             self.in_its_place(theirs)
             ours = self.submit(GPUS, node="n0", priority=5)
             until(lambda: self.state(theirs) == "COMPLETING", 20, "it to be preempted")
@@ -268,7 +268,7 @@ class Killed(slurm_gate_test.Gate):
     def test_while_theirs_takes_the_place_of_ours(self):
         def bring():
             ours = self.submit(GPUS, node="n0", preempt="restart",
-                               command=("sh", "-c", f"trap 'sleep {SAVES_S}; exit 0' TERM; sleep 300 & wait"))
+                               command=("sh", "-c", f"trap 'sleep {SAVES_S}; exit 0' TERM; {LISTENS}"))
             self.started(ours)
             # Users may not ask for it; root may, for them.
             theirs = int(self.lab.run(f"sbatch --parsable --uid=nobody -D / -o /dev/null --mem=100 --gres=gpu:{GPUS} -w n0 "
@@ -292,7 +292,7 @@ class Killed(slurm_gate_test.Gate):
             begun = f"{self.folder}/begun-{time.monotonic_ns()}"
             theirs = self.outside = self.sbatch(
                 "-p", "open", "-A", "lab", "-w", "n0", f"--gres=gpu:{GPUS}", "--requeue",
-                script=f"trap 'sleep {SAVES_S}; exit 0' TERM; touch {begun}; sleep 300 & wait")
+                script=f"trap 'sleep {SAVES_S}; exit 0' TERM; touch {begun}; {LISTENS}")
             until(lambda: os.path.exists(begun), 60, "it to begin")
             self.known(theirs, "n0")
             ours = self.submit(GPUS, node="n0", priority=5)

@@ -11,7 +11,7 @@ import re
 import signal
 import time
 
-from shared_nodes import GPUS, OBJECTS, SharedNodes, SlurmLab, main, until
+from shared_nodes import GPUS, LISTENS, OBJECTS, SharedNodes, SlurmLab, main, until
 
 
 class Lab(SlurmLab):
@@ -50,7 +50,7 @@ class Preempt(SharedNodes):
         with open(path, "w"):
             os.chmod(path, 0o666)
         theirs = self.theirs("--requeue", script=f"trap 'echo saved >>{path}; exit 0' TERM; "
-                             f"echo begun ${{SLURM_RESTART_COUNT:-0}} >>{path}; sleep 300 & wait")
+                             f"echo begun ${{SLURM_RESTART_COUNT:-0}} >>{path}; {LISTENS}")
         self.in_place(theirs)
         self.says(path, ["begun 0"])
         behind = [self.theirs("--requeue"), self.theirs("--requeue", "--gres=gpu:1")]
@@ -71,7 +71,7 @@ class Preempt(SharedNodes):
 
     def test_the_fences_that_waited_stay_for_as_long_as_ours_runs(self):
         """Slurm ends an allocation that no salloc answers for ten seconds after its start. What is ending keeps them waiting."""
-        theirs = self.theirs("--requeue", script="trap 'sleep 2; exit 0' TERM; sleep 300 & wait")
+        theirs = self.theirs("--requeue", script=f"trap 'sleep 2; exit 0' TERM; {LISTENS}")
         self.in_place(theirs)
         ours = self.submit(2, node="n0", priority=5)
         self.started(ours, 60)
@@ -91,8 +91,7 @@ class Preempt(SharedNodes):
         script = os.path.join(self.lab.folder, "signalled.sh")
         with open(script, "w") as file:
             file.write(f"#!/bin/bash\n#SBATCH --signal=B:USR1@5\ntrap 'echo usr1 >>{path}' USR1\n"
-                       f"trap 'echo term >>{path}; exit 0' TERM\necho begun >>{path}\n"
-                       "sleep 300 &\nwait\nwait\n")
+                       f"trap 'echo term >>{path}; exit 0' TERM\necho begun >>{path}\n{LISTENS}\n")
         theirs = int(self.lab.run(["sbatch", "--parsable", "-c", "1", "--mem=100", "-o", "/dev/null", "-A", "lab", "-w",
                                    "n0", f"--gres=gpu:{GPUS}", "--requeue", script]))
         self.in_place(theirs)
