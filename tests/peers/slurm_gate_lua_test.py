@@ -174,6 +174,26 @@ class Gate(unittest.TestCase):
         until(lambda: self.lab.fields(job)["Restarts"] == "3", 60, "the second start to be put back")
         self.assertEqual(os.listdir(ran), [])
 
+    def test_one_that_slurm_gave_other_gpus_is_put_back_before_it_runs(self):
+        ran = self.lab.folder + "/ran-on"
+        os.mkdir(ran)
+        os.chmod(ran, 0o777)
+        # Its user writes into a comment what Slurm is to have said.
+        says = "x\n     Nodes=n0 CPU_IDs=0 Mem=100 GRES=gpu:2(IDX:2-3)\n"
+        job = self.lab.sbatch("-N2", "--gres=gpu:2", f"--comment={says}", script=f"touch {ran}/it; exec sleep 300")
+        for restarts, gpus in enumerate(("n0:2,3/n1:0,1", "n[0-1]:0,1,2", "n0:0,1")):
+            self.lab.run(f"scontrol update JobId={job} AdminComment='dovetail-gate run=7.1 restarts={restarts} gpus={gpus}' "
+                         "StartTime=now")
+            self.lab.run(f"scontrol release {job}")
+            until(lambda n=restarts: self.lab.fields(job)["Restarts"] == str(n + 1), 30, f"gpus={gpus} to be put back")
+            self.lab.until(f"squeue -h -j {job} -o %T", lambda out: out.strip() == "PENDING")
+            self.assertEqual((self.lab.fields(job)["Priority"], os.listdir(ran)), ("0", []))
+        self.lab.run(f"scontrol update JobId={job} Comment=''")
+        self.lab.run(f"scontrol update JobId={job} AdminComment='dovetail-gate run=7.1 restarts=3 gpus=n[0-1]:0,1' StartTime=now")
+        self.lab.run(f"scontrol release {job}")
+        until(lambda: os.listdir(ran), 30, "it to run")
+        self.assertEqual(self.lab.fields(job)["Restarts"], "3")
+
     def test_the_last_task_of_an_array_is_put_back_alone(self):
         """Its number is that of the array."""
         array = self.lab.sbatch("--array=1-2")

@@ -45,7 +45,7 @@ Backend = some_of(
     "test_exit_codes_and_output_that_is_its_users", "test_three_users_are_accounted_as_themselves")
 GateLua = some_of(
     slurm_gate_lua_test.Gate, "test_the_model_goes_from_the_request_to_the_mark", "test_no_user_gets_past_it",
-    "test_what_slips_past_is_put_back_by_the_prolog")
+    "test_what_slips_past_is_put_back_by_the_prolog", "test_one_that_slurm_gave_other_gpus_is_put_back_before_it_runs")
 Gate = some_of(
     slurm_gate_test.Gate, "test_a_job_starts_in_the_place_that_the_ledger_gave_and_ends", "test_t19_out_of_order",
     "test_cpus_and_memory_by_gpu_are_those_that_slurm_gives")

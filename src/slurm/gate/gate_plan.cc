@@ -31,6 +31,7 @@ std::string mark_without_place(const JobSeen& job) {
   GateMark mark = read_mark(job.mark);
   mark.job = mark.attempt = 0;
   mark.is_seen = false;
+  mark.gpus.clear();
   return write_mark(mark);
 }
 
@@ -245,7 +246,17 @@ class GatePlanner {
       plan_.put_back.push_back(back(job, "it has another place now"));
       return report(keys, PlaceholderState::kAsked, 0, "");
     }
+    if (was_put_back_by_prolog(start, job)) {
+      for (const Wanted* one : keys) plan_.surprises.insert(one->key.node);
+    }
     starts_.push_back({start, &keys, &job});
+  }
+
+  // Its place was for the run before, which never began. Most likely Slurm gave it other devices.
+  static bool was_put_back_by_prolog(const GateStart& start, const JobSeen& job) {
+    const GateMark mark = read_mark(job.mark);
+    return mark.job == start.job && mark.attempt == start.attempt && !mark.gpus.empty() &&
+           !mark.is_seen && mark.restarts < job.gate->restarts;
   }
 
   void holds(const GateStart& start, const Keys& keys, const JobSeen& job) {
@@ -403,12 +414,21 @@ class GatePlanner {
     refuse(one.start, *one.keys, why);
   }
 
+  // One that wants nodes of its own gets less from Slurm than from the ledger, which is no fault.
+  static std::string gpus_of(const Starting& one) {
+    if (one.job->gate->is_exclusive) return "";
+    std::map<std::string, std::vector<int>> devices;
+    for (const Wanted* wanted : *one.keys) devices[wanted->key.node] = sorted(wanted->devices);
+    return write_gpus(devices);
+  }
+
   void place(const Starting& one) {
     GateMark mark = read_mark(one.job->mark);
     mark.job = one.start.job;
     mark.attempt = one.start.attempt;
     mark.restarts = one.job->gate->restarts;
     mark.is_seen = mark.user_hold = false;
+    mark.gpus = gpus_of(one);
     if (!mark.nodes) mark.nodes = one.job->gate->nodes_wanted;
     std::vector<std::string> nodes;
     for (const Wanted* wanted : *one.keys) nodes.push_back(wanted->key.node);

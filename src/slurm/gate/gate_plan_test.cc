@@ -84,7 +84,7 @@ TEST_F(GatePlanTest, FirstTheOtherDevicesAreFencedThenItIsLetGo) {
   now = plan();
   EXPECT_TRUE(now.fences.empty() && now.release.empty());
   ASSERT_EQ(now.place.size(), 1u);
-  EXPECT_EQ(now.place[0].mark, kHere);
+  EXPECT_EQ(now.place[0].mark, "dovetail-gate run=17.1 restarts=0 gpus=n1:2 nodes=-");
   EXPECT_EQ(now.place[0].nodes, "n1");
 }
 
@@ -137,6 +137,30 @@ TEST_F(GatePlanTest, WhereSlurmGaveAnotherDeviceAllAreFencedForAWhile) {
   starts({3});
   EXPECT_TRUE(plan().surprises.contains("n1"));
   EXPECT_EQ(plan().put_back.size(), 1u);
+}
+
+TEST_F(GatePlanTest, ThePrologIsToldTheDevicesOfThePlace) {
+  seen.nodes[0].devices_bound = false;
+  wanted[0].devices = {0};
+  ASSERT_EQ(plan().place.size(), 1u);
+  EXPECT_EQ(read_mark(plan().place[0].mark).gpus, "n1:0");
+  job().gate->is_exclusive = true;
+  wanted[0].devices = {0, 1, 2, 3};
+  for (int core = 0; core < seen.nodes[0].cores_for_jobs(); ++core) wanted[0].cores.push_back(core);
+  ASSERT_EQ(plan().place.size(), 1u);
+  EXPECT_EQ(read_mark(plan().place[0].mark).gpus, "");
+}
+
+TEST_F(GatePlanTest, WhatThePrologPutBackStartsAgainAmongFences) {
+  seen.nodes[0].devices_bound = false;
+  wanted[0].devices = {0};
+  job().mark = plan().place.at(0).mark;
+  EXPECT_FALSE(plan().surprises.contains("n1"));
+  ++job().gate->restarts;
+  EXPECT_TRUE(plan().surprises.contains("n1"));
+  EXPECT_TRUE(plan().newly_refused.empty());
+  memory.surprised_s["n1"] = 1000;
+  EXPECT_EQ(plan().fences.size(), 1u);
 }
 
 TEST_F(GatePlanTest, WhatBecomesFreeMeanwhileIsFencedToo) {
@@ -392,16 +416,6 @@ TEST_F(GatePlanTest, AStoppedAttemptEndsWhenNothingIsWantedOfIt) {
   EXPECT_TRUE(plan().works[0].has_ended);
   seen.jobs.clear();
   EXPECT_EQ(plan().works.size(), 1u);
-}
-
-TEST(GateMark, IsReadAsItIsWritten) {
-  GateMark mark{true, "h200", 17, 2, 3, true, "n[1-2]"};
-  EXPECT_EQ(read_mark(write_mark(mark)), mark);
-  EXPECT_EQ(write_mark(mark),
-            "dovetail-gate run=17.2 restarts=3 seen user_hold model=h200 nodes=n[1-2]");
-  EXPECT_EQ(read_mark("dovetail-gate run=17. restarts=x").job, 0);
-  EXPECT_FALSE(is_of_gate("dovetail-gated"));
-  EXPECT_FALSE(is_of_gate("dovetail dove-1.1@dove"));
 }
 
 TEST_F(GatePlanTest, TheLedgerIsToldWhatItCannotPlace) {
