@@ -35,15 +35,15 @@ each_gpu() {
     }' | sort -u
 }
 
-# From "Nodes=n[1-2] CPU_IDs=0-1 Mem=100 GRES=gpu:a:1(IDX:0),gpu:b:1(IDX:2)" the line "n[1-2] 0,2". A user who writes such
-# a line into a comment adds GPUs to those that Slurm gave, and takes none away.
+# From "Nodes=n[1-2] CPU_IDs=0-1 Mem=100 GRES=gpu:a:1(IDX:0),gpu:b:0(IDX:),gpu:c:1(IDX:2)" the line "n[1-2] 0,2". A user
+# who writes such a line into a comment adds GPUs to those that Slurm gave, and takes none away.
 given() {
     awk '$1 ~ /^Nodes=/ && $2 ~ /^CPU_IDs=/ {
         nodes = substr($1, 7)
         gres = $0
         sub(/.* GRES=/, ",", gres)
         indices = ""
-        while (match(gres, /,gpu(:[^(,]*)?\(IDX:[0-9,-]*\)/)) {
+        while (match(gres, /,gpu(:[^(,]*)?\(IDX:[0-9][0-9,-]*\)/)) {
             one = substr(gres, RSTART, RLENGTH - 1)
             gres = substr(gres, RSTART + RLENGTH)
             sub(/.*IDX:/, "", one)

@@ -248,6 +248,7 @@ class GatePlanner {
     }
     if (was_put_back_by_prolog(start, job)) {
       for (const Wanted* one : keys) plan_.surprises.insert(one->key.node);
+      return refuse(start, keys, "Slurm gave it other devices, and the prolog put it back");
     }
     starts_.push_back({start, &keys, &job});
   }

@@ -151,15 +151,17 @@ TEST_F(GatePlanTest, ThePrologIsToldTheDevicesOfThePlace) {
   EXPECT_EQ(read_mark(plan().place[0].mark).gpus, "");
 }
 
-TEST_F(GatePlanTest, WhatThePrologPutBackStartsAgainAmongFences) {
+TEST_F(GatePlanTest, WhatThePrologPutBackIsPlacedAnewAmongFences) {
   seen.nodes[0].devices_bound = false;
   wanted[0].devices = {0};
   job().mark = plan().place.at(0).mark;
   EXPECT_FALSE(plan().surprises.contains("n1"));
   ++job().gate->restarts;
   EXPECT_TRUE(plan().surprises.contains("n1"));
-  EXPECT_TRUE(plan().newly_refused.empty());
+  ASSERT_EQ(plan().newly_refused.size(), 1u);
+  EXPECT_EQ(plan().reports.at(0).state, PlaceholderState::kRefused);
   memory.surprised_s["n1"] = 1000;
+  ++wanted[0].key.attempt;
   EXPECT_EQ(plan().fences.size(), 1u);
 }
 
