@@ -5,15 +5,12 @@
 #include <utility>
 
 #include "codec/quantity.h"
+#include "slurm/holders.h"
 #include "slurm/rooms/room_plan.h"
 #include "telemetry/log.h"
 
 namespace dove::slurm {
 namespace {
-
-bool holds(const JobSeen& job) {
-  return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
-}
 
 // The same but for what differs from one call to the next.
 std::string content_of(SyncRequest request) {
@@ -188,7 +185,7 @@ void Adapter::refuse(const PlaceholderKey& key, const std::string& why, bool is_
   memory_.refused[key] = {why, clock_() / 1'000'000, false, is_final};
 }
 
-bool Adapter::submit(const Submission& one) {
+bool Adapter::submit(const Submission& one, const std::vector<std::int64_t>& released) {
   const Result<std::int64_t> id = slurm_.ask(one.ask);
   if (id.ok()) {
     // A user's may have yet to start: the next look shows it.
@@ -198,7 +195,16 @@ bool Adapter::submit(const Submission& one) {
     return true;
   }
   if (is_silence(id.error())) return false;
-  refuse(one.key, id.error().message, one.ask.is_users && id.error().code == kUser_refused);
+  const bool is_final = one.ask.is_users && id.error().code == kUser_refused;
+  auto leaving = leaving_placeholders(observed_, one.key.node, released, options_.cluster);
+  // Once: Slurm has heard by now of all that was stopped for it.
+  if (!is_final && !leaving.empty() && !memory_.awaited.contains(one.key)) {
+    telemetry::log(telemetry::Level::kInfo, "placeholder_awaits_end",
+                   {{"name", one.ask.name}, {"node", one.key.node}, {"why", id.error().message}});
+    memory_.awaited[one.key] = std::move(leaving);
+    return true;
+  }
+  refuse(one.key, id.error().message, is_final);
   return true;
 }
 
@@ -225,7 +231,7 @@ bool Adapter::carry_out(const Plan& plan) {
   int submitted = 0;
   for (const Submission& one : plan.submit) {
     if (++submitted > kChangesMax) break;
-    changed = submit(one) || changed;
+    changed = submit(one, plan.cancel) || changed;
   }
   return changed || submitted > kChangesMax;
 }

@@ -84,7 +84,8 @@ class Adapter {
   void refuse(const PlaceholderKey& key, const std::string& why, bool is_final = false);
   void set_limits(const std::vector<LimitChange>& limits);
   bool carry_out(const Plan& plan);
-  bool submit(const Submission& one);
+  // `released`: Slurm jobs that have just been told to end.
+  bool submit(const Submission& one, const std::vector<std::int64_t>& released);
   // The jobs of ours that run in Slurm, and what is to be done about them: by what was wanted last.
   WorkPlan look_at_works();
   bool carry_out(const WorkPlan& plan);

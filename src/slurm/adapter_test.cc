@@ -277,6 +277,48 @@ TEST_F(AdapterTest, ARefusalIsReportedUntilItIsNoLongerWanted) {
   EXPECT_EQ(slurm_.asked, 3);
 }
 
+// Our job of the higher priority takes the place of the other, which Slurm ends for a while.
+TEST_F(AdapterTest, WhileWhatMadeRoomIsEndingItKeepsItsPlaceAndIsThenAskedForAgain) {
+  for (const std::vector<int>& devices : {std::vector<int>{2}, std::vector<int>{}}) {
+    slurm_.state.jobs.clear();
+    slurm_.asked = 0;
+    slurm_.ends_slowly = true;
+    want(devices);
+    for (int i = 0; i < 2; ++i) adapter_->cycle();
+    ASSERT_EQ(last().placeholders.at(0).state, PlaceholderState::kConfirmed);
+    answer_.wanted[0].key.job = 18;
+    ++answer_.version;
+    // Without a device it is the cores that are missing.
+    slurm_.refusal = Error{ErrorKind::kConflict, "no_room", "nodes are busy", ""};
+    EXPECT_TRUE(adapter_->cycle().changed) << "the next look is due at once";
+    for (int i = 0; i < 3; ++i) adapter_->cycle();
+    EXPECT_EQ(slurm_.asked, 2) << "not at each look";
+    EXPECT_EQ(last().placeholders.at(0).state, PlaceholderState::kAsked);
+    EXPECT_NE(last().placeholders[0].why.find("still ending"), std::string::npos);
+    slurm_.refusal = {};
+    slurm_.state.jobs.clear();
+    for (int i = 0; i < 2; ++i) adapter_->cycle();
+    EXPECT_EQ(last().placeholders.at(0).state, PlaceholderState::kConfirmed);
+    EXPECT_EQ(slurm_.asked, 3);
+  }
+}
+
+TEST_F(AdapterTest, WhatIsRefusedAfterThatEndIsRefused) {
+  slurm_.ends_slowly = true;
+  want({2});
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  answer_.wanted[0].key.job = 18;
+  ++answer_.version;
+  slurm_.refusal = Error{ErrorKind::kConflict, "no_room", "the partition is down", ""};
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  EXPECT_EQ(last().placeholders.at(0).state, PlaceholderState::kAsked);
+  slurm_.state.jobs.clear();
+  slurm_.add("dove-9.1@dove", {3}, placeholder_mark("dove-9.1@dove")).phase = JobPhase::kEnding;
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  EXPECT_EQ(last().placeholders.at(0).state, PlaceholderState::kRefused);
+  EXPECT_EQ(last().placeholders[0].why, "the partition is down");
+}
+
 TEST_F(AdapterTest, OneThatItsUserWillNeverBeGivenEndsItsJobAsOneThatCouldNotBegin) {
   slurm_.refusal = Error{ErrorKind::kDenied, kUser_refused, "no account", ""};
   want({2});

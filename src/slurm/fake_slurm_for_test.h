@@ -54,6 +54,14 @@ class FakeSlurm : public SlurmCluster {
     return id;
   }
   Result<void> release(std::int64_t id) override {
+    if (ends_slowly) {
+      for (JobSeen& job : state.jobs) {
+        if (job.id != id) continue;
+        job.phase = JobPhase::kEnding;
+        job.state = "CANCELLED COMPLETING";
+      }
+      return {};
+    }
     std::erase_if(state.jobs, [id](const JobSeen& job) { return job.id == id; });
     for (JobSeen& job : state.jobs) {
       if (is_waiting_fence(job) && holder(device_of(job)) == nullptr) start(job);
@@ -159,6 +167,7 @@ class FakeSlurm : public SlurmCluster {
   Observed state;
   bool loses_answers = false;  // what is asked for is given, and nobody hears of it
   bool silent = false;
+  bool ends_slowly = false;   // what is released is still ending until the test takes it away
   bool starts_later = false;  // what is its user's waits in the queue
   bool lua_marks = true;      // the gate's Lua marks what we submit
   std::vector<std::string> requeued;

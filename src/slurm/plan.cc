@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "slurm/gres.h"
+#include "slurm/holders.h"
 
 namespace dove::slurm {
 namespace {
@@ -125,37 +126,6 @@ std::set<std::int64_t> starting_jobs(const std::vector<Wanted>& wanted, const Pl
   return ids;
 }
 
-// The job that holds one of the devices on the node; our own placeholders and standing fences do
-// not count.
-const JobSeen* holder_of(const Observed& observed, const std::string& node,
-                         const std::vector<int>& devices, const std::string& cluster) {
-  for (const JobSeen& job : observed.jobs) {
-    const bool holds = std::any_of(
-        job.allocations.begin(), job.allocations.end(), [&](const NodeAllocation& held) {
-          return held.node == node &&
-                 std::find_first_of(held.devices.begin(), held.devices.end(), devices.begin(),
-                                    devices.end()) != held.devices.end();
-        });
-    if (holds && !is_placeholder(job, cluster) && !is_standing_fence(job, cluster)) return &job;
-  }
-  return nullptr;
-}
-
-// The fence that holds one of the devices on the node; it goes within seconds.
-const JobSeen* fence_on(const Observed& observed, const Wanted& wanted,
-                        const std::string& cluster) {
-  for (const JobSeen& job : observed.jobs) {
-    if (!is_fence(job, cluster)) continue;
-    for (const NodeAllocation& held : job.allocations) {
-      if (held.node != wanted.key.node) continue;
-      for (const int device : wanted.devices) {
-        if (std::count(held.devices.begin(), held.devices.end(), device) > 0) return &job;
-      }
-    }
-  }
-  return nullptr;
-}
-
 // What keeps it from being asked for; "" when nothing does. `devices`: those that no standing fence
 // holds.
 std::string obstacle(const Observed& observed, const Wanted& wanted,
@@ -229,6 +199,12 @@ class Planner {
     const auto at = memory_.starting.find(key);
     if (at == memory_.starting.end()) return nullptr;
     return waits(observed_, at->second.id) ? &at->second : nullptr;
+  }
+
+  const std::set<std::int64_t>& awaited(const PlaceholderKey& key) const {
+    static const std::set<std::int64_t> none;
+    const auto at = memory_.awaited.find(key);
+    return at == memory_.awaited.end() ? none : at->second;
   }
 
   void report(const Wanted& wanted, std::int64_t id, PlaceholderState state, std::string why,
@@ -305,6 +281,11 @@ class Planner {
     if (const JobSeen* fence = fence_on(observed_, wanted, cluster_)) {
       return report(wanted, 0, PlaceholderState::kAsked,
                     fmt::format("Slurm job {} holds it while another job starts", fence->id));
+    }
+    // What was stopped for this one may have left it a moment ago: it is kept, not refused.
+    if (const JobSeen* ending = awaited_end(observed_, wanted, awaited(wanted.key), cluster_)) {
+      return report(wanted, 0, PlaceholderState::kAsked,
+                    fmt::format("Slurm job {}, of ours, is still ending there", ending->id));
     }
     // After slurmctld's start no node has answered yet; that is no reason to refuse.
     const NodeSeen* node = observed_.find_node(wanted.key.node);
@@ -461,6 +442,7 @@ void forget_unwanted(const Observed& observed, const std::vector<Wanted>& wanted
   std::set<PlaceholderKey> keys;
   for (const Wanted& one : wanted) keys.insert(one.key);
   std::erase_if(memory.refused, [&](const auto& one) { return !keys.contains(one.first); });
+  std::erase_if(memory.awaited, [&](const auto& one) { return !keys.contains(one.first); });
   std::erase_if(memory.starting, [&](const auto& one) {
     return !keys.contains(one.first) || !waits(observed, one.second.id);
   });

@@ -75,6 +75,9 @@ struct PlanMemory {
   std::map<PlaceholderKey, Refusal> refused;
   std::set<std::int64_t> ended_told;  // Slurm jobs whose end the ledger has heard of
   std::map<PlaceholderKey, Starting> starting;
+  // Placeholders that were still ending when Slurm refused it: it is asked for once more when they
+  // have ended. While it is wanted.
+  std::map<PlaceholderKey, std::set<std::int64_t>> awaited;
 };
 
 inline constexpr std::int64_t kAskAgain_s = 5;

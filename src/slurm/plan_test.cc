@@ -296,6 +296,25 @@ TEST_F(PlanTest, ADeviceOfAJobThatIsEndingIsNotFreeYet) {
   expect_refused(make({wanted(17, "n1", {2})}), "still ending");
 }
 
+// What made room for it leaves a moment later. A job of Slurm's users that ends is another matter:
+// the ledger hears of it, and finds another place.
+TEST_F(PlanTest, APlaceholderThatIsEndingOnItsDeviceIsWaitedFor) {
+  placeholder(1300, 16, "n1", {1, 2}).phase = JobPhase::kEnding;
+  const Plan waits = make({wanted(17, "n1", {2})});
+  EXPECT_TRUE(waits.submit.empty());
+  EXPECT_TRUE(waits.newly_refused.empty());
+  EXPECT_EQ(waits.reports.at(0).state, PlaceholderState::kAsked);
+  EXPECT_EQ(waits.reports[0].why, "Slurm job 1300, of ours, is still ending there");
+  EXPECT_EQ(make({wanted(17, "n1", {3})}).submit.size(), 1u);
+  EXPECT_EQ(make({wanted(17, "n2", {2})}).submit.size(), 1u);
+  memory_.awaited[{17, 1, "n1"}] = {1300};
+  EXPECT_TRUE(make({wanted(17, "n1", {3})}).submit.empty()) << "it lacked something else of it";
+  seen_.jobs[0].phase = JobPhase::kEnded;
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).submit.size(), 1u);
+  forget_unwanted(seen_, {}, memory_);
+  EXPECT_TRUE(memory_.awaited.empty());
+}
+
 TEST_F(PlanTest, NodesThatAreDownDrainedOrUnknown) {
   seen_.nodes[0].state = NodeSeen::State::kDown;
   seen_.nodes[0].reason = "no answer";
