@@ -157,6 +157,7 @@ void forget(Indexes& indexes, JobId id) {
   if (!at->second.live) --indexes.ended_count;
   indexes.preemptible.erase(id);
   indexes.stopping.erase(id);
+  indexes.preempted.erase(id);
   indexes.jobs.erase(at);
 }
 
@@ -198,6 +199,7 @@ void note_victim(Indexes& indexes, const Job& job) {
   const bool stopping = active && job.attempts.back().stage == Stage::kStopping;
   keep(indexes.stopping, job.id, stopping);
   keep(indexes.preemptible, job.id, active && !stopping && is_preemptible(*job.spec));
+  keep(indexes.preempted, job.id, job.phase != JobPhase::kEnded && job.preemptions > 0);
 }
 
 ShortList<PoolIndex*, 1> pools_of(const State& state, Indexes& indexes, const Node& node) {

@@ -88,6 +88,7 @@ struct Indexes {
   std::set<NodeId> in_maintenance;  // not simply in production (core/nodes/maintenance.h)
   std::set<JobId> preemptible;      // active ones whose owner allows it
   std::set<JobId> stopping;         // active ones that are being stopped
+  std::set<JobId> preempted;        // live ones that ever were
 
   IdMap<JobId, IndexedJob> jobs;
   ById<NodeId, IndexedNode> nodes;

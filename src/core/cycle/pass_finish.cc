@@ -2,6 +2,7 @@
 // all their nodes end their job, or send it back to the queue.
 #include <algorithm>
 
+#include "core/cycle/kept_room.h"
 #include "core/cycle/passes.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/fold.h"
@@ -163,6 +164,11 @@ void finish_job(Cycle& cycle, const Job& job) {
           [](const PlacementRecord& record) { return record.stage == PlacementStage::kEnded; });
       if (is_over) {
         cycle.emit(over(cycle.state, job, attempt));
+        // In the same cycle: before anybody else can take it.
+        if (auto kept = keep_room(cycle.state, cycle.indexes, job)) {
+          for (const JobId id : promised_since(cycle.state, *kept)) cycle.emit(Withdraw{id});
+          cycle.emit(*std::move(kept));
+        }
         return;
       }
       // Stopping already: the next report ends it, or a deadline does.
