@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # limit_s: 400
 # waits
-"""Training fills a cluster that a real Slurm shares, and inference needs two GPUs more: the training of the lowest level alone, a job
-of Slurm's, saves its work and makes room, inference answers after its grace, and the training goes on afterwards. No device is open
+"""Training fills a cluster that a real Slurm shares, and inference needs two GPUs more: the training of the lowest level alone saves
+its work and makes room, whosever it is, inference answers after its grace, and the training goes on afterwards. No device is open
 to two of them at once, by the ledger and Slurm and by the processes themselves. Prints how long it took until inference answered.
 
 Skips where Slurm (tools/setup peers, as root) is missing.
@@ -226,14 +226,53 @@ class ScaleUp(SharedNodes):
         self.scales_up_and_down("lowest", ["theirs", "ours"])
         self.ends_in_slurm(lowest, restarts=1)
         self.ends_in_slurm(theirs, restarts=0)
-        self.ends_here(ours)
+        self.ends_here(ours, ["finished"])
         self.assertEqual(self.cluster.job(serving)["state"], "running")
 
-    def ends_here(self, job):
+    def test_the_lowest_is_ours(self):
+        lowest = self.trains_here("lowest", "courses", "n1")
+        theirs = [self.trains_in_slurm(f"theirs-{i}", "research", "n0") for i in (1, 2)]
+        serving, _ = self.serves("replica-1", node="n1")
+        self.scales_up_and_down("lowest", ["theirs-1", "theirs-2"])
+        self.ends_here(lowest, ["preempted", "finished"])
+        for job in theirs:
+            self.ends_in_slurm(job, restarts=0)
+        self.assertEqual(self.cluster.job(serving)["state"], "running")
+
+    def test_the_lowest_is_ours_and_slurm_takes_its_time_to_end_it(self):
+        """Its node does not answer Slurm then. Inference has its place, the lowest does not get it back, and nobody else makes room."""
+        lowest = self.trains_here("lowest", "courses", "n1")
+        theirs = [self.trains_in_slurm(f"theirs-{i}", "research", "n0") for i in (1, 2)]
+        self.serves("replica-1", node="n1")
+        replica = self.submit(2, name="replica-2", queue="serving", command=self.command("serves", "replica-2"))
+        self.says("lowest", ["begins", "saved"])
+        slurmd = self.lab.slurmds["n1"]
+        slurmd.send_signal(signal.SIGSTOP)
+        try:
+            self.lab.until("squeue -h -t CG -o %j", lambda out: f"dove-{lowest}.1@" in out)
+            until(lambda: self.cluster.job(replica)["attempts"], 60, "a place for inference")
+            until(lambda: self.asked(replica), 60, "Slurm to be asked")
+        finally:
+            slurmd.send_signal(signal.SIGCONT)
+        self.answers("replica-2")
+        self.assertEqual(len(self.cluster.job(replica)["attempts"]), 1)
+        self.assertEqual(self.said("lowest"), ["begins", "saved", "told to end"])
+        self.cluster.run("cancel", str(replica))
+        self.says("lowest", ["begins", "saved", "told to end", "goes on"])
+        for name in ("lowest", "theirs-1", "theirs-2"):
+            pathlib.Path(f"{self.folder}/{name}.end").touch()
+        self.ends_here(lowest, ["preempted", "finished"])
+        for job in theirs:
+            self.ends_in_slurm(job, restarts=0)
+
+    def asked(self, job):
+        places = self.cluster.job(job)["attempts"][-1]["placements"]
+        return any(each["stage"] == "asked" for each in places[0].get("placeholders") or [])
+
+    def ends_here(self, job, stop_reasons):
         found = self.cluster.wait(job)
-        # An attempt that Slurm refused, still busy with the job before, ran nothing.
-        ran = [attempt["stop_reason"] for attempt in found["attempts"] if attempt["started_at_us"]]
-        self.assertEqual((found["state"], ran), ("completed", ["finished"]))
+        self.assertEqual(found["state"], "completed")
+        self.assertEqual([attempt["stop_reason"] for attempt in found["attempts"]], stop_reasons)
 
 
 if __name__ == "__main__":
