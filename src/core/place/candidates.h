@@ -19,7 +19,8 @@ NodeFree free_of(const FreeView& free);
 class FreeNodes {
  public:
   virtual ~FreeNodes() = default;
-  // What the job may take there; null when that is all that the node has free.
+  // What the job may take there, of what its executor is lent; null when that is all that the node
+  // has free.
   virtual const FreeBooks* books(NodeId node) = 0;
   virtual bool is_open(NodeId node) = 0;
   // Whether the node is a spare one: asked only where those are taken last.

@@ -20,23 +20,18 @@ const Lendable* lendable_on(const Executor& executor, const std::string& node) {
   return nullptr;
 }
 
-struct Allocated {
-  std::int64_t cores = 0;
-  std::int64_t memory_bytes = 0;
-};
-
 // By the executor on the node, for others and for jobs that it runs.
-Allocated allocated_by(const Executor& executor, const Node& node, const IdMap<JobId, Job>* jobs) {
-  Allocated allocated;
+LentHeld held_by(const Executor& executor, const Node& node, const IdMap<JobId, Job>* jobs) {
+  LentHeld held;
   if (const NodeExecutor* here = find_executor(node, executor.name)) {
     // What it runs there for others counts as lent as well: the limit is on the executor, not on
     // our jobs.
     for (const ForeignAllocation& one : here->foreign) {
-      allocated.cores += static_cast<std::int64_t>(one.cores.size());
-      allocated.memory_bytes += one.memory_bytes;
+      held.cores += static_cast<std::int64_t>(one.cores.size());
+      held.memory_bytes += one.memory_bytes;
     }
   }
-  if (jobs == nullptr) return allocated;
+  if (jobs == nullptr) return held;
   for (const JobId id : node.jobs) {
     const auto job = jobs->find(id);
     if (job == jobs->end() || job->second.spec->executor != executor.name) continue;
@@ -45,11 +40,11 @@ Allocated allocated_by(const Executor& executor, const Node& node, const IdMap<J
     if (job->second.attempts.empty()) continue;
     for (const PlacementRecord& record : job->second.attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
-      allocated.cores += static_cast<std::int64_t>(record.placement->cores.size());
-      allocated.memory_bytes += record.placement->memory_bytes;
+      held.cores += static_cast<std::int64_t>(record.placement->cores.size());
+      held.memory_bytes += record.placement->memory_bytes;
     }
   }
-  return allocated;
+  return held;
 }
 
 }  // namespace
@@ -59,14 +54,13 @@ bool is_lent(const Executor& executor, const std::string& node) {
 }
 
 std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
-                                    const IdMap<JobId, Job>* jobs, const FreeView& free) {
+                                    const LentHeld& held, const FreeView& free) {
   // It may have all of its nodes: no copy of the books is made.
   if (executor.lendable.empty()) return std::nullopt;
   // A list that does not name the node lends nothing of it.
   static const Lendable nothing{{}, {}, 0, 0};
   const Lendable* lendable = lendable_on(executor, node.name);
   if (lendable == nullptr) lendable = &nothing;
-  const Allocated allocated = allocated_by(executor, node, jobs);
   FreeBooks books(free);
   auto& milli = books.devices.free_milli;
   std::int64_t kept = 0;
@@ -84,7 +78,7 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
   const auto free_cores = static_cast<std::int64_t>(books.cores.size());
   const std::int64_t threads = node.inventory == nullptr ? 1 : threads_per_core(*node.inventory);
   std::int64_t cores = free_cores;
-  if (lendable->cores >= 0) cores = std::min(cores, lendable->cores - allocated.cores);
+  if (lendable->cores >= 0) cores = std::min(cores, lendable->cores - held.cores);
   cores = std::max<std::int64_t>(cores, 0);
   if (books.whole_cores) cores -= cores % threads;
   if (cores < free_cores) {
@@ -93,11 +87,16 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
   }
   books.memory_bytes = std::max<std::int64_t>(books.memory_bytes - fences * kFence_memory_bytes, 0);
   if (lendable->memory_bytes >= 0) {
-    books.memory_bytes =
-        std::min(books.memory_bytes,
-                 std::max<std::int64_t>(lendable->memory_bytes - allocated.memory_bytes, 0));
+    books.memory_bytes = std::min(
+        books.memory_bytes, std::max<std::int64_t>(lendable->memory_bytes - held.memory_bytes, 0));
   }
   return books;
+}
+
+std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
+                                    const IdMap<JobId, Job>* jobs, const FreeView& free) {
+  if (executor.lendable.empty()) return std::nullopt;
+  return lent_books(executor, node, held_by(executor, node, jobs), free);
 }
 
 }  // namespace dove::core

@@ -18,8 +18,18 @@ using Executors = std::map<std::string, Executor>;
 // Whether it is lent anything of the node: the first entry that names the node says what.
 bool is_lent(const Executor& executor, const std::string& node);
 
-// The part of `free` that the executor may take for one more job; none: all of it. `jobs`: those on
-// the node, which it may be running there; null: the node is taken as empty.
+// What the executor's work on a node holds of what it is lent there, as amounts. Devices are lent
+// by id, so they are not among these.
+struct LentHeld {
+  std::int64_t cores = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+// The part of `free` that the executor may take for one more job; none: all of it.
+std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
+                                    const LentHeld& held, const FreeView& free);
+// The same for a job that starts now. `jobs`: those on the node, which it may be running there;
+// null: the node is taken as empty.
 std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
                                     const IdMap<JobId, Job>* jobs, const FreeView& free);
 

@@ -63,15 +63,19 @@ class Search {
   FreeView free_view(NodeId id) {
     // Most jobs name no executor, so what one is lent is worked out only where it is asked for.
     if (executor_ == nullptr) return any_view(id);
+    if (const FreeBooks* planned = planned_books(id)) return planned->view();
     const auto known = lent_.find(id);
     if (known != lent_.end()) return known->second.view();
     auto lent = lent_books(*executor_, node(id), candidates_.jobs, any_view(id));
     return lent ? lent_.emplace(id, std::move(*lent)).first->second.view() : any_view(id);
   }
 
+  const FreeBooks* planned_books(NodeId id) const {
+    return candidates_.free == nullptr ? nullptr : candidates_.free->books(id);
+  }
+
   FreeView any_view(NodeId id) const {
-    const FreeBooks* free = candidates_.free == nullptr ? nullptr : candidates_.free->books(id);
-    if (free != nullptr) return free->view();
+    if (const FreeBooks* planned = planned_books(id)) return planned->view();
     return candidates_.views == nullptr ? view_of(node(id)) : (*candidates_.views)[id];
   }
 

@@ -10,23 +10,22 @@
 namespace dove::core {
 namespace {
 
-// Until when it holds what it has, as far as is known now.
-Instant end_of(const State& state, const ForeignAllocation& one) {
-  return one.ends_by <= state.now ? kNever : one.ends_by;
-}
-
 // The latest end first: what two of them hold goes to that one.
 std::vector<const ForeignAllocation*> by_end(const State& state, const Node& node) {
   std::vector<const ForeignAllocation*> all;
   each_foreign(node,
                [&](const NodeExecutor&, const ForeignAllocation& one) { all.push_back(&one); });
   std::stable_sort(all.begin(), all.end(), [&](const auto* one, const auto* other) {
-    return end_of(state, *one) > end_of(state, *other);
+    return foreign_end(state, *one) > foreign_end(state, *other);
   });
   return all;
 }
 
 }  // namespace
+
+Instant foreign_end(const State& state, const ForeignAllocation& one) {
+  return one.ends_by <= state.now ? kNever : one.ends_by;
+}
 
 bool has_foreign_ends(const Node& node) {
   return std::any_of(node.executors.begin(), node.executors.end(), [](const NodeExecutor& each) {
@@ -59,7 +58,7 @@ void add_foreign_holds(const State& state, const Node& node, NodePlan& plan) {
     held.memory_bytes = one->memory_bytes;
     cores |= one->cores;
     plan.foreign.emplace_back(std::move(held));
-    Hold hold{JobId{}, &*plan.foreign.back(), state.now, end_of(state, *one)};
+    Hold hold{JobId{}, &*plan.foreign.back(), state.now, foreign_end(state, *one)};
     hold.foreign = true;
     plan.holds.push_back(hold);
   }
@@ -95,7 +94,7 @@ ForeignParts lasting_foreign(const Node& node, Instant at) {
 void keep_open(const State& state, const Node& node, Instant from, FreeBooks& books) {
   if (node.declared.cores_reserved > 0) books.cores &= usable_cores(node);
   each_foreign(node, [&](const NodeExecutor&, const ForeignAllocation& one) {
-    if (end_of(state, one) <= from) return;
+    if (foreign_end(state, one) <= from) return;
     books.cores -= one.cores;
     for (const std::int32_t device : one.devices) {
       const auto index = static_cast<std::size_t>(device);

@@ -13,6 +13,9 @@
 
 namespace dove::core {
 
+// Until when it holds what it has, as far as is known now.
+Instant foreign_end(const State& state, const ForeignAllocation& one);
+
 // Whether an end of one of them is known: then more may be free on the node later.
 bool has_foreign_ends(const Node& node);
 

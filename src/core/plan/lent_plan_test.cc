@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/place/pools_fixture.h"
+#include "core/plan/planner.h"
 
 namespace dove::core {
 namespace {
@@ -24,11 +25,23 @@ class LentPlanTest : public testing::Test {
     spec.executor = "slurm";
     return spec;
   }
+  JobId run(const JobSpec& spec) {
+    const JobId id = cluster.submit(spec);
+    cluster.launch(id);
+    cluster.start(id);
+    return id;
+  }
   std::optional<FreeBooks> lent(const JobSpec& spec, Instant from, std::uint32_t number = 1) {
     Plan plan;
+    note_promises(cluster.state, plan);
     const NodePlan& node_plan = plan_of(cluster.state, plan, NodeId(number));
     const Claim claim{&spec, 0, JobId{}, from, from + seconds(10)};
     return lent_during(cluster.state, node_plan, cluster.node(number), claim);
+  }
+  // To a job of the executor that asks for three cores for ten seconds.
+  void promise(Instant at) {
+    const JobId job = cluster.submit(its({.cores = 3, .limit_s = 10}));
+    cluster.decided(Promise{job, at, {first_free(cluster.node(1), *cluster.job(job).spec)}, false});
   }
   std::vector<std::int32_t> devices(const JobSpec& spec, Instant from) {
     const std::optional<FreeBooks> books = lent(spec, from);
@@ -58,6 +71,61 @@ TEST_F(LentPlanTest, WhatIsLentAndHeldIsFreeOnceItMustBeGone) {
   const Instant gone = places_free_at(cluster.state, cluster.job(running));
   EXPECT_EQ(devices(its(), gone), (std::vector<std::int32_t>{1000, 1000, 0, 0}));
   EXPECT_EQ(lent(its(), gone)->cores.size(), 4u);
+}
+
+TEST_F(LentPlanTest, WhatTheExecutorRunsOfOursCountsUntilItMustBeGone) {
+  const JobId running = run(its({.cores = 3, .limit_s = 100}));
+  EXPECT_EQ(lent(its(), now())->cores.size(), 1u);
+  EXPECT_EQ(lent(its(), places_free_at(cluster.state, cluster.job(running)))->cores.size(), 4u);
+}
+
+TEST_F(LentPlanTest, WhatItRunsForOthersCountsUntilItEnds) {
+  ForeignAllocation theirs;
+  theirs.id = "7";
+  theirs.cores = {0, 1, 2, 3};
+  theirs.ends_by = now() + seconds(100);
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), theirs});
+  EXPECT_TRUE(lent(its(), now())->cores.empty());
+  EXPECT_EQ(lent(its(), now() + seconds(100))->cores.size(), 4u);
+}
+
+TEST_F(LentPlanTest, WhatIsPromisedToItCountsWhileItWillHoldIt) {
+  const Instant at = now() + seconds(20);
+  promise(at);
+  EXPECT_EQ(lent(its(), now())->cores.size(), 4u);
+  EXPECT_EQ(lent(its(), now() + seconds(15))->cores.size(), 1u);
+  EXPECT_EQ(lent(its(), now() + seconds(10'000))->cores.size(), 4u);
+}
+
+TEST_F(LentPlanTest, WhatItHoldsOneAfterTheOtherCountsOnce) {
+  const JobId running = run(its({.cores = 3, .limit_s = 100}));
+  const Instant gone = places_free_at(cluster.state, cluster.job(running));
+  promise(gone);
+  EXPECT_EQ(lent(its(), gone + seconds(-5))->cores.size(), 1u);
+}
+
+TEST_F(LentPlanTest, ASearchFindsNoMoreThanItWillBeLent) {
+  run(its({.cores = 3, .limit_s = 100}));
+  Plan plan;
+  const JobSpec spec = its();
+  PlannedBooks books(cluster.state, plan, {&spec, 0, JobId{}, now(), now() + seconds(10)});
+  EXPECT_TRUE(books.is_open(NodeId(1)));
+  EXPECT_EQ(books.books(NodeId(1))->cores.size(), 1u);
+  EXPECT_FALSE(books.is_open(NodeId(2))) << "nothing of that node is lent";
+}
+
+// Its groups are searched for one instant after the other.
+TEST_F(LentPlanTest, AJobOfSeveralGroupsIsPlannedForWhenItIsLentEnough) {
+  const JobId running = run(its({.cores = 3, .limit_s = 100}));
+  JobSpec spec = its({.limit_s = 10});
+  spec.groups.push_back(spec.groups.front());
+  const JobId waiting = cluster.submit(spec);
+  Plan plan;
+  const FirstFit first_fit;
+  const PoolIndexes pools = pool_indexes(cluster.state);
+  const auto found = Planner(cluster.state, plan, first_fit, pools).find(cluster.job(waiting));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->start_at, places_free_at(cluster.state, cluster.job(running)));
 }
 
 TEST_F(LentPlanTest, AnExecutorThatIsGoneRestrictsNothing) {

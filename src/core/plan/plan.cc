@@ -268,16 +268,6 @@ void keep_least(FreeBooks& books, const FreeBooks& other) {
   }
 }
 
-// Neither its own promise nor those behind it: to start before them is no backfill.
-bool counts(const Hold& hold, const Claim& claim) {
-  // What an executor keeps for others gives way to nobody.
-  if (hold.promised && !hold.foreign) {
-    if (hold.job == claim.job || hold.from > claim.but_after) return false;
-    if (claim.ignored != nullptr && claim.ignored->contains(hold.job)) return false;
-  }
-  return hold.from < claim.to && hold.to > claim.from;
-}
-
 bool is_open_to(const State& state, const NodePlan& plan, const Claim& claim) {
   const JobSpec& spec = *claim.spec;
   // An exclusive job bears nobody beside it, and nobody comes beside it, even where amounts would
@@ -379,6 +369,15 @@ void add_hold(NodePlan& node, const Hold& hold) {
   Hold from_now = hold;
   from_now.from = std::max(hold.from, node.steps.front().at);
   change(node.steps, from_now, -1);
+}
+
+bool counts(const Hold& hold, const Claim& claim) {
+  // What an executor keeps for others gives way to nobody.
+  if (hold.promised && !hold.foreign) {
+    if (hold.job == claim.job || hold.from > claim.but_after) return false;
+    if (claim.ignored != nullptr && claim.ignored->contains(hold.job)) return false;
+  }
+  return hold.from < claim.to && hold.to > claim.from;
 }
 
 std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, const Node& node,

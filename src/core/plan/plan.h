@@ -152,6 +152,10 @@ struct Claim {
 std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, const Node& node,
                                      const Claim& claim);
 
+// Whether the hold is in the claim's way at some time: neither the job's own promise is, nor are
+// those behind it. To start before them is no backfill.
+bool counts(const Hold& hold, const Claim& claim);
+
 // The first instant after `at` at which the node may have more room; kNever if there is none.
 Instant next_change(const NodePlan& plan, Instant at);
 
@@ -164,11 +168,11 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
                          const Guest& guest, Instant from, Span length);
 
 // The nodes as a job finds them that starts at `from`: for the search for places
-// (core/place/place.h).
+// (core/place/place.h). One that an executor is to run finds what that executor is lent.
 class PlannedBooks final : public FreeNodes {
  public:
   PlannedBooks(const State& state, Plan& plan, const Claim& claim)
-      : state_(state), plan_(plan), claim_(claim) {}
+      : state_(state), plan_(plan), claim_(claim), lent_(lent_executor(state, *claim.spec)) {}
 
   const FreeBooks* books(NodeId node) override;
   bool is_open(NodeId node) override;
@@ -184,10 +188,13 @@ class PlannedBooks final : public FreeNodes {
   };
   const Entry& entry(NodeId node);
   bool is_plain(NodeId node) const;
+  // The job's executor, where it is lent a part of its nodes only.
+  static const Executor* lent_executor(const State& state, const JobSpec& spec);
 
   const State& state_;
   Plan& plan_;
   Claim claim_;
+  const Executor* lent_ = nullptr;
   std::map<NodeId, Entry> entries_;  // of those that are not plain, as far as they were asked for
 };
 

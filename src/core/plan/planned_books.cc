@@ -1,16 +1,25 @@
 // PlannedBooks (core/plan/plan.h): the nodes as a job finds them for as long as it stays.
 #include <algorithm>
 
+#include "core/place/lent.h"
+#include "core/plan/lent_plan.h"
 #include "core/plan/plan.h"
 #include "core/state/executors/foreign.h"
 
 namespace dove::core {
 
+const Executor* PlannedBooks::lent_executor(const State& state, const JobSpec& spec) {
+  if (spec.executor.empty()) return nullptr;
+  const auto found = state.executors.find(spec.executor);
+  return found == state.executors.end() || found->second.lendable.empty() ? nullptr
+                                                                          : &found->second;
+}
+
 // Most nodes, most of the time: nothing is promised there, so the node's own books are right. No
 // copy is made, and nothing is remembered: a search looks at thousands of such nodes.
 bool PlannedBooks::is_plain(NodeId id) const {
-  return claim_.from <= state_.now && claim_.spec->reservation.empty() && !plan_.is_reserved(id) &&
-         !plan_.promised.contains(id) && !plan_.to_come.contains(id);
+  return lent_ == nullptr && claim_.from <= state_.now && claim_.spec->reservation.empty() &&
+         !plan_.is_reserved(id) && !plan_.promised.contains(id) && !plan_.to_come.contains(id);
 }
 
 const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
@@ -18,8 +27,9 @@ const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
   if (!added) return at->second;
   Entry& entry = at->second;
   const NodePlan& plan = plan_of(state_, plan_, id);
-  entry.books = free_during(state_, plan, state_.nodes[id], claim_);
-  entry.open = entry.books.has_value();
+  const Node& node = state_.nodes[id];
+  entry.books = lent_during(state_, plan, node, claim_);
+  entry.open = entry.books && (lent_ == nullptr || is_lent(*lent_, node.name));
   entry.spare = std::any_of(plan.windows.begin(), plan.windows.end(), [&](const Window& window) {
     return window.of->spares_for > 0 && window.from < claim_.to && window.to > claim_.from;
   });

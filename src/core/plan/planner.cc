@@ -437,8 +437,7 @@ std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   Candidates candidates;
   candidates.ranked = &ranked;
   candidates.nodes = &state_.nodes.by_id();
-  candidates.views = &views;
-  candidates.executors = &state_.executors;
+  candidates.views = &views;  // of what its executor is lent
   auto found = find_places(candidates, policy_, query.spec, query.avoided);
   if (!found) return std::nullopt;
   return Planned{at, std::move(*found)};
