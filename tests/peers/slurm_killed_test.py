@@ -129,13 +129,17 @@ class Killed(slurm_gate_test.Gate):
         return len(self.cluster.job(job)["attempts"])
 
     def reconciled(self, back, ours, theirs, besides):
-        why = "nobody has looked"
-        while time.monotonic() - back < RECONCILED_S:
+        """How long after the return a look ended that found no difference: what it saw may be as young as its end."""
+        while True:
+            began = time.monotonic() - back
             why = self.differs(ours, theirs) or besides()
+            ended = time.monotonic() - back
+            if ended >= RECONCILED_S:
+                self.fail(f"nobody saw both sides agree within {RECONCILED_S} s of the return: a look from {began:.1f} to "
+                          f"{ended:.1f} s found: {why or 'no difference'}")
             if not why:
-                return time.monotonic() - back
+                return ended
             time.sleep(0.05)
-        self.fail(f"not reconciled {RECONCILED_S} s after the return: {why}")
 
     def each(self, phase, bring, then, away=lambda: None, besides=lambda: ""):
         """bring() makes a job of ours and one of Slurm's, in that phase; away() happens while the victim is away; besides() says
