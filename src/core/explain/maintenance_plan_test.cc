@@ -107,7 +107,19 @@ TEST_F(MaintenancePlanTest, UnlessTheNodeIsWantedByAnInstant) {
   EXPECT_EQ(planned.again, Jobs{plain});
   EXPECT_EQ(planned.saved, Jobs{saving});
   EXPECT_TRUE(planned.end.empty());
-  EXPECT_EQ(planned.idle, in(1000) + kUntil_reported);
+  EXPECT_EQ(planned.idle, in(1000)) << "what ends late would delay those who wait for the node";
+}
+
+// With the time that it is given to save its work, also where the agent sends it no signal.
+TEST_F(MaintenancePlanTest, NorIsItKeptByOneThatSavesItsWork) {
+  JobSpec spec = spec_of({.preempt = Preempt::kCheckpoint});
+  spec.checkpoint_grace = seconds(100);
+  const JobId job = cluster.submit(spec);
+  cluster.launch(job);
+  cluster.start(job);
+  const PlannedMaintenance planned = first({.by_s = 1000});
+  EXPECT_EQ(planned.saved, Jobs{job});
+  EXPECT_EQ(planned.idle, in(1000));
 }
 
 TEST_F(MaintenancePlanTest, OneThatEndsBeforeThatInstantIsNotStopped) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/state/running/stop_time.h"
+
 namespace dove::core {
 namespace {
 
@@ -38,10 +40,7 @@ Instant stop_due_at(const State& state, const Node& node, const Job& job) {
   if (!waits || job.phase != JobPhase::kActive) return kNever;
   if (job.attempts.back().stage == Stage::kStopping) return kNever;
   if (request.now) return state.now;
-  if (request.by.us == 0) return kNever;
-  // The order is given so early that a job which saves its work is gone by the time that was named.
-  const Span saves = job.spec->checkpoint_signal == 0 ? Span{} : job.spec->checkpoint_grace;
-  return Instant{request.by.us - (saves + job.spec->kill_grace).us};
+  return request.by.us == 0 ? kNever : latest_stop(*job.spec, request.by);
 }
 
 Instant maintenance_wake(const State& state, const Node& node) {

@@ -23,8 +23,8 @@ TEST(Maintenance, AJobIsStoppedInTimeForTheNodeToBeFreeWhenItIsWanted) {
   EXPECT_EQ(stop_due_at(cluster.state, cluster.node(1), cluster.job(job)), kNever);
   cluster.decided(MoveNode{NodeId(1), LifeStage::kDraining, Remedy::kNone, "", ""});
   EXPECT_EQ(stop_due_at(cluster.state, cluster.node(1), cluster.job(job)),
-            cluster.state.now + seconds(1000 - 30));
-  EXPECT_EQ(maintenance_wake(cluster.state, cluster.node(1)), cluster.state.now + seconds(970));
+            cluster.state.now + seconds(1000 - 30 - 2));
+  EXPECT_EQ(maintenance_wake(cluster.state, cluster.node(1)), cluster.state.now + seconds(968));
 }
 
 TEST(Maintenance, AnAgentThatDoesNotAnswerIsNotAwaitedForEver) {

@@ -4,28 +4,17 @@
 
 #include "core/queue/queue_order.h"
 #include "core/state/books.h"
+#include "core/state/running/stop_time.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
-
-// From SIGKILL to the report that nothing is left.
-constexpr Span kEnd_margin = seconds(2);
 
 // A preemptible job is started before an outage only if it can run for at least this long.
 constexpr Span kUseful_least = seconds(300);
 
 bool lists(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// From the decision to stop an attempt to the end of its last placement.
-Span stopping(const JobSpec& spec) {
-  // Only a job that saves its work is given time for that; with a signal the agent gives it, also
-  // to a job that nothing may preempt.
-  const bool saves = spec.preempt == Preempt::kCheckpoint || spec.checkpoint_signal != 0;
-  const Span checkpoint = saves ? spec.checkpoint_grace : Span{};
-  return Span{checkpoint.us + spec.kill_grace.us + kEnd_margin.us};
 }
 
 Instant before(Instant at, Span span) {
@@ -103,7 +92,7 @@ Instant next_boundary(const State& state) {
 Instant Stay::end(Instant launch) const { return std::min(launch + longest, over_by); }
 
 Stay stay_of(const State& state, const JobSpec& spec) {
-  const Span stop = stopping(spec);
+  const Span stop = stop_time(spec);
   const Span limit = time_limit_of(state, spec);
   Stay stay;
   // Without a limit a job may stay for ever, and nothing is planned behind it.
@@ -115,7 +104,7 @@ Stay stay_of(const State& state, const JobSpec& spec) {
 
 Instant places_free_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
-  const Span stop = stopping(*job.spec);
+  const Span stop = stop_time(*job.spec);
   // Stopping already: how much of its limit was left does not matter any more.
   if (attempt.stage == Stage::kStopping) return attempt.stop_at + stop;
   const Instant by_limit = time_limit_at(state, job);
@@ -133,7 +122,7 @@ Instant places_free_at(const State& state, const Job& job) {
 Instant latest_end(const State& state, const JobSpec& spec) {
   Instant end = spec.deadline.us > 0 ? spec.deadline : kNever;
   if (const Reservation* reservation = reservation_of(state, spec)) {
-    end = std::min(end, before(reservation->ends_at, stopping(spec)));
+    end = std::min(end, latest_stop(spec, reservation->ends_at));
   }
   return end;
 }
@@ -177,7 +166,7 @@ Instant outage_stop_at(const State& state, const Job& job) {
       return record.stage != PlacementStage::kEnded &&
              text::any_hostlist_holds(reservation.nodes, node.name);
     });
-    if (hit) stop = std::min(stop, before(reservation.starts_at, stopping(*job.spec)));
+    if (hit) stop = std::min(stop, latest_stop(*job.spec, reservation.starts_at));
   }
   return stop;
 }
@@ -188,13 +177,13 @@ bool must_be_gone(const State& state, const Guest& guest, const Window& window, 
   // An outage may stop a preemptible job, which is then worth starting if it gets something done
   // first. All other windows keep their promise to whoever reserved.
   if (!window.of->outage || spec.preempt == Preempt::kNone) return true;
-  const Instant stop = before(window.from, stopping(spec));
+  const Instant stop = latest_stop(spec, window.from);
   return launch + starting(state, 2) + std::max(spec.slice_min, kUseful_least) > stop;
 }
 
 bool same_windows(const Guest& one, const Guest& other) {
-  // Everything that admits(), must_be_gone() and stopping() read. Planner shares bounds by this, so
-  // whatever they read in future belongs here.
+  // Everything that admits(), must_be_gone() and stop_time() read. Planner shares bounds by this,
+  // so whatever they read in future belongs here.
   const JobSpec& a = one.spec;
   const JobSpec& b = other.spec;
   return one.restart_nodes == other.restart_nodes && a.user == b.user && a.project == b.project &&
@@ -227,7 +216,7 @@ std::vector<Reason> reservation_obstacles(const State& state, const JobSpec& spe
   const Span limit = time_limit_of(state, spec);
   reason.until = {};
   // What is left of it is shorter than the job's limit: no time would help.
-  if (state.now + limit > before(reservation->ends_at, stopping(spec))) return {reason};
+  if (state.now + limit > latest_stop(spec, reservation->ends_at)) return {reason};
   return {};
 }
 
