@@ -11,7 +11,7 @@
 namespace dove {
 
 enum class ReasonKind {
-  kHeld,              // by whom: subject; or after `count` requeues in a row
+  kHeld,              // by whom: subject; `level`: an executor's job; or after `count` requeues
   kBeginTime,         // not before `until`; subject: what its last start did not get
   kDependency,        // waits for job `other`; subject names the kind ("afterok"); one of `count`
                       // that are each enough, the nearest

@@ -161,9 +161,8 @@ std::string domain_text(const Reason& r) {
 
 std::string never_fits_text(const Reason& r) {
   const std::string pool = r.subject.empty() ? "its pool" : "pool " + r.subject;
-  if (r.level == kNodeLevel) return domain_text(r);
+  if (r.level == kNodeLevel || (!r.level.empty() && r.units.empty())) return domain_text(r);
   if (!r.level.empty()) {
-    if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
     return fmt::format("needs {} in one {}; the largest, {}, could give {} even when empty",
                        amount(r.resource, r.needs), r.level, r.units.front().unit,
                        bare(r.resource, r.total));
@@ -229,9 +228,7 @@ std::string ahead_text(const Sight& sight, const Reason& r) {
   std::string text = r.limit > 0 ? "at least " : "";
   text += counted(r.count, "job is ahead of it", "jobs are ahead of it");
   if (!r.subject.empty()) text += fmt::format(" in queue {}, where nothing passes", r.subject);
-  if (r.other) {
-    text += (r.count == 1 ? ": " : "; the last of them is ") + job_text(sight, r.other);
-  }
+  if (r.other) text += (r.count == 1 ? ": " : "; the last of them is ") + job_text(sight, r.other);
   const std::string by = by_text(r);
   return by.empty() ? text : fmt::format("{} ({})", text, by);
 }
@@ -358,8 +355,10 @@ std::string held_text(const Reason& r) {
   if (r.resource == "stopped") {
     return "stopped by its user; `dove start` runs it again, `dove cancel` ends it";
   }
-  return r.subject.empty() ? "held; `dove release` lets it go"
-                           : fmt::format("held by {}; `dove release` lets it go", r.subject);
+  const std::string by = r.subject.empty() ? "" : " by " + r.subject;
+  if (r.level.empty()) return fmt::format("held{}; `dove release` lets it go", by);
+  return fmt::format("held{}; it is let go where it was held: as {} there, or by `dove release`",
+                     by, r.level);
 }
 
 std::string executor_text(const Reason& r) {

@@ -127,6 +127,21 @@ Reason reason(ReasonKind kind, std::string subject = "", std::string resource = 
 
 const MayName kAll = [](const core::Job&) { return true; };
 
+TEST(Views, WhoHoldsAJobAndWhatLetsItGo) {
+  const core::State state = sample_state();
+  const auto text = [&](const Reason& r) {
+    return reason_json(state, r, kAll)["text"].get<std::string>();
+  };
+  Reason held = reason(ReasonKind::kHeld, "ann");
+  EXPECT_EQ(text(held), "held by ann; `dove release` lets it go");
+  held.level = "slurm job 17";
+  EXPECT_EQ(text(held),
+            "held by ann; it is let go where it was held: as slurm job 17 there, or by `dove "
+            "release`");
+  held.count = 20;
+  EXPECT_NE(text(held).find("failed it 20 times in a row"), std::string::npos) << text(held);
+}
+
 TEST(Views, ReasonsAreSaidInWordsWithTheirNumbers) {
   const core::State state = sample_state();
   const auto text = [&](const Reason& r) {
@@ -171,10 +186,6 @@ TEST(Views, ReasonsAreSaidInWordsWithTheirNumbers) {
   Reason begin = reason(ReasonKind::kBeginTime);
   begin.until = Instant{1'772'620'200'123'456};
   EXPECT_EQ(text(begin), "starts after 2026-03-04 10:30:00 UTC");
-  Reason held = reason(ReasonKind::kHeld, "ann");
-  EXPECT_EQ(text(held), "held by ann; `dove release` lets it go");
-  held.count = 20;
-  EXPECT_NE(text(held).find("failed it 20 times in a row"), std::string::npos) << text(held);
   Reason nodes = reason(ReasonKind::kNeverFits, "", "nodes");
   nodes.needs = 2;
   nodes.total = 1;

@@ -303,6 +303,10 @@ class Gate(SharedNodes):
         job = self.gated("--gres=gpu:1", "--hold")
         known = self.known_as(job)
         self.assertTrue(self.cluster.job(known)["held"])
+        self.assertEqual(self.cluster.job(known)["state"], "held")
+        let_go = f"held by nobody; it is let go where it was held: as slurm job {job} there, or by `dove release`"
+        self.assertIn(let_go, self.cluster.run("why", str(known)).stdout)
+        self.lab.until(f"squeue -h -j {job} -o %k", lambda out: f"dovetail: {let_go}" in out, 20)
         self.lab.as_user("scontrol", "release", str(job))
         until(lambda: not self.cluster.job(known)["held"], 20, "the release to be heard")
         self.lab.as_user("scontrol", "hold", str(job))

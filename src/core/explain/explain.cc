@@ -122,6 +122,9 @@ std::vector<Reason> explain(ExplainIndex& index, const Job& job) {
     out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
     if (by_requeues) out.back().count = job.requeues_in_a_row;
     if (is_stopped(job)) out.back().resource = "stopped";
+    // Its user may have held it there, and then has to let it go there.
+    const bool is_theirs = !by_requeues && !spec.foreign_job.empty();
+    if (is_theirs) out.back().level = spec.executor + " job " + spec.foreign_job;
   }
   if (const auto until = awaits_nodes_until(state, job)) {
     out.push_back(reason(ReasonKind::kBeginTime, "restored"));

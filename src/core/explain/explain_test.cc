@@ -35,6 +35,18 @@ TEST_F(ExplainTest, AHeldJobIsHeld) {
   EXPECT_TRUE(says(job, ReasonKind::kHeld));
 }
 
+TEST_F(ExplainTest, AHeldJobOfAnExecutorNamesWhereItsUserLetsItGo) {
+  JobSpec spec = spec_of({});
+  spec.executor = "slurm";
+  spec.foreign_job = "17";
+  const JobId job = cluster.submit(spec);
+  cluster.tell(JobHeld{job});
+  const auto reasons = explain(cluster.state, plain_policies(), job);
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_EQ(reasons[0].kind, ReasonKind::kHeld);
+  EXPECT_EQ(reasons[0].level, "slurm job 17");
+}
+
 TEST_F(ExplainTest, WhatOthersHoldIsAShortage) {
   cluster.submit_and_start({.gpus = 2});
   EXPECT_TRUE(says(cluster.submit({.gpus = 1}), ReasonKind::kResources));
