@@ -102,7 +102,7 @@ const std::vector<StepOption> kOptions = {
   {"mem-per-cpu", 0, kRequired, kHonoured, "the same for each core"},
   {"mem-per-gpu", 0, kRequired, kNoEffect, "write --mem"},
   {"mincpus", 0, kRequired, kNoEffect, kOfJob},
-  {"mpi", 0, kRequired, kNoEffect, "MPI programs find each other through mpirun; the tasks are plain processes", "none"},
+  {"mpi", 0, kRequired, kNoEffect, "the tasks are plain processes, each of which would be an MPI program of one rank: start it with `mpirun` in place of `srun`", "none,list"},
   {"msg-timeout", 0, kRequired, kNoEffect, "time-outs are the server's"},
   {"multi-prog", 0, kNone, kHonoured, "the operand is a file that says which tasks run which program"},
   {"network", 0, kRequired, kNoEffect, kOfJob},

@@ -149,6 +149,10 @@ class SameAsSlurm(unittest.TestCase):
         self.both(lambda place: place.run("srun", "sh", "-c", "exit 3", check=False).returncode)
         self.both(lambda place: place.run("sbatch", "-W", "exit7.sh", check=False).returncode)
 
+    def test_srun_lists_its_plug_ins_for_mpi(self):
+        self.both(lambda place: [line for line in place.run("srun", "--mpi=list").stdout.splitlines()
+                                 if line in ("MPI plugin types are...", "\tnone")])
+
     def test_arguments_and_output_files(self):
         self.write("args.sh", HEAD + "#SBATCH -J named\n#SBATCH -o %x.out -e err.txt\necho $# \"$1\" $SLURM_JOB_NAME\n"
                    "echo e >&2\npwd >/dev/null\n")

@@ -277,6 +277,10 @@ Result<int> run_srun(const Invocation& given) {
     print("slurm 22.05 (dove)\n");
     return 0;
   }
+  if (given.get("mpi") == "list" && !is_in_slurm()) {
+    print("MPI plugin types are...\n\tnone\n");
+    return 0;
+  }
   if (given.operands.empty())
     return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
   TRY(check_one_group(given));

@@ -24,5 +24,20 @@ TEST_F(CliTest, TheOutputOfNoTaskIsRefusedBeforeAnyBegins) {
   unsetenv("SLURM_NTASKS");
 }
 
+TEST_F(CliTest, SrunKnowsOnePlugInForMpiAndSaysWhatToUseInPlaceOfOthers) {
+  setenv("DOVE_JOB_ID", "7", 1);
+  setenv("DOVE_JOB_TOKEN", "7.1.mac", 1);
+  server_.set("POST /v1/jobs/7/steps",
+              {200, "{\"begun\":{\"step\":0}}\n{\"ended\":{\"exit_code\":0}}\n", true});
+  EXPECT_EQ(run({"srun", "--mpi=list"}).out, "MPI plugin types are...\n\tnone\n");
+  EXPECT_TRUE(server_.requests().empty());
+  EXPECT_EQ(run({"srun", "--mpi=none", "prog"}).err, "");
+  for (const char* option : {"--mpi=pmi2", "--mpi=pmix"}) {
+    const Outcome warned = run({"srun", option, "prog"});
+    EXPECT_NE(warned.err.find("--mpi has no effect: "), std::string::npos) << warned.err;
+    EXPECT_NE(warned.err.find("start it with `mpirun`"), std::string::npos) << warned.err;
+  }
+}
+
 }  // namespace
 }  // namespace dove::cli
