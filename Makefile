@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-corruption test-browser console former test-upgrade peers test-slurm test-slurm-full test-torch test-isolation test-security test-vm packages bundle image test-packages gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-corruption test-browser console former test-upgrade peers test-slurm test-slurm-full test-torch test-isolation test-security test-vm packages bundle image test-packages reproduce gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -127,6 +127,10 @@ test-packages: build ## on a bare Debian 12: install, upgrade under tasks, remov
 	@tools/setup package
 	@tests/packages/packages_test.py
 	@tests/packages/image_test.py
+
+reproduce: build ## compiles what is committed once more, in another folder, and compares the programs byte by byte
+	@tools/setup package
+	@tools/reproduce
 
 gpu: ## what a real GPU of this machine does under dove, added to docs/operate/gpu-runs.md; skips without one
 	@! tools/gpu --probe || { tools/setup build run test && $(MAKE) --no-print-directory build && \
