@@ -19,7 +19,8 @@ put_back() { # WHY
     exit 1
 }
 
-# From "n[1-2] 0,2-3" a line for each GPU: "n1 0". The bound is for what users write into their comments.
+# From "n[1-2] 0,2-3" a line for each GPU: "n1 0". Names and comments of jobs are printed, too, and their users may write
+# there what looks like GPUs: beyond the bound the list is that of no place.
 each_gpu() {
     while read -r nodes indices; do
         for node in $(scontrol show hostnames "$nodes"); do echo "$node $indices"; done
@@ -28,8 +29,8 @@ each_gpu() {
         for (i = 1; i <= parts; i++) {
             ends = split(part[i], end, "-")
             for (at = end[1] + 0; at <= end[ends] + 0; at++) {
+                if (++lines > 65536) { print "too many"; exit }
                 print $1, at
-                if (++lines == 65536) exit
             }
         }
     }' | sort -u
@@ -72,5 +73,6 @@ done
 [ -z "$gpus" ] && exit 0 # none, or too many for a mark: `dove slurm` compares them
 shown=$(scontrol --details show job "$id") || exit 1
 place=$(printf '%s\n' "$gpus" | tr '/:' '\n ' | each_gpu)
+[ -n "$place" ] || exit 1 # a command failed: Slurm puts the job back
 [ "$(printf '%s\n' "$shown" | given | each_gpu)" = "$place" ] || put_back "Slurm gave it other GPUs than the ledger, $gpus"
 exit 0
