@@ -15,8 +15,10 @@ ServerState::ServerState(Loop& of, ServerLimits given, Handler fn)
     : loop(of),
       limits(std::move(given)),
       handler(std::move(fn)),
-      handshakes(of, {limits.handshakes_max, limits.handshakes_peer_max, limits.hello_time,
-                      limits.header_timeout}),
+      handshakes(of, {.most = limits.handshakes_max,
+                      .most_of_network = limits.handshakes_peer_max,
+                      .hello_time = limits.hello_time,
+                      .timeout = limits.header_timeout}),
       open_(telemetry::metrics().gauge("dove_http_connections", "Open connections.")),
       took_(telemetry::metrics().histogram("dove_http_request_seconds",
                                            "From a request's last byte to its answer.")) {

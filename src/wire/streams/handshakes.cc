@@ -181,8 +181,10 @@ void Handshakes::begin(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls>
   State& state = *state_;
   const std::string party = party_of(*plain);
   if (!state.of_networks.enter(party, state.limits.most_of_network)) return;
-  if (state.shaking.size() >= state.limits.most && !state.drop_silent()) {
-    return state.of_networks.leave(party);
+  const bool is_full = state.shaking.size() >= state.limits.most;
+  if (is_full || state.silent.size() >= state.limits.most_silent) {
+    const bool made_room = state.drop_silent();
+    if (is_full && !made_room) return state.of_networks.leave(party);
   }
   const std::uint64_t id = ++state.last;
   const std::int64_t now_us = state.loop.monotonic_us();

@@ -1,7 +1,9 @@
 // Handshakes: the TLS handshakes that a server has in progress, in all and from each network.
 //
 // A peer that does not finish its handshake never becomes a connection. When the limit is reached,
-// the oldest peer that has been silent for a while makes room for the newcomer.
+// the oldest peer that has been silent for a while makes room for the newcomer. Silent peers have a
+// lower limit of their own: a cluster that returns says its hellos at once, and each silent peer
+// costs memory for nothing.
 //
 // A few are worked on at a time. If thousands were begun together, as when a whole cluster returns,
 // all would finish late, and their peers would have given up. The others wait in a queue once they
@@ -30,6 +32,8 @@ class Tls;
 struct HandshakeLimits {
   std::size_t most = 2000;  // beyond it connections are closed
   std::size_t most_of_network = 250;
+  // Peers without a hello: beyond it the oldest that has been silent for hello_time ends.
+  std::size_t most_silent = 2000;
   std::chrono::microseconds hello_time = std::chrono::milliseconds(100);
   std::chrono::microseconds timeout = std::chrono::seconds(10);
   std::size_t at_a_time = 128;

@@ -127,6 +127,18 @@ TEST_F(HandshakesTest, TheOldestThatIsSilentMakesRoom) {
   EXPECT_FALSE(*gone[1]);
 }
 
+TEST_F(HandshakesTest, TheSilentHaveALimitOfTheirOwn) {
+  Handshakes handshakes(loop, {.most_silent = 2, .hello_time = 100ms});
+  EXPECT_TRUE(enters(handshakes, "10.0.0.1:1000"));
+  EXPECT_TRUE(enters(handshakes, "10.0.0.2:1000"));
+  EXPECT_TRUE(enters(handshakes, "10.0.0.3:1000")) << "nobody has been silent for long";
+  EXPECT_FALSE(*gone[0]);
+  world.run_for(100ms);
+  EXPECT_TRUE(enters(handshakes, "10.0.0.4:1000"));
+  EXPECT_TRUE(*gone[0]);
+  EXPECT_FALSE(*gone[1]);
+}
+
 TEST_F(HandshakesTest, OneThatIsYoungKeepsItsPlace) {
   Handshakes handshakes(loop, {.most = 1, .hello_time = 1h});
   EXPECT_TRUE(enters(handshakes, "10.0.0.1:1000"));

@@ -8,6 +8,7 @@
 
 #include <ctime>
 
+#include "base/check.h"
 #include "wire/secret.h"
 
 namespace dove::wire {
@@ -52,6 +53,19 @@ std::string text_of(BIO* memory) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(memory, &data);
   return {data, static_cast<std::size_t>(size)};
+}
+
+void empty(BIO* memory) {
+  constexpr std::size_t kKeptBytes = 512;  // so that small messages cost no allocation each
+  BUF_MEM* held = nullptr;
+  BIO_get_mem_ptr(memory, &held);
+  if (held->max <= kKeptBytes) {
+    BIO_reset(memory);
+    return;
+  }
+  BUF_MEM* fresh = BUF_MEM_new();
+  CHECK(fresh != nullptr, "OpenSSL has memory");
+  BIO_set_mem_buf(memory, fresh, BIO_CLOSE);
 }
 
 Result<void> check_halves(EVP_PKEY* key) {

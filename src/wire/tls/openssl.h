@@ -36,6 +36,9 @@ std::string openssl_error();
 
 BioPtr bio_of(std::string_view text);
 std::string text_of(BIO* memory);
+// Empties it and gives back what it had grown to: a buffer in memory keeps the room of the most
+// that it ever held.
+void empty(BIO* memory);
 
 // Whether the private half is that of the public one, which a key in PEM has, too. Error: bad_key.
 Result<void> check_halves(EVP_PKEY* key);

@@ -378,7 +378,7 @@ void Session::say() {
 void Session::send_pending() {
   if (!sending_.empty() || closed_ || waits_for_words_) return;
   sending_ = text_of(out_);
-  BIO_reset(out_);
+  empty(out_);
   sent_ = 0;
   if (sending_.empty()) {
     if (ending_) plain_->end_writing();
@@ -420,6 +420,7 @@ void Session::try_read() {
   if (got == 1) return finish_read(0, bytes);
   switch (SSL_get_error(ssl_.get(), got)) {
     case SSL_ERROR_WANT_READ:
+      empty(in_);  // OpenSSL has all of it
       send_pending();
       return receive([self = shared_from_this()](int error) {
         if (error == 0) return self->try_read();
