@@ -25,6 +25,7 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       leads_(true) {
   restore_goodput();
   count_time();
+  warn_of_outdated_token();
   controller.subscribe([this](std::shared_ptr<const controller::CommittedBatch> batch) {
     loop.post([this, batch = std::move(batch)]() mutable { take_batch(std::move(batch)); });
   });
@@ -41,6 +42,19 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       blobs(on_loop, log, options.reads_aside),
       leads_(false) {
   count_time();
+  warn_of_outdated_token();
+}
+
+// The log has the digest of the token alone, so only the controller that made a new one can write
+// it into its file.
+void Desk::warn_of_outdated_token() {
+  if (!identity.is_outdated(state(), now())) return;
+  const std::string file = options.data_dir + "/token";
+  telemetry::log(
+      telemetry::Level::kWarning, "token_outdated",
+      {{"file", file},
+       {"why", "`dove token rotate` changed the administrator's token by another controller"},
+       {"remedy", "copy that controller's file `token` there, or remove this one: rm " + file}});
 }
 
 void Desk::submit(controller::Input input, Done done) {
@@ -103,6 +117,7 @@ void Desk::take_batch(std::shared_ptr<const controller::CommittedBatch> batch) {
   const RecentBatch& recent = projection.apply(std::move(batch));
   // Before anybody hears about the batch: whoever may not see it any more does not.
   open_access->committed(state(), recent.committed->batch, now());
+  if (identity.committed(recent.committed->batch.events)) warn_of_outdated_token();
   for (const auto& listener : on_batch_) listener(recent);
 }
 

@@ -106,6 +106,7 @@ class Desk {
   });
 
  private:
+  void warn_of_outdated_token();
   void note_refusal(Event event);
   void count_time();
   std::string goodput_path() const { return options.data_dir + "/goodput.json"; }

@@ -209,6 +209,8 @@ Result<Identity> Identity::open(const std::string& data_dir, const core::State& 
   Identity identity;
   identity.data_dir_ = data_dir;
   TRY_ASSIGN(identity.keys_, open_own_keys(data_dir, state));
+  identity.in_file_ = identity.keys_.token;
+  identity.is_in_log_ = accounts::has_administrators_token(state);
   return identity;
 }
 
@@ -227,7 +229,7 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
   Caller caller;
   if (is_local) {
     caller = administrator();
-  } else if (is_administrators(token, state)) {
+  } else if (is_administrators(token)) {
     caller = administrator();
     caller.file_token = wire::sha256_hex(token);
   } else if (token.find('.') != std::string_view::npos) {
@@ -254,7 +256,7 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
 
 Result<Caller> Identity::signing_in(std::string_view token, const core::State& state,
                                     Instant now) const {
-  if (is_administrators(token, state)) return administrator();
+  if (is_administrators(token)) return administrator();
   if (token.find('.') != std::string_view::npos) {
     TRY(job_caller(token, state));
     return Error{ErrorKind::kDenied, "not_for_jobs",
@@ -264,18 +266,28 @@ Result<Caller> Identity::signing_in(std::string_view token, const core::State& s
 }
 
 // By the file, which counts for as long as no token was rotated.
-bool Identity::is_administrators(std::string_view token, const core::State& state) const {
-  return !keys_.token.empty() && wire::equal_constant_time(token, keys_.token) &&
-         !accounts::has_administrators_token(state);
+bool Identity::is_administrators(std::string_view token) const {
+  return !keys_.token.empty() && wire::equal_constant_time(token, keys_.token) && !is_in_log_;
 }
 
 Result<void> Identity::write_admin_token(const std::string& token) {
-  return keep_token(data_dir_, token);
+  TRY(keep_token(data_dir_, token));
+  in_file_ = token;
+  return {};
+}
+
+bool Identity::committed(const std::vector<StampedEvent>& events) {
+  const bool has_one = std::any_of(events.begin(), events.end(), [](const StampedEvent& event) {
+    const auto* issued = std::get_if<KeyIssued>(&event.event);
+    return issued != nullptr && accounts::is_administrators_token(issued->key);
+  });
+  is_in_log_ = is_in_log_ || has_one;
+  return has_one;
 }
 
 bool Identity::is_outdated(const core::State& state, Instant now) const {
-  if (keys_.token.empty() || !accounts::has_administrators_token(state)) return false;
-  const auto key = state.keys.find(wire::sha256_hex(keys_.token));
+  if (in_file_.empty() || !is_in_log_) return false;
+  const auto key = state.keys.find(wire::sha256_hex(in_file_));
   return key == state.keys.end() || key->second.expires_at <= now;
 }
 

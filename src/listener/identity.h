@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "accounts/caller.h"
 #include "base/result.h"
@@ -54,7 +55,11 @@ class Identity {
   Result<void> write_admin_token(const std::string& token);
   void take_admin_token(const std::string& token) { keys_.token = token; }
   const std::string& admin_token() const { return keys_.token; }
-  // Whether it is a former one, which lets nobody in.
+  // To be called with each batch that was folded after open(). Whether it has a new token of the
+  // administrator's.
+  bool committed(const std::vector<StampedEvent>& events);
+  // Whether the one in the file is a former one, which lets nobody in. All keys are looked at in
+  // open() alone: a log that has a token keeps one.
   bool is_outdated(const core::State& state, Instant now) const;
   // SHA-256 of the request's bearer token, for join tokens. Error: token_missing.
   static Result<std::string> token_digest(const wire::Request& request);
@@ -73,7 +78,7 @@ class Identity {
   std::string cluster_id() const;
 
  private:
-  bool is_administrators(std::string_view token, const core::State& state) const;
+  bool is_administrators(std::string_view token) const;
   Error outdated_token() const;
   std::string head_mac(Epoch epoch, Seq head, const std::string& more) const;
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;
@@ -81,6 +86,8 @@ class Identity {
 
   std::string data_dir_;
   OwnKeys keys_;
+  std::string in_file_;     // the token; while one is replaced it differs from what is in force
+  bool is_in_log_ = false;  // the administrator's token, since it was rotated
 };
 
 // The token of an SSH connection into that job: "dovessh_42_kDIGEST_RANDOM" for the user's SSH key

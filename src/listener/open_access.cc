@@ -26,12 +26,13 @@ bool is_about_roles(const StampedEvent& event) {
                                 std::holds_alternative<Binding>(applied->object));
 }
 
-bool has_ended(const core::State& state, const accounts::Caller& caller, Instant now) {
+bool has_ended(const core::State& state, const accounts::Caller& caller, Instant now,
+               bool token_is_in_log) {
   if (caller.entry_ends <= now) return true;
   const std::string& opened_by = caller.ssh.opened_by;
   if (!opened_by.empty() && accounts::find_key(state, opened_by) == nullptr) return true;
   // The file counts until a token is rotated. With an overlap its own is a key from then on.
-  if (!caller.file_token.empty() && accounts::has_administrators_token(state)) {
+  if (!caller.file_token.empty() && token_is_in_log) {
     const auto former = state.keys.find(caller.file_token);
     return former == state.keys.end() || former->second.expires_at <= now;
   }
@@ -56,10 +57,15 @@ void OpenAccess::committed(const core::State& state, const store::Batch& batch, 
 }
 
 void OpenAccess::look(const core::State& state, Instant now, bool at_roles) {
+  const bool by_file = std::any_of(held_.begin(), held_.end(), [](const auto& each) {
+    const auto held = each.lock();
+    return held != nullptr && !held->caller.file_token.empty();
+  });
+  const bool token_is_in_log = by_file && accounts::has_administrators_token(state);
   std::vector<std::shared_ptr<Held>> over;
   for (auto at = held_.begin(); at != held_.end();) {
     const std::shared_ptr<Held> held = at->lock();
-    const bool stays = held != nullptr && !has_ended(state, held->caller, now) &&
+    const bool stays = held != nullptr && !has_ended(state, held->caller, now, token_is_in_log) &&
                        (!at_roles || accounts::refresh(state, held->caller));
     if (held != nullptr && !stays) over.push_back(held);
     at = stays ? std::next(at) : held_.erase(at);

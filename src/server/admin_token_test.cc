@@ -266,6 +266,39 @@ TEST(AdminTokenInDoubt, TheFormerOneIsPutBackWhereNothingWasCommitted) {
   EXPECT_EQ(live.call("GET", "/v1/me").code(), "");
 }
 
+TEST_F(AdminToken, AStandbyHearsOfAnotherOneFromTheLogAlone) {
+  core::State state;
+  const std::string data = live.directory() + "/standby";
+  std::filesystem::create_directory(data);
+  auto identity = listener::Identity::open(data, state);
+  ASSERT_TRUE(identity.ok());
+  const std::string token = identity->admin_token();
+  wire::Request request;
+  request.headers = {{"Authorization", "Bearer " + token}};
+  const auto folded = [&](const Key& key) {
+    KeyIssued issued{wire::sha256_hex(key.name), key};
+    state.keys[issued.sha256] = key;
+    return identity->committed({{issued, {}}});
+  };
+  Key session;
+  session.user = "ada";
+  session.name = "browser";
+  session.kind = KeyKind::kSession;
+  EXPECT_FALSE(folded(session));
+  EXPECT_TRUE(identity->person(request, state, Instant{now_us}).ok());
+  EXPECT_FALSE(identity->is_outdated(state, Instant{now_us}));
+  Key made;
+  made.name = "admin-token";
+  made.expires_at = kNever;
+  made.is_administrators = true;
+  EXPECT_TRUE(folded(made));
+  EXPECT_FALSE(identity->person(request, state, Instant{now_us}).ok());
+  EXPECT_TRUE(identity->is_outdated(state, Instant{now_us}));
+  // The controller that makes one writes its file before the record.
+  ASSERT_TRUE(identity->write_admin_token("admin-token").ok());
+  EXPECT_FALSE(identity->is_outdated(state, Instant{now_us}));
+}
+
 TEST_F(AdminToken, AFileWithAFormerOneIsNamed) {
   // As on a machine of another controller than the one that was asked.
   const std::string digests = files::text_or_empty(live.directory() + "/keys.sha256", 4096);

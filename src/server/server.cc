@@ -66,14 +66,6 @@ notices::OfficeOptions office_options(const ApiOptions& options, const listener:
   return out;
 }
 
-void warn_of_outdated_token(const listener::Desk& desk) {
-  if (!desk.identity.is_outdated(desk.state(), desk.now())) return;
-  telemetry::log(telemetry::Level::kWarning, "token_outdated",
-                 {{"file", desk.options.data_dir + "/token"},
-                  {"why", "`dove token rotate` changed the administrator's token"},
-                  {"remedy", "put the new token there, or remove the file"}});
-}
-
 // Where people find the console, for links in what they are sent.
 std::string console_url(const ApiOptions& options, std::uint16_t port) {
   if (!options.public_url.empty()) return options.public_url;
@@ -255,7 +247,6 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   controller::Input members;
   members.events = bind_former_members(self.desk.state());
   if (!members.events.empty()) self.desk.submit(std::move(members), [](const auto&) {});
-  warn_of_outdated_token(self.desk);
   self.http = self.serve(self.routes);
   auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(impl)));
   const auto& tls = self.options.tls;

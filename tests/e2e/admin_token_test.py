@@ -93,6 +93,19 @@ class AdminToken(unittest.TestCase):
             until(lambda: me(second.url, token) == "admin", 20, "the standby to take the new token")
             # It knows of no other, and says that the leader may.
             self.assertEqual(me(second.url, former), "not_leader")
+
+            def outdated():
+                with open(cluster.log.name) as log:
+                    return [line for line in log if "token_outdated" in line]
+            until(outdated, 20, "the standby to say that its file has a former token")
+            self.assertIn(os.path.join(second.data, "token"), outdated()[0])
+            self.assertFalse([line for line in outdated() if os.path.join(first.data, "token") in line])
+            for one, verdict in ((first, "good"), (second, "warning")):
+                found = cluster.run("doctor", "cluster", "-o", "json", DOVE_URL=first.url, DOVE_DATA=one.data,
+                                    DOVE_TOKEN=token, check=False)
+                check = {each["subject"]: each for each in json.loads(found.stdout)["checks"]}[f"token {one.data}/token"]
+                self.assertEqual(check["verdict"], verdict)
+                self.assertEqual(check["remedy"] != "", verdict == "warning")
             another = cluster.run("token", "rotate", "--overlap", "1h", DOVE_URL=first.url, DOVE_DATA=first.data).stdout.strip()
             until(lambda: me(second.url, another) == "admin", 20, "the standby to take the third token")
             self.assertEqual(me(second.url, token), "admin", "they overlap")
@@ -100,8 +113,6 @@ class AdminToken(unittest.TestCase):
             cluster.wait_leader(but=0)
             self.assertEqual([me(second.url, each) for each in (another, token, former)], ["admin", "admin", "token_invalid"])
             self.assertEqual(in_file(second.data), former, "only the server that was asked writes its file")
-            with open(cluster.log.name) as log:
-                self.assertIn("token_outdated", log.read())
             cluster.token = another
             cluster.api = cluster.any_api()
 

@@ -1,5 +1,6 @@
 // What the API says about the controller and its nodes.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "programs/commands.h"
 #include "programs/doctor/checks.h"
 #include "store/sqlite/sqlite_store.h"
+#include "wire/secret.h"
 
 namespace dove::programs {
 namespace {
@@ -191,6 +193,35 @@ void check_tokens(cli::Api& api, std::int64_t now_s, std::vector<Check>& out) {
   out.push_back(std::move(check));
 }
 
+// The file of this machine's controller, one of several. The log has the token's digest alone, so a
+// controller that was not the one to make it cannot write it there.
+void check_own_token(cli::Api& api, const DoctorOptions& options, std::vector<Check>& out) {
+  const std::string path = options.server_data + "/token";
+  std::string token = files::text_or_empty(path, kUrlMax);
+  token.erase(token.find_last_not_of(" \t\r\n") + 1);
+  const bool is_of_several = ::access((options.server_data + "/secret").c_str(), F_OK) == 0 &&
+                             ::access((options.server_data + "/log.sqlite").c_str(), F_OK) != 0;
+  if (token.empty() || !is_of_several || !api.get("/v1/controllers").ok()) return;
+  const Result<json> keys = cli::get_all(api, "/v1/keys", "keys");
+  if (!keys.ok()) return;
+  const std::string digest = wire::sha256_hex(token);
+  bool is_rotated = false;
+  bool is_known = false;
+  for (const json& key : keys->at("keys")) {
+    if (key.value("user", "") != "" || key.value("kind", "") != "key") continue;
+    is_rotated = is_rotated || !key.value("expires_at_us", json()).is_number();
+    is_known = is_known || digest.starts_with(key.value("id", digest + "?"));
+  }
+  if (!is_rotated) return;  // the file itself says which token it is
+  Check check{"cluster", "token " + path, Verdict::kGood, "it lets people in", ""};
+  if (!is_known) {
+    check.verdict = Verdict::kWarning;
+    check.evidence = "a former one: `dove token rotate` changed it by another controller";
+    check.remedy = "copy that controller's file there, or rm " + path;
+  }
+  out.push_back(std::move(check));
+}
+
 }  // namespace
 
 std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options) {
@@ -206,6 +237,7 @@ std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options) {
   out.push_back(check_skew(*cluster, options.now_s));
   check_lag(api, options, out);
   check_tokens(api, options.now_s, out);
+  check_own_token(api, options, out);
   check_modes(api, out);
   const Result<json> nodes = cli::get_all(api, "/v1/nodes", "nodes");
   if (!nodes.ok()) {
