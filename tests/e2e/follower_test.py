@@ -15,6 +15,7 @@ import urllib.request
 
 from certificates import Authority
 from cluster import DOVE, Cluster, until
+from ports import free_port
 
 
 class Following(unittest.TestCase):
@@ -39,11 +40,11 @@ class Following(unittest.TestCase):
         return ["server", "--follow", url or self.cluster.url, "--follow-token", token or self.token, "--data",
                 data or self.copy, "--port", "0", *(["--follow-ca", ca] if ca else [])]
 
-    def follow(self, *more):
-        self.follower = self.cluster.spawn(*self.words(), *more, stdout=subprocess.PIPE)
+    def follow(self, *more, url=None):
+        self.follower = self.cluster.spawn(*self.words(url=url), *more, stdout=subprocess.PIPE)
         line = self.follower.stdout.readline().decode()
         self.follower.stdout.close()
-        self.assertIn("follows " + self.cluster.url, line)
+        self.assertIn("follows " + (url or self.cluster.url), line)
         self.page = line.split()[-1]
 
     def stop(self, how=signal.SIGTERM):
@@ -146,6 +147,24 @@ class Following(unittest.TestCase):
             self.assertEqual((shown["name"], shown["state"]), (name, "waiting"))
             self.assertIn(f"what {name} runs", json.dumps(shown))
         self.assertGreater(self.submit("new"), max(jobs.values()))
+
+    def test_another_controller_where_one_does_not_answer(self):
+        cluster = self.begin()
+        gone = f"{cluster.url.rsplit(':', 1)[0]}:{free_port()}"
+        for number, url in enumerate((f"{gone},{cluster.url}", f"{cluster.url},{gone}/")):
+            self.follow(url=url)
+            self.submit(f"job{number}")
+            self.is_whole()
+            self.stop()
+        with open(cluster.folder + "/processes.log") as file:
+            self.assertNotIn("follow_waits", file.read(), "one of them answered at once")
+        self.follow(url=f"{gone},{cluster.url}")
+        self.is_whole()
+        self.restart_source()
+        self.submit("later")
+        self.is_whole()
+        self.stop()
+        self.assertIn("ftp:", self.refused(*self.words(url=cluster.url + ",ftp://a"), code=2))
 
     def test_its_page_with_tls(self):
         self.begin(tls=True)

@@ -64,7 +64,7 @@ FollowPage::FollowPage(wire::Loop& loop, std::string url,
 Result<std::unique_ptr<FollowPage>> FollowPage::open(wire::Loop& loop,
                                                      const ServerSettings& settings,
                                                      std::function<Follower::Standing()> standing) {
-  std::unique_ptr<FollowPage> page(new FollowPage(loop, settings.follow.url, std::move(standing)));
+  std::unique_ptr<FollowPage> page(new FollowPage(loop, settings.follow.urls, std::move(standing)));
   std::shared_ptr<const wire::Tls> people;
   if (settings.tls.on && !settings.tls.certificate_path.empty()) {
     wire::TlsServerOptions options;

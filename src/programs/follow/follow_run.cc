@@ -46,7 +46,7 @@ int run_follower(const ServerSettings& settings) {
     loop.stop();
   });
   const std::string now =
-      fmt::format("follows {}; its health is at {}://{}:{}", settings.follow.url,
+      fmt::format("follows {}; its health is at {}://{}:{}", settings.follow.urls,
                   settings.tls.on ? "https" : "http", settings.host, (*page)->port());
   notice.ready(now, [](const std::function<void()>& alive) { alive(); });
   fmt::print("dove server: {}\n", now);

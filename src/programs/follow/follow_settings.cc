@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "wire/address.h"
+#include "wire/cluster/controllers.h"
 
 namespace dove::programs {
 namespace {
@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 16> kHeeded{
 
 std::vector<cli::OptionSpec> follow_specs() {
   return {
-      {"follow", 0, "URL", "decide nothing: keep a verified copy of that controller's log", false},
+      {"follow", 0, "URL,...",
+       "decide nothing: keep a verified copy of the log of these controllers", false},
       {"follow-token", 0, "FILE", "file with an administrator's key for it, mode 0600", false},
       {"follow-ca", 0, "FILE", "its authority, for https (its DATA/ca.pem)", false},
   };
@@ -36,15 +37,15 @@ std::vector<cli::OptionSpec> follow_specs() {
 
 Result<FollowSettings> follow_settings(const Settings& given) {
   FollowSettings settings;
-  settings.url = given.text("follow", "");
+  settings.urls = given.text("follow", "");
   settings.token_file = given.text("follow-token", "");
   settings.ca_file = given.text("follow-ca", "");
-  if (settings.url.empty()) {
+  if (settings.urls.empty()) {
     if (!given.has("follow-token") && !given.has("follow-ca")) return settings;
     return bad("--follow-token and --follow-ca have an effect with --follow only", "--follow");
   }
-  TRY(wire::parse_server_url(settings.url));
-  TRY(may_show_secrets(given, settings.url));
+  TRY(wire::parse_server_urls(settings.urls));
+  TRY(may_show_secrets(given, settings.urls));
   if (given.has("store")) {
     return bad("--follow keeps its copy in --data; it goes with no --store", "--follow");
   }

@@ -11,7 +11,7 @@
 namespace dove::programs {
 
 struct FollowSettings {
-  std::string url;  // "": it is a controller
+  std::string urls;  // of controllers that share a log; "": it is a controller itself
   std::string token_file;
   std::string ca_file;                      // "": the system's authorities
   std::vector<std::string> without_effect;  // other settings that are given, of controllers alone

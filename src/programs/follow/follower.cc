@@ -20,11 +20,6 @@ namespace {
 constexpr std::int64_t kPauseLeast_us = 250'000;
 constexpr std::int64_t kPauseMost_us = 10'000'000;
 
-bool passes(const Error& error) {
-  return error.kind == ErrorKind::kUnavailable || error.kind == ErrorKind::kTimeout ||
-         error.kind == ErrorKind::kExhausted;
-}
-
 Error with_remedy(Error error, const std::string& remedy) {
   error.message += ". " + remedy;
   return error;
@@ -59,7 +54,7 @@ Result<std::unique_ptr<Follower>> Follower::open(const ServerSettings& settings,
 Follower::Follower(const ServerSettings& settings, const std::string& token,
                    std::unique_ptr<store::SqliteStore> store,
                    std::function<void(const Error&)> on_end)
-    : url_(settings.follow.url),
+    : urls_(settings.follow.urls),
       data_dir_(settings.data_dir),
       on_end_(std::move(on_end)),
       store_(std::move(store)),
@@ -93,13 +88,15 @@ void Follower::run() {
     std::unique_lock lock(mutex_);
     if (stops_) return;
     if (done.ok()) continue;
-    if (!passes(done.error())) {
+    if (!may_pass(done.error())) {
       lock.unlock();
       return on_end_(done.error());
     }
+    // All of them are asked before anybody waits.
+    const int round = failures_++ / static_cast<int>(client_.count());
+    if (failures_ % static_cast<int>(client_.count()) != 0) continue;
     is_away(done.error());
-    const std::int64_t wait_us =
-        std::min(kPauseLeast_us << std::min(failures_++, 8), kPauseMost_us);
+    const std::int64_t wait_us = std::min(kPauseLeast_us << std::min(round, 8), kPauseMost_us);
     const auto more_us =
         static_cast<std::int64_t>(jitter_.below(static_cast<std::uint64_t>(wait_us / 2)));
     wakes_.wait_for(lock, std::chrono::microseconds(wait_us / 2 + more_us),
@@ -117,7 +114,7 @@ Result<void> Follower::step() {
     return with_remedy(page.error(),
                        fmt::format("This copy ends at record {}, before what {} still keeps: give "
                                    "an empty directory with --data, to begin anew",
-                                   head.seq.value, url_));
+                                   head.seq.value, client_.url()));
   }
   if (is_cut) page = first_page(first);
   if (!page.ok()) return page.error();
@@ -129,7 +126,7 @@ Result<void> Follower::step() {
         fmt::format("If {0} was restored to an earlier moment, follow it anew with an empty "
                     "directory (--data); to go on from this copy instead, stop {0} and say `dove "
                     "restore --in-place --data {1}`",
-                    url_, data_dir_));
+                    client_.url(), data_dir_));
   }
   TRY(taken);
   has_followed(*page);
@@ -150,13 +147,13 @@ Result<store::LogPage> Follower::first_page(store::Snapshot& first) {
 Result<void> Follower::check_cluster() {
   if (cluster_.empty()) {
     cluster_ = client_.cluster();
-    return mark_copy(data_dir_, cluster_, url_);
+    return mark_copy(data_dir_, cluster_, urls_);
   }
   if (cluster_ == client_.cluster()) return {};
   return Error{ErrorKind::kConflict, "cluster_differs",
                fmt::format("{} is the cluster {}, and {} holds a copy of the cluster {}: give "
                            "another directory with --data, or the URL of the other cluster",
-                           url_, client_.cluster(), data_dir_, cluster_),
+                           client_.url(), client_.cluster(), data_dir_, cluster_),
                "--follow"};
 }
 
@@ -213,7 +210,8 @@ void Follower::has_followed(const store::LogPage& page) {
   std::lock_guard lock(mutex_);
   failures_ = 0;
   const bool was_whole = standing_.whole_us != 0;
-  if (standing_.trouble) telemetry::log(telemetry::Level::kInfo, "follow_goes_on", {{"url", url_}});
+  if (standing_.trouble)
+    telemetry::log(telemetry::Level::kInfo, "follow_goes_on", {{"url", client_.url()}});
   standing_.trouble.reset();
   standing_.kept = store_->head().seq;
   standing_.source = page.head;
@@ -221,14 +219,14 @@ void Follower::has_followed(const store::LogPage& page) {
   standing_.whole_us = telemetry::monotonic_us();
   if (was_whole) return;
   telemetry::log(telemetry::Level::kInfo, "copy_is_whole",
-                 {{"url", url_}, {"records_to", standing_.kept.value}});
+                 {{"url", client_.url()}, {"records_to", standing_.kept.value}});
 }
 
 // Said once. REQUIRES: mutex_ is held.
 void Follower::is_away(const Error& error) {
   if (!standing_.trouble) {
     telemetry::log(telemetry::Level::kWarning, "follow_waits",
-                   {{"url", url_}, {"code", error.code}, {"why", error.message}});
+                   {{"url", urls_}, {"code", error.code}, {"why", error.message}});
   }
   standing_.trouble = error;
 }

@@ -57,7 +57,7 @@ class Follower {
   void has_followed(const store::LogPage& page);
   void is_away(const Error& error);
 
-  const std::string url_;
+  const std::string urls_;
   const std::string data_dir_;
   const std::function<void(const Error&)> on_end_;
   controller::ControllerOptions options_;  // of snapshots and retention

@@ -6,6 +6,7 @@
 
 #include "cli/client/api.h"
 #include "codec/bytes.h"
+#include "wire/cluster/controllers.h"
 #include "wire/secret.h"
 
 namespace dove::programs {
@@ -32,11 +33,26 @@ Error try_again(Error error) {
 
 }  // namespace
 
+bool may_pass(const Error& error) {
+  return error.kind == ErrorKind::kUnavailable || error.kind == ErrorKind::kTimeout ||
+         error.kind == ErrorKind::kExhausted;
+}
+
 LogClient::LogClient(FollowSettings settings, const std::string& token)
-    : settings_(std::move(settings)), client_(settings_.url, client_options(settings_, token)) {}
+    : settings_(std::move(settings)) {
+  for (std::string& url : wire::split_urls(settings_.urls)) {
+    sources_.emplace_back(std::move(url), client_options(settings_, token));
+  }
+}
 
 Result<std::string> LogClient::get(const std::string& target) {
-  Result<wire::Response> answer = client_.call("GET", "/v1/log" + target);
+  Result<std::string> answer = ask(target);
+  if (!answer.ok() && may_pass(answer.error())) at_ = (at_ + 1) % sources_.size();
+  return answer;
+}
+
+Result<std::string> LogClient::ask(const std::string& target) {
+  Result<wire::Response> answer = sources_[at_].call("GET", "/v1/log" + target);
   if (!answer.ok() && answer.error().kind == ErrorKind::kInternal) return try_again(answer.error());
   if (!answer.ok()) return answer.error();
   if (answer->status == 200) {
@@ -49,9 +65,9 @@ Result<std::string> LogClient::get(const std::string& target) {
     error.message = fmt::format(
         "{} does not let the follower read its log with the token in {}: "
         "{}. It takes a key of an administrator (docs/operate/follow.md)",
-        settings_.url, settings_.token_file, error.message);
+        url(), settings_.token_file, error.message);
   } else if (error.code == "no_such_path") {
-    error.message = settings_.url + " runs a version of dove that cannot be followed: upgrade it";
+    error.message = url() + " runs a version of dove that cannot be followed: upgrade it";
   }
   return error;
 }
@@ -80,7 +96,7 @@ Result<store::Snapshot> LogClient::newest_snapshot() {
   return Error{ErrorKind::kCorrupt, "snapshot_damaged",
                fmt::format("the newest snapshot of {} is not what was written there: look at it "
                            "with `dove doctor server`",
-                           settings_.url),
+                           url()),
                ""};
 }
 
@@ -105,7 +121,7 @@ Result<std::map<std::string, std::string>> LogClient::blobs(std::set<std::string
     }
     if (ar.failed() || digests.size() == before) {
       return Error{ErrorKind::kCorrupt, "page_unreadable",
-                   settings_.url + " does not give what jobs run as it was asked for", ""};
+                   url() + " does not give what jobs run as it was asked for", ""};
     }
   }
   return all;

@@ -1,11 +1,14 @@
 // LogClient: reads the log of a running server for its follower.
 //
-// Calls block. One thread. Errors that another try may mend are kUnavailable or kTimeout.
+// Controllers that share a log give the same records, whether they lead or stand by. After one that
+// did not answer the next call asks the next one. Calls block. One thread. Errors that another try
+// may mend are kUnavailable or kTimeout.
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "programs/follow/follow_settings.h"
@@ -13,6 +16,9 @@
 #include "wire/client.h"
 
 namespace dove::programs {
+
+// Whether another try may mend it.
+bool may_pass(const Error& error);
 
 class LogClient {
  public:
@@ -27,12 +33,17 @@ class LogClient {
   Result<std::map<std::string, std::string>> blobs(std::set<std::string> digests);
   // Whose log it was that was read last; "": none yet.
   const std::string& cluster() const { return cluster_; }
+  // Which one is asked now, and how many there are.
+  const std::string& url() const { return sources_[at_].base_url(); }
+  std::size_t count() const { return sources_.size(); }
 
  private:
   Result<std::string> get(const std::string& target);
+  Result<std::string> ask(const std::string& target);
 
   const FollowSettings settings_;
-  wire::Client client_;
+  std::vector<wire::Client> sources_;
+  std::size_t at_ = 0;
   std::string cluster_;
 };
 

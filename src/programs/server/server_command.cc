@@ -125,7 +125,7 @@ int run(const cli::Invocation& invocation) {
     fmt::print(stderr, "dove server: {}\n", settings.error().message);
     return cli::kExitUsage;
   }
-  if (!settings->follow.url.empty()) return run_follower(*settings);
+  if (!settings->follow.urls.empty()) return run_follower(*settings);
   wire::Loop loop;
   ServiceNotice notice(loop);
   const bool is_shared = !settings->store.empty();
