@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from certificates import FUTURE, PAST, Authority, Server
+from certificates import FUTURE, PAST, Authority, Server, openssl
 from cluster import DOVE, ROOT, Api, Cluster, until
 from ports import free_port
 
@@ -263,6 +263,13 @@ class SiteCluster(Cluster):
         return self.site
 
 
+class NobodyComes(SiteCluster):
+    """One whose certificate no client takes."""
+
+    def wait_connected(self, limit_s=20):
+        pass
+
+
 def a_broken_pair_is_logged_once(other, key):
     """However often it is looked at: another authority is taken at a later look each time."""
     with open(key, "w") as file:
@@ -293,6 +300,54 @@ def a_site_certificate_is_shown(cluster):
         a_broken_pair_is_logged_once(other, site[1])
 
 
+def start_of_site(cluster, certificate, key):
+    """What `dove server` with that pair says where it does not start; "" where it does."""
+    data = os.path.join(cluster.folder, "site-start")
+    done = cluster.run("server", "--data", data, "--port", "0", "--tls", "--agents-port", "0", "--tls-certificate", certificate,
+                       "--tls-key", key, check=False)
+    assert done.returncode != 0, done
+    return done.stderr
+
+
+def what_is_wrong_with_a_site_pair_is_named(cluster):
+    """RSA keys, too; what has ended is not taken in place of what is good."""
+    folder = os.path.join(cluster.folder, "wrong-site")
+    authority = Authority(folder)
+    rsa = [os.path.join(folder, name) for name in ("rsa.pem", "rsa.key", "other.pem", "other.key")]
+    for certificate, key in (rsa[:2], rsa[2:]):
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=site", "-addext",
+                "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate)
+    assert "the private key is not that of the first certificate" in start_of_site(cluster, rsa[0], rsa[3])
+    # A chain whose second certificate did not sign the first one.
+    chain = os.path.join(folder, "chain.pem")
+    leaf, leaf_key = authority.pair("IP:127.0.0.1")
+    with open(chain, "w") as file:
+        file.write(shown(leaf) + shown(rsa[0]))
+    assert "its signature does not match" in start_of_site(cluster, chain, leaf_key)
+    site = [os.path.join(folder, name) for name in ("site.pem", "site.key")]
+
+    def put(pair, behind=""):
+        for name, text in zip(site, (shown(pair[0]) + behind, shown(pair[1]))):
+            with open(name, "w") as file:
+                file.write(text)
+
+    def says(other, event, count=1):
+        until(lambda: log_of(other).count(f'"event":"{event}"') == count, 20, f"the server to say {event}")
+    issuer = shown(authority.certificate)
+    put(authority.pair("IP:127.0.0.1", PAST), issuer)
+    options = ["--tls", "--agents-port", "0", "--tls-certificate", site[0], "--tls-key", site[1]]
+    SiteCluster.site = authority.certificate
+    with NobodyComes(nodes=0, server_options=options, tls=False) as other:
+        says(other, "certificate_expired")  # and it serves: agents need it not
+        put(rsa[:2])
+        says(other, "certificate_taken")
+        put(authority.pair("IP:127.0.0.1", FUTURE), issuer)
+        says(other, "certificate_not_yet_valid")
+        assert log_of(other).count('"event":"certificate_taken"') == 1
+        put(authority.pair("IP:127.0.0.1"), issuer)
+        says(other, "certificate_taken", 2)
+
+
 def main():
     options = ["--node-certificate-s", str(VALID_S)]
     with Cluster(nodes=2, tls=True, server_options=options) as cluster:
@@ -305,6 +360,7 @@ def main():
         authority_is_followed(cluster)
         works(cluster)
         a_site_certificate_is_shown(cluster)
+        what_is_wrong_with_a_site_pair_is_named(cluster)
     # Beyond loopback TLS needs no option.
     metrics = free_port()
     with Cluster(nodes=1, tls=False, server_options=["--host", "0.0.0.0", "--agents-port", "0"],

@@ -1,7 +1,9 @@
 // SiteCertificate: a site's own certificate (--tls-certificate, --tls-key), as people are shown it.
 //
-// Its files are looked at every few seconds, and what is new in them is shown from then on. Loop
-// thread only.
+// Its files are looked at every few seconds, and what is new in them is shown from then on, unless
+// it is damaged, has ended or begins later. One that has ended does not keep the server from its
+// start: tasks end when their nodes hear from no server for long, and only people need this
+// certificate. Loop thread only.
 #pragma once
 
 #include <memory>
@@ -15,7 +17,8 @@ namespace dove::programs {
 
 class SiteCertificate {
  public:
-  // `options` say all but what is shown. Errors name the file.
+  // `options` say all but what is shown. Errors name the file: bad_certificate, bad_key, wrong_key,
+  // and those of reading it.
   static Result<std::unique_ptr<SiteCertificate>> open(wire::Loop& loop,
                                                        std::string certificate_path,
                                                        std::string key_path,
@@ -23,19 +26,26 @@ class SiteCertificate {
   const std::shared_ptr<wire::Tls>& tls() const { return tls_; }
 
  private:
-  SiteCertificate(wire::Loop& loop, std::string certificate_path, std::string key_path)
+  SiteCertificate(wire::Loop& loop, std::string certificate_path, std::string key_path,
+                  wire::TlsTime time)
       : loop_(loop),
         certificate_path_(std::move(certificate_path)),
-        key_path_(std::move(key_path)) {}
-  Result<wire::Credentials> read();
+        key_path_(std::move(key_path)),
+        time_(std::move(time)) {}
+  Result<wire::Credentials> read() const;
+  // Errors: certificate_expired, certificate_not_yet_valid.
+  Result<void> is_of_now(const wire::Credentials& site) const;
   void keep_fresh();
   void look();
+  // Once for each trouble, for as long as it lasts.
+  void tell(const Result<void>& looked);
 
   wire::Loop& loop_;
   const std::string certificate_path_;
   const std::string key_path_;
   std::shared_ptr<wire::Tls> tls_;
-  std::string text_;     // of both files, as last read
+  const wire::TlsTime time_;
+  std::string shown_;    // the texts of both files
   std::string trouble_;  // what was wrong at the last look; "": nothing
   wire::Timer timer_;
 };

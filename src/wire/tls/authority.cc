@@ -195,10 +195,17 @@ Result<CertificateFacts> read_certificate(std::string_view pem) {
 Result<void> belong_together(const Credentials& credentials) {
   TRY_ASSIGN(const auto chain, certificates_of(credentials.chain_pem));
   TRY_ASSIGN(const KeyPtr key, key_of(credentials.key_pem));
-  if (X509_check_private_key(chain.front().get(), key.get()) == 1) return {};
-  openssl_error();
-  return Error{ErrorKind::kInvalid, "wrong_key",
-               "the private key is not that of the first certificate", ""};
+  if (X509_check_private_key(chain.front().get(), key.get()) != 1) {
+    openssl_error();
+    return Error{ErrorKind::kInvalid, "wrong_key",
+                 "the private key is not that of the first certificate", ""};
+  }
+  return check_signing(key.get(), X509_get0_pubkey(chain.front().get()));
+}
+
+Result<void> hangs_together(const std::string& chain_pem) {
+  TRY_ASSIGN(const auto chain, certificates_of(chain_pem));
+  return check_signatures(chain);
 }
 
 struct Authority::State {

@@ -51,9 +51,12 @@ Result<std::string> certificate_request(const std::string& key_pem);
 Result<std::string> key_digest(const std::string& key_pem);
 // The first certificate of `pem`. Error: bad_certificate.
 Result<CertificateFacts> read_certificate(std::string_view pem);
-// Whether the key is that of the chain's first certificate. Errors: bad_certificate, bad_key,
-// wrong_key.
+// Whether the key is that of the chain's first certificate, and signs as it. Errors:
+// bad_certificate, bad_key, wrong_key.
 Result<void> belong_together(const Credentials& credentials);
+// Whether each certificate is signed by the one behind it in the file; the last may be another's,
+// who is not in the file. Error: bad_certificate.
+Result<void> hangs_together(const std::string& chain_pem);
 
 class Authority {
  public:

@@ -42,6 +42,9 @@ void empty(BIO* memory);
 
 // Whether the private half is that of the public one, which a key in PEM has, too. Error: bad_key.
 Result<void> check_halves(EVP_PKEY* key);
+// Whether `key` signs what `shown`, its public half in a certificate, verifies: of keys whose
+// halves take long to compare (RSA). Error: bad_key.
+Result<void> check_signing(EVP_PKEY* key, EVP_PKEY* shown);
 // Errors: bad_key, bad_certificate, named after what is wrong with the text.
 Result<KeyPtr> key_of(const std::string& pem);
 Result<std::vector<CertificatePtr>> certificates_of(std::string_view pem);
