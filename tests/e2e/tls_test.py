@@ -323,7 +323,7 @@ def what_is_wrong_with_a_site_pair_is_named(cluster):
     leaf, leaf_key = authority.pair("IP:127.0.0.1")
     with open(chain, "w") as file:
         file.write(shown(leaf) + shown(rsa[0]))
-    assert "its signature does not match" in start_of_site(cluster, chain, leaf_key)
+    assert "no other certificate of the file has signed the first one" in start_of_site(cluster, chain, leaf_key)
     site = [os.path.join(folder, name) for name in ("site.pem", "site.key")]
 
     def put(pair, behind=""):

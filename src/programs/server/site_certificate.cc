@@ -43,7 +43,7 @@ Result<wire::Credentials> SiteCertificate::read() const {
   TRY_ASSIGN(site.chain_pem, files::read_filled(certificate_path_, kPemBytesMax));
   TRY_ASSIGN(site.key_pem, files::read_filled(key_path_, kPemBytesMax));
   Result<void> fit = wire::belong_together(site);
-  if (fit.ok()) fit = wire::hangs_together(site.chain_pem);
+  if (fit.ok()) fit = wire::check_chain(site.chain_pem);
   if (!fit.ok()) {
     return Error{fit.error().kind, fit.error().code,
                  fmt::format("{}: {}", certificate_path_, fit.error().message), certificate_path_};

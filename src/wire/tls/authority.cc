@@ -203,9 +203,27 @@ Result<void> belong_together(const Credentials& credentials) {
   return check_signing(key.get(), X509_get0_pubkey(chain.front().get()));
 }
 
-Result<void> hangs_together(const std::string& chain_pem) {
+Result<void> check_chain(const std::string& chain_pem) {
   TRY_ASSIGN(const auto chain, certificates_of(chain_pem));
-  return check_signatures(chain);
+  for (const CertificatePtr& own : chain) {
+    // Clients find their way through any order, and pass over what they do not need.
+    bool is_signed_here = false;
+    bool names_one_here = false;
+    for (const CertificatePtr& other : chain) {
+      is_signed_here = is_signed_here || is_signed_by(own.get(), other.get());
+      names_one_here = names_one_here || X509_NAME_cmp(X509_get_subject_name(other.get()),
+                                                       X509_get_issuer_name(own.get())) == 0;
+    }
+    const bool has_issuer_behind = own == chain.front() && chain.size() > 1;
+    if (is_signed_here || !(names_one_here || has_issuer_behind)) continue;
+    return Error{ErrorKind::kInvalid, "bad_certificate",
+                 own == chain.front()
+                     ? "no other certificate of the file has signed the first one: put the one of "
+                       "its issuer behind it, or leave the others out"
+                     : "a signature in the chain does not match: a certificate was changed",
+                 ""};
+  }
+  return {};
 }
 
 struct Authority::State {

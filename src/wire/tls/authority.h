@@ -54,9 +54,9 @@ Result<CertificateFacts> read_certificate(std::string_view pem);
 // Whether the key is that of the chain's first certificate, and signs as it. Errors:
 // bad_certificate, bad_key, wrong_key.
 Result<void> belong_together(const Credentials& credentials);
-// Whether each certificate is signed by the one behind it in the file; the last may be another's,
-// who is not in the file. Error: bad_certificate.
-Result<void> hangs_together(const std::string& chain_pem);
+// Whether the first certificate is signed by another of the file, if there are more, and each of
+// the others by one of the file, if its issuer is there. In any order. Error: bad_certificate.
+Result<void> check_chain(const std::string& chain_pem);
 
 class Authority {
  public:

@@ -104,5 +104,42 @@ TEST(OpenSsl, KeysOfOtherKindsBelongToTheirCertificates) {
   EXPECT_TRUE(belong_together({certificate_with(curve, EVP_sha384()), pem_of(curve)}).ok());
 }
 
+// A certificate of that name and key, signed by the issuer.
+std::string signed_by(const char* issuer, const KeyPtr& issuers, const char* name,
+                      const KeyPtr& key) {
+  const auto put = [](X509_NAME* to, const char* text) {
+    X509_NAME_add_entry_by_txt(to, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(text),
+                               -1, -1, 0);
+  };
+  const CertificatePtr made(X509_new());
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), 0);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), 86'400);
+  put(X509_get_subject_name(made.get()), name);
+  put(X509_get_issuer_name(made.get()), issuer);
+  X509_set_pubkey(made.get(), key.get());
+  EXPECT_GT(X509_sign(made.get(), issuers.get(), EVP_sha256()), 0);
+  const BioPtr out(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(out.get(), made.get());
+  return text_of(out.get());
+}
+
+TEST(OpenSsl, AChainMayBeInAnyOrderAndEndsWhereItsAuthorityIsNotInTheFile) {
+  const KeyPtr root(EVP_EC_gen("P-256"));
+  const KeyPtr middle(EVP_EC_gen("P-256"));
+  const KeyPtr other(EVP_EC_gen("P-256"));
+  const std::string leaf = signed_by("middle", middle, "leaf", other);
+  const std::string sub = signed_by("root", root, "middle", middle);
+  const std::string top = signed_by("root", root, "root", root);
+  const std::string cross = signed_by("elsewhere", other, "root", root);
+  EXPECT_TRUE(check_chain(leaf).ok());
+  EXPECT_TRUE(check_chain(leaf + sub).ok());
+  EXPECT_TRUE(check_chain(leaf + sub + top).ok());
+  EXPECT_TRUE(check_chain(leaf + cross + top + sub).ok()) << "any order, and a cross-signed root";
+  EXPECT_FALSE(check_chain(leaf + top).ok()) << "the one in between is missing";
+  const std::string changed = signed_by("root", other, "middle", middle);
+  EXPECT_FALSE(check_chain(leaf + changed + top).ok());
+  EXPECT_TRUE(check_chain(leaf + changed).ok()) << "nobody here knows its authority";
+}
+
 }  // namespace
 }  // namespace dove::wire
