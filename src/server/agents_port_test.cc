@@ -1,7 +1,11 @@
-// The port of agents with TLS: what a refused handshake says, and whose word it is.
+// The port of agents with TLS: what a refused handshake says, and whose word it is; who answers at
+// a controller that stands by.
+#include "server/standing/agents_port.h"
+
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <memory>
 #include <optional>
 
 #include "server/api_fixture.h"
@@ -42,6 +46,82 @@ TEST(AgentsPort, WhoeverMayNotAnswerRefusesNoNode) {
   EXPECT_EQ(call(), "certificate_refused");
   silent = Error{ErrorKind::kUnavailable, "lease_over", "another may lead by now", ""};
   EXPECT_EQ(call(), "503");
+}
+
+// A controller that stands by has the port before it leads.
+class PortOfAStandby : public testing::Test {
+ protected:
+  PortOfAStandby() {
+    wire::TlsServerOptions offers;
+    offers.own = wire::granted(authority_, {.names = {"127.0.0.1"}});
+    offers.client_authorities_pem = authority_.credentials().chain_pem;
+    offers.http2 = true;
+    auto opened =
+        AgentsPort::open(loop_, "127.0.0.1", 0, *wire::Tls::for_server(offers), answering(503, {}));
+    CHECK(opened.ok(), "a free port is there");
+    port_ = std::move(opened).value();
+  }
+
+  AgentsPort::Answers answering(int status, std::function<bool(const std::string&)> may_enter) {
+    AgentsPort::Answers made;
+    made.admit = [](const wire::Request&) -> Result<std::size_t> { return 0; };
+    made.handler = [status](const wire::Request&, const std::shared_ptr<wire::Responder>& out) {
+      out->send({status, {}, ""});
+    };
+    if (may_enter == nullptr) return made;
+    made.may_enter = [this, may_enter = std::move(may_enter)](const std::string& uri) {
+      ++looks_;
+      return may_enter(uri);
+    };
+    return made;
+  }
+  std::unique_ptr<wire::AsyncClient> node(const std::string& name) {
+    wire::TlsClientOptions shows;
+    shows.authorities_pem = authority_.credentials().chain_pem;
+    shows.own = wire::granted(authority_, {.uri = "dove://c/node/" + name});
+    return std::make_unique<wire::AsyncClient>(
+        loop_, wire::Address{"127.0.0.1", port_->port(), *wire::Tls::for_client(shows)},
+        wire::AsyncClientOptions{.http2 = true});
+  }
+  std::string call(wire::AsyncClient& client) {
+    wire::Request request;
+    request.method = "GET";
+    request.target = "/";
+    std::optional<Result<wire::Response>> answer;
+    client.call(std::move(request), [&](Result<wire::Response> got) { answer = std::move(got); });
+    EXPECT_TRUE(loop_.run_until([&] { return answer.has_value(); }, std::chrono::seconds(20)));
+    if (!answer) return "no answer";
+    return answer->ok() ? std::to_string((*answer)->status) : answer->error().code;
+  }
+
+  const wire::Authority authority_ = wire::Authority::make("test", std::time(nullptr) - 1000);
+  wire::Loop loop_;
+  int looks_ = 0;  // at who may enter
+  std::unique_ptr<AgentsPort> port_;
+};
+
+TEST_F(PortOfAStandby, ItsConnectionsGoOnWhenItLeads) {
+  const auto n1 = node("n1");
+  EXPECT_EQ(call(*n1), "503");
+  port_->answer_by(answering(200, [](const std::string&) { return true; }));
+  EXPECT_EQ(looks_, 1) << "at who is there";
+  EXPECT_EQ(call(*n1), "200");
+  EXPECT_EQ(looks_, 1) << "there was no other handshake";
+  EXPECT_EQ(call(*node("n2")), "200");
+  EXPECT_GT(looks_, 1);
+}
+
+TEST_F(PortOfAStandby, WhoMayNotEnterTheLeadersPortIsCutOffOnceItLeads) {
+  const auto n1 = node("n1");
+  const auto n2 = node("n2");
+  EXPECT_EQ(call(*n1), "503");
+  EXPECT_EQ(call(*n2), "503");
+  port_->answer_by(answering(200, [](const std::string& uri) { return uri.ends_with("/n2"); }));
+  EXPECT_EQ(call(*n1), "certificate_refused");
+  EXPECT_EQ(call(*n2), "200");
+  const std::uint16_t was = port_->port();
+  port_.reset();
+  EXPECT_EQ(call(*n2), "connection_refused") << was;
 }
 
 }  // namespace

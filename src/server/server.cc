@@ -20,6 +20,7 @@
 #include "server/idle/idle_sweep.h"
 #include "server/routes.h"
 #include "server/sessions/side_jobs.h"
+#include "server/standing/agents_port.h"
 #include "server/standing/log_head.h"
 #include "server/streams/log_copies.h"
 #include "telemetry/log.h"
@@ -131,9 +132,9 @@ struct ApiServer::Impl {
   // An expelled node's connections end at once, and it gets no further one (may_enter).
   void cut_off(const Event& event) {
     const auto* asked = std::get_if<NodeActionRequested>(&event);
-    if (asked == nullptr || agents_http == nullptr) return;
+    if (asked == nullptr || agents_port == nullptr) return;
     const core::Node* node = desk.state().find_node(asked->node);
-    if (node != nullptr && core::is_expelled(*node)) agents_http->drop(nodes->uri_of(node->name));
+    if (node != nullptr && core::is_expelled(*node)) agents_port->drop(nodes->uri_of(node->name));
   }
   // Whether the node of that URI may connect to the port of agents: its certificate, and its
   // pre-shared key, outlive its removal. Its agent takes a refusal for the leader's: whoever may
@@ -155,7 +156,9 @@ struct ApiServer::Impl {
     agent_routes.assign(std::make_move_iterator(first), std::make_move_iterator(routes.end()));
     routes.erase(first, routes.end());
   }
-  std::unique_ptr<wire::Server> serve(const std::vector<listener::Route>& table);
+  AgentsPort::Answers answers(const std::vector<listener::Route>& table);
+  std::unique_ptr<wire::Server> serve_people();
+  Result<void> serve_agents(std::shared_ptr<AgentsPort> port);
   std::optional<Error> silence(const wire::Request& request) const {
     if (!options.silence || request.target == "/healthz") return std::nullopt;
     return options.silence();
@@ -178,43 +181,54 @@ struct ApiServer::Impl {
   const std::shared_ptr<std::atomic<std::uint64_t>> seen =
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::unique_ptr<wire::Server> http;
-  std::unique_ptr<wire::Server> agents_http;  // with TLS
+  std::shared_ptr<AgentsPort> agents_port;  // with TLS
   bool is_retired = false;
 };
 
-std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener::Route>& table) {
-  wire::ServerLimits limits;
-  if (&table == &agent_routes) {
-    // Each node has one, or two with an agent of a former version, and more for what people read.
-    // Each has proved to be a node's, and counts as one of that node. Nodes behind one address come
-    // back together.
-    limits.connections_max = 60'000;
-    limits.peer_max = 1'000;
-    limits.handshakes_max = 20'000;
-    limits.handshakes_peer_max = 5'000;
-  }
-  limits.stream_buffer_bytes = 64 << 20;  // a sync's worth of orders may wait for its agent
-  limits.admit = [this, &table](const wire::Request& head) -> Result<std::size_t> {
+AgentsPort::Answers ApiServer::Impl::answers(const std::vector<listener::Route>& table) {
+  AgentsPort::Answers made;
+  made.admit = [this, &table](const wire::Request& head) -> Result<std::size_t> {
     if (const auto silent = silence(head)) return *silent;
     return listener::admit(desk, table, head);
   };
-  return std::make_unique<wire::Server>(
-      desk.loop, limits,
-      [this, &table](wire::Request request, std::shared_ptr<wire::Responder> responder) {
-        if (const auto silent = silence(request)) {
-          wire::Response answer = wire::problem(503, *silent);
-          answer.headers.emplace_back("Retry-After", "1");
-          return responder->send(std::move(answer));
-        }
-        if (&table == &routes &&
-            (noted(request, *responder) || files->answer(desk, request, *responder))) {
-          return;
-        }
-        if (!request.path.starts_with("/v1/agents/")) {
-          responder = with_log_head(std::move(responder), seen);
-        }
-        listener::dispatch(desk, table, std::move(request), std::move(responder));
-      });
+  made.handler = [this, &table](wire::Request request, std::shared_ptr<wire::Responder> responder) {
+    if (const auto silent = silence(request)) {
+      wire::Response answer = wire::problem(503, *silent);
+      answer.headers.emplace_back("Retry-After", "1");
+      return responder->send(std::move(answer));
+    }
+    if (&table == &routes &&
+        (noted(request, *responder) || files->answer(desk, request, *responder))) {
+      return;
+    }
+    if (!request.path.starts_with("/v1/agents/")) {
+      responder = with_log_head(std::move(responder), seen);
+    }
+    listener::dispatch(desk, table, std::move(request), std::move(responder));
+  };
+  return made;
+}
+
+std::unique_ptr<wire::Server> ApiServer::Impl::serve_people() {
+  AgentsPort::Answers made = answers(routes);
+  wire::ServerLimits limits;
+  limits.stream_buffer_bytes = kOrdersBytesMax;  // without TLS agents call there, too
+  limits.admit = std::move(made.admit);
+  return std::make_unique<wire::Server>(desk.loop, limits, std::move(made.handler));
+}
+
+Result<void> ApiServer::Impl::serve_agents(std::shared_ptr<AgentsPort> port) {
+  AgentsPort::Answers made = answers(agent_routes);
+  made.may_enter = [this](const std::string& uri) { return may_enter(uri); };
+  if (port != nullptr) {
+    port->answer_by(std::move(made));
+    agents_port = std::move(port);
+  } else {
+    TRY_ASSIGN(agents_port, AgentsPort::open(desk.loop, options.host, options.tls->agents_port,
+                                             options.tls->agents, std::move(made)));
+  }
+  nodes->listens_at(agents_port->port());
+  return {};
 }
 
 bool ApiServer::Impl::noted(const wire::Request& request, wire::Responder& responder) const {
@@ -241,13 +255,15 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
         "--sessions-url");
   }
   TRY_ASSIGN(openid::Signer signer, openid::Signer::open(options.data_dir + "/identity.pem"));
+  std::shared_ptr<AgentsPort> open_port;
+  if (options.tls.has_value()) open_port = std::move(options.tls->port);
   auto impl = std::make_unique<Impl>(loop, std::move(options), controller, backend, log,
                                      std::move(identity), std::move(signer));
   Impl& self = *impl;
   controller::Input members;
   members.events = bind_former_members(self.desk.state());
   if (!members.events.empty()) self.desk.submit(std::move(members), [](const auto&) {});
-  self.http = self.serve(self.routes);
+  self.http = self.serve_people();
   auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(impl)));
   const auto& tls = self.options.tls;
   TRY(self.http->listen(self.options.host, self.options.port,
@@ -256,12 +272,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   if (const auto local = self.http->listen_unix(self.options.data_dir + "/socket"); !local.ok()) {
     telemetry::log(telemetry::Level::kWarning, "no_socket", {{"why", local.error().message}});
   }
-  if (tls.has_value()) {
-    self.agents_http = self.serve(self.agent_routes);
-    tls->agents->let_in([&self](const std::string& uri) { return self.may_enter(uri); });
-    TRY(self.agents_http->listen(self.options.host, tls->agents_port, tls->agents));
-    self.nodes->listens_at(self.agents_http->port());
-  }
+  if (tls.has_value()) TRY(self.serve_agents(std::move(open_port)));
   return server;
 }
 
@@ -273,8 +284,7 @@ void ApiServer::retire() {
   if (std::exchange(impl_->is_retired, true)) return;
   impl_->desk.stop();
   impl_->desk.cut();
-  if (impl_->options.tls) impl_->options.tls->agents->let_in([](const auto&) { return false; });
-  impl_->agents_http.reset();
+  impl_->agents_port.reset();
   impl_->http.reset();
   impl_->backend.close();
 }
@@ -282,7 +292,7 @@ void ApiServer::retire() {
 std::uint16_t ApiServer::port() const { return impl_->http->port(); }
 
 std::uint16_t ApiServer::agents_port() const {
-  return impl_->agents_http == nullptr ? port() : impl_->agents_http->port();
+  return impl_->agents_port == nullptr ? port() : impl_->agents_port->port();
 }
 
 std::string ApiServer::token_path() const { return impl_->options.data_dir + "/token"; }
@@ -337,10 +347,10 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->context.syncs.close_all();
   impl_->context.outputs.close_all();
   impl_->office.stop();
-  if (impl_->agents_http == nullptr) {
+  if (impl_->agents_port == nullptr) {
     return impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
   }
-  impl_->agents_http->shutdown(std::chrono::seconds(3), [this, on_done = std::move(on_done)] {
+  impl_->agents_port->shutdown(std::chrono::seconds(3), [this, on_done = std::move(on_done)] {
     impl_->http->shutdown(std::chrono::seconds(3), on_done);
   });
 }

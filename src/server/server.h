@@ -37,6 +37,8 @@
 
 namespace dove::server {
 
+class AgentsPort;
+
 // With TLS people and agents have a port each: strangers never reach a parser of the agents'.
 struct ApiTls {
   std::shared_ptr<const wire::Tls> people;
@@ -44,6 +46,7 @@ struct ApiTls {
   wire::Credentials authority;
   std::shared_ptr<wire::Tls> agents;
   std::uint16_t agents_port = 0;          // 0: a free one
+  std::shared_ptr<AgentsPort> port = {};  // of `agents`, where it is open already
   std::int64_t node_valid_s = 24 * 3600;  // a node's certificate
 };
 

@@ -119,6 +119,39 @@ class StandbyTest(unittest.TestCase):
             time.sleep(0.5)
         self.check(submissions)
 
+    def said(self, event, after=""):
+        """What the log says of such events, behind the first line with `after` in it."""
+        with open(self.cluster.log.name, encoding="utf-8", errors="replace") as log:
+            lines = log.read().split("\n")
+        begin = next((i for i, line in enumerate(lines) if after in line), len(lines))
+        return [json.loads(line) for line in lines[begin:] if f'"event":"{event}"' in line]
+
+    def test_agents_know_where_the_next_leader_listens_for_them(self):
+        """They go there with what they have: the next leader certifies none of them before it answers."""
+        first, second = self.cluster.controllers
+        until(lambda: {said["node"] for said in self.said("controller_known") if said["url"].endswith(f":{second.port}")} ==
+              {"node1", "node2"}, 90, "both agents to learn the standby's port")
+        self.assertNotEqual(json.loads(second.ask("/healthz")[1])["agents_port"], second.port)
+        first.kill()
+        self.cluster.wait_leader(but=0)
+        until(lambda: {said["node"] for said in self.said("awaited", '"event":"leads"')} == {"node1", "node2"}, 30, "both hellos")
+        self.cluster.wait_connected()
+        self.assertEqual(self.said("node_certified", '"event":"disconnected"'), [])
+        for i in range(2):
+            self.assertEqual(self.pids(i), self.begun[i])
+
+    def test_a_controller_that_begins_anew_takes_no_agents_while_the_lease_is_its_own(self):
+        """Its agents learn from the refused connection that the life which counted on them is over."""
+        first, second = self.cluster.controllers
+        second.kill()
+        first.kill()
+        self.cluster.postgres.sql("UPDATE dove.leader SET until = now() + interval '1 hour'")
+        first.start()
+        until(lambda: "standby of" in first.ask("/readyz")[1], 30, "the first to stand by")
+        second.start()
+        until(lambda: "agents_port" in second.ask("/healthz")[1], 30, "the other one to listen")
+        self.assertEqual(json.loads(first.ask("/healthz")[1]), {"status": "ok"})
+
     def test_the_leader_is_stopped_and_continued(self):
         first, second = self.cluster.controllers
         with Submissions(self.cluster) as submissions:
@@ -239,6 +272,8 @@ class PlainTest(StandbyTest):
     """As on one machine."""
 
     tls = False
+    test_agents_know_where_the_next_leader_listens_for_them = None
+    test_a_controller_that_begins_anew_takes_no_agents_while_the_lease_is_its_own = None
     test_the_leader_is_cut_from_the_database = test_what_reads_a_log_in_sqlite_says_what_to_use = None
     test_it_is_stopped_in_order_and_commands_know_both = test_keys_of_another_cluster_are_refused = None
     test_the_leader_is_stopped_and_continued = test_the_doctor_looks_at_the_database = None

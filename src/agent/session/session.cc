@@ -46,6 +46,7 @@ Session::Session(wire::Loop& loop, SessionOptions options, Uplink& uplink,
       host_(std::move(host)),
       certificate_(loop, uplink, options_.node,
                    {[this] { return connected(); }, [this] { host_.certified(); }}),
+      scout_(loop, uplink, options_.node, [this] { return connected(); }),
       reports_(loop, {[this] { return version_told_ != node_.version(); },
                       [this](std::uint64_t number, std::vector<protocol::Report> batch) {
                         send_report(number, std::move(batch));
@@ -70,6 +71,7 @@ void Session::begin() {
 void Session::stop() {
   is_stopped_ = true;
   certificate_.stop();
+  scout_.stop();
   orders_.reset();
   silent_orders_.reset();
   reports_.close();
@@ -271,6 +273,7 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   host_.began();
   reports_.flush();
   heartbeat();
+  scout_.begin();
 }
 
 void Session::open_orders() {

@@ -21,6 +21,7 @@
 #include "agent/session/lease_keeper.h"
 #include "agent/session/node_certificate.h"
 #include "agent/session/node_description.h"
+#include "agent/session/port_scout.h"
 #include "agent/session/report_queue.h"
 #include "agent/session/uplink.h"
 #include "base/random.h"
@@ -125,6 +126,7 @@ class Session {
   const LeaseKeeper::Renew renew_;
   const Host host_;
   NodeCertificate certificate_;
+  PortScout scout_;
   ReportQueue reports_;
   std::optional<Contact> contact_;
   std::optional<LeaseKeeper> lease_;  // from open() on

@@ -95,6 +95,34 @@ void Uplink::forget_port() {
   if (secure() && has_several()) here().is_known = false;
 }
 
+// Without TLS there is one port, which is known.
+std::optional<std::size_t> Uplink::unknown_port(std::size_t from) const {
+  for (std::size_t i = from; i < places_.size(); ++i) {
+    if (!places_[i].is_known) return i;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<wire::AsyncClient> Uplink::visitor(std::size_t place) const {
+  return front_of(places_[place]);
+}
+
+bool Uplink::know_port(std::size_t place, const Json& port) {
+  if (!is_port(port)) return false;
+  move_port(places_[place], port.get<std::uint16_t>());
+  return true;
+}
+
+bool Uplink::is_port(const Json& port) {
+  return port.is_number_unsigned() && port <= 65'535 && port != 0;
+}
+
+void Uplink::move_port(Place& place, std::uint16_t port) {
+  place.is_stale = place.is_stale || port != place.agents.port;
+  place.agents.port = port;
+  place.is_known = true;
+}
+
 void Uplink::timed_out() { be_patient(here(), std::min(2 * here().patience, patience().most)); }
 
 void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
@@ -272,8 +300,7 @@ Result<std::string> Uplink::certificate_request() const {
 
 Result<void> Uplink::take(const Json& answer) {
   const Json port = answer.value("agents_port", Json());
-  const bool known = port.is_number_unsigned() && port <= 65'535 && port != 0;
-  if (!known) {
+  if (!is_port(port)) {
     return Error{ErrorKind::kInvalid, "malformed_answer",
                  "the controller's answer names no port for agents", ""};
   }
@@ -281,11 +308,8 @@ Result<void> Uplink::take(const Json& answer) {
   TRY_ASSIGN(const wire::CertificateFacts facts, wire::read_certificate(certificate));
   compare_clocks(facts);
   *time_ = {facts.not_before_s + wire::kBeginsBefore_s, loop_.monotonic_us()};
-  const auto number = port.get<std::uint16_t>();
   Place& place = here();
-  place.is_stale = place.is_stale || number != place.agents.port;
-  place.agents.port = number;
-  place.is_known = true;
+  move_port(place, port.get<std::uint16_t>());
   TRY(show(certificate, text_of(answer, "authority")));
   show_psk(answer.value("psk", Json()), facts.not_after_s);
   uri_ = facts.uri;

@@ -34,6 +34,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -104,6 +105,13 @@ class Uplink {
   // them, and is asked for it before the next call. Only where there are several, as each asks for
   // a certificate then.
   void forget_port();
+  // The first controller, from that place on, of which it is not known where agents call.
+  std::optional<std::size_t> unknown_port(std::size_t from) const;
+  // Asks that one at people's port, beside all else.
+  std::unique_ptr<wire::AsyncClient> visitor(std::size_t place) const;
+  std::string people_at(std::size_t place) const { return places_[place].people.text(); }
+  // It said where; false: that is no port.
+  bool know_port(std::size_t place, const nlohmann::json& port);
   bool led_here() const { return !has_several() || here().people.text() == led_by_; }
   // This controller has given a ticket, or a session; `epoch` 0: it did not say in which term.
   void leads_here(std::uint64_t epoch);
@@ -188,6 +196,8 @@ class Uplink {
   bool waits_for_turn() const { return secure() && !has_several(); }
   Patience patience() const;
   void be_patient(Place& place, std::chrono::seconds patience);
+  static bool is_port(const nlohmann::json& port);
+  static void move_port(Place& place, std::uint16_t port);
   Place& here() { return places_[at_]; }
   const Place& here() const { return places_[at_]; }
   std::string path(const char* name) const { return options_.data_dir + '/' + name; }

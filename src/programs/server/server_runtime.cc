@@ -307,11 +307,16 @@ Result<void> ServerRuntime::Impl::lead() {
   if (shared == nullptr) TRY(check_live_blobs(*log, users));
   warn_of_missing(controller->state(), policies);
   server::ApiOptions options = api_options();
-  if (settings.tls.on) {
+  if (standby != nullptr) tls = standby->take_tls();
+  if (settings.tls.on && tls == nullptr) {
     TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, data, settings.host, time_of_cluster()));
+  }
+  if (tls != nullptr) {
+    tls->look_at_authorities();
     options.tls = tls->for_api();
   }
   if (standby != nullptr) {
+    if (tls != nullptr) options.tls->port = standby->take_agents_port();
     standby->retire();  // it listens where the API is to
     retire(nullptr, std::move(standby));
     controller->on_following({});

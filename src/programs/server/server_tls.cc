@@ -124,12 +124,14 @@ Result<std::unique_ptr<ServerTls>> ServerTls::open(wire::Loop& loop, const TlsSe
 }
 
 server::ApiTls ServerTls::for_api() const {
-  return server::ApiTls{people_,
-                        settings_.certificate_path.empty(),
-                        authorities_.shown.credentials(),
-                        agents_,
-                        settings_.agents_port,
-                        settings_.node_valid_s};
+  server::ApiTls shown;
+  shown.people = people_;
+  shown.is_own = settings_.certificate_path.empty();
+  shown.authority = authorities_.shown.credentials();
+  shown.agents = agents_;
+  shown.agents_port = settings_.agents_port;
+  shown.node_valid_s = settings_.node_valid_s;
+  return shown;
 }
 
 Result<wire::Credentials> ServerTls::own_certificate() const {
@@ -177,7 +179,6 @@ void ServerTls::show_own() {
   telemetry::log(telemetry::Level::kInfo, "certificate_renewed", {});
 }
 
-// `dove ca rotate` changes files; what is open goes on.
 void ServerTls::look_at_authorities() {
   if (!marks_.changed()) return;
   const bool is_there = ::access((data_dir_ + "/ca.pem").c_str(), F_OK) == 0;

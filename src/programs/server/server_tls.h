@@ -54,6 +54,8 @@ class ServerTls {
                                                  const std::string& host,
                                                  std::function<std::int64_t()> now_us);
   server::ApiTls for_api() const;
+  // `dove ca rotate`, and a leader that this one follows, change files; what is open goes on.
+  void look_at_authorities();
   // Told now and whenever another authority is to be followed (service/authorities.h).
   void on_authorities(std::function<void(const server::ApiAuthorities&)> call);
 
@@ -63,7 +65,6 @@ class ServerTls {
   Result<wire::Credentials> own_certificate() const;
   void keep_fresh();
   void show_own();
-  void look_at_authorities();
   void take_psks();
   void tell_authorities();
 

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "codec/json.h"
 #include "programs/commands.h"
+#include "programs/server/shared_log.h"
 #include "telemetry/clock.h"
+#include "telemetry/log.h"
 
 namespace dove::programs {
 namespace {
@@ -94,6 +98,7 @@ void StandbyPage::retire() {
   look_timer_.cancel();
   if (reads_ != nullptr) reads_->let_go();
   server_.reset();
+  agents_port_.reset();
   tls_.reset();
 }
 
@@ -105,11 +110,37 @@ bool StandbyPage::follows() const {
 void StandbyPage::look() {
   look_timer_ = loop_.after(kLook, [this] { look(); });
   if (reads_ != nullptr && !follows()) reads_->let_go();
+  if (tls_ != nullptr && agents_port_ == nullptr) listen_for_agents();
+}
+
+void StandbyPage::listen_for_agents() {
+  const Standing now = standing_();
+  if (!now.leader || !now.leader->epoch || now.leader->holder == name_of_this(settings_)) return;
+  server::AgentsPort::Answers answers;
+  answers.admit = [this](const wire::Request&) -> Result<std::size_t> {
+    return not_leader(standing_());
+  };
+  answers.handler = [this](const wire::Request& request,
+                           const std::shared_ptr<wire::Responder>& out) {
+    out->send(refusal(request));
+  };
+  const server::ApiTls shown = tls_->for_api();
+  Result<std::unique_ptr<server::AgentsPort>> opened = server::AgentsPort::open(
+      loop_, settings_.host, shown.agents_port, shown.agents, std::move(answers));
+  if (opened.ok()) {
+    agents_port_ = std::move(opened).value();
+  } else if (!std::exchange(cannot_listen_, true)) {
+    telemetry::log(telemetry::Level::kWarning, "no_agents_port",
+                   {{"why", opened.error().message},
+                    {"effect", "agents need longer to find this controller once it leads"}});
+  }
 }
 
 void StandbyPage::serve(wire::Request request, std::shared_ptr<wire::Responder> out) {
   if (request.method == "GET" && request.target == "/healthz") {
-    return out->send({200, {{"Content-Type", "application/json"}}, "{\"status\":\"ok\"}"});
+    nlohmann::json alive{{"status", "ok"}};
+    if (agents_port_ != nullptr) alive["agents_port"] = agents_port_->port();
+    return out->send({200, {{"Content-Type", "application/json"}}, codec::dump_json(alive)});
   }
   const bool may_read = request.target != "/readyz" && reads_ != nullptr && follows();
   if (may_read && reads_->answer(request, out)) return;

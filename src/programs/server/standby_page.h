@@ -1,9 +1,13 @@
 // StandbyPage: what a controller that stands by answers at the server's address.
 //
-// GET /healthz: it lives. What the log alone tells it answers itself (server/standing), once it has
-// the whole log and as long as it can follow it. Everything else: 503 `not_leader`, with whom to
-// ask (header Dove-Leader); of /readyz it says how far it has followed, too. No body is taken. Loop
-// thread only.
+// GET /healthz: it lives, and where agents call. What the log alone tells it answers itself
+// (server/standing), once it has the whole log and as long as it can follow it. Everything else:
+// 503 `not_leader`, with whom to ask (header Dove-Leader); of /readyz it says how far it has
+// followed, too. No body is taken.
+//
+// At the port of agents, with TLS, everything is answered so, once another controller leads. While
+// the lease is still of a former life of this controller, nobody listens there: that is how the
+// agents of that life learn that it has ended (docs/decisions/0002-fence.md). Loop thread only.
 #pragma once
 
 #include <functional>
@@ -13,6 +17,7 @@
 #include "programs/server/server_settings.h"
 #include "programs/server/server_tls.h"
 #include "programs/server/term.h"
+#include "server/standing/agents_port.h"
 #include "server/standing/standby_reads.h"
 #include "wire/server.h"
 
@@ -33,6 +38,10 @@ class StandbyPage {
                          core::State folded);
   // The next batch; passed over before read_from().
   void fold(std::shared_ptr<const controller::CommittedBatch> batch);
+  // For whoever listens in its place; nullptr without TLS.
+  std::unique_ptr<ServerTls> take_tls() { return std::move(tls_); }
+  // The same; nullptr: it does not listen there. Agents' connections go on.
+  std::shared_ptr<server::AgentsPort> take_agents_port() { return std::move(agents_port_); }
   // Another one listens at the address: nobody is answered any more. What was asked of the log may
   // still come back to it, so it is destroyed a while later.
   void retire();
@@ -44,12 +53,15 @@ class StandbyPage {
   wire::Response refusal(const wire::Request& request) const;
   bool follows() const;
   void look();
+  void listen_for_agents();
 
   wire::Loop& loop_;
   const ServerSettings settings_;
   const std::function<Standing()> standing_;
   const std::shared_ptr<listener::RefusalTally> refused_;
   std::unique_ptr<ServerTls> tls_;
+  std::shared_ptr<server::AgentsPort> agents_port_;
+  bool cannot_listen_ = false;                   // for agents
   std::unique_ptr<server::StandbyReads> reads_;  // none: it has not the whole log yet
   wire::Timer look_timer_;
   std::unique_ptr<wire::Server> server_;

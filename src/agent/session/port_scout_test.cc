@@ -1,0 +1,158 @@
+#include "agent/session/port_scout.h"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "wire/fake_time_for_test.h"
+#include "wire/tls/authority.h"
+
+namespace dove::agent {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Controllers by their names, each with what it says of itself; "": nobody listens.
+class FakeControllers final : public wire::FakeTime {
+ public:
+  std::unique_ptr<wire::ClientLine> line(const std::string& host, std::uint16_t,
+                                         const wire::AsyncClientOptions&) override {
+    return std::make_unique<Line>(*this, host);
+  }
+
+  struct Question {
+    std::string host;
+    std::string target;
+    std::int64_t at_us = 0;
+  };
+
+  std::map<std::string, std::string> words;
+  std::vector<Question> asked;
+
+ private:
+  struct Line final : wire::ClientLine {
+    Line(FakeControllers& of, std::string to) : world(of), host(std::move(to)) {}
+    void call(wire::Request request, std::function<void(Result<wire::Response>)> done,
+              std::chrono::microseconds) override {
+      world.asked.push_back({host, request.method + ' ' + request.target, world.monotonic_us()});
+      world.after(1ms, [text = world.words[host], done = std::move(done)] {
+        if (!text.empty()) return done(wire::Response{200, {}, text});
+        done(Error{ErrorKind::kUnavailable, "connection_refused", "nobody listens", ""});
+      });
+    }
+    void connect_within(std::chrono::microseconds) override {}
+    std::unique_ptr<wire::InStream> open_stream(wire::Request, wire::StreamCallbacks) override {
+      return nullptr;
+    }
+    std::size_t pending() const override { return 0; }
+    FakeControllers& world;
+    const std::string host;
+  };
+};
+
+class PortScoutTest : public testing::Test {
+ protected:
+  PortScoutTest() {
+    std::string pattern = testing::TempDir() + "scout.XXXXXX";
+    data_ = mkdtemp(pattern.data());
+    const std::string digest = wire::Authority::make("test", std::time(nullptr) - 60).digest();
+    uplink_ = std::make_unique<Uplink>(
+        loop_,
+        UplinkOptions{"n1", data_, {{true, "a", 7717, ""}, {true, "b", 7717, ""}}, "", digest});
+    CHECK(uplink_->open().ok(), "the directory is empty");
+    scout_.emplace(loop_, *uplink_, "n1", [this] { return in_session_; });
+  }
+  ~PortScoutTest() override { std::filesystem::remove_all(data_); }
+
+  FakeControllers world_;
+  wire::Loop loop_{world_};
+  std::string data_;
+  bool in_session_ = true;
+  std::unique_ptr<Uplink> uplink_;
+  std::optional<PortScout> scout_;
+};
+
+TEST_F(PortScoutTest, AsksEachUntilItSaysWhereAgentsCall) {
+  world_.words = {{"a", R"({"status":"ok","agents_port":7718})"}};
+  const std::int64_t begun_us = world_.monotonic_us();
+  scout_->begin();
+  world_.run_for(31s);
+  ASSERT_EQ(world_.asked.size(), 2U);
+  EXPECT_EQ(world_.asked[0].host, "a");
+  EXPECT_EQ(world_.asked[0].target, "GET /healthz");
+  EXPECT_EQ(world_.asked[1].host, "b");
+  EXPECT_EQ(uplink_->unknown_port(0), 1U);
+  EXPECT_EQ(uplink_->address().port, 7718);
+
+  // A former version does not say, and a port is a number of some size.
+  world_.words["b"] = R"({"status":"ok"})";
+  world_.run_for(41s);
+  for (const char* words : {R"({"status":"ok"})", R"({"agents_port":0})",
+                            R"({"agents_port":"7718"})", R"({"agents_port":65536})", "no JSON"}) {
+    world_.words["b"] = words;
+    const std::size_t before = world_.asked.size();
+    world_.run_for(121s);
+    EXPECT_EQ(uplink_->unknown_port(0), 1U) << words;
+    EXPECT_EQ(world_.asked.back().host, "b") << "the other is known";
+    EXPECT_GE(world_.asked.size(), before + 1);
+    EXPECT_LE(world_.asked.size(), before + 2);
+  }
+  world_.words["b"] = world_.words["a"];
+  world_.run_for(121s);
+  EXPECT_EQ(uplink_->unknown_port(0), std::nullopt);
+  const std::size_t asked = world_.asked.size();
+  EXPECT_GE(asked, 7U);
+  world_.run_for(600s);
+  EXPECT_EQ(world_.asked.size(), asked);
+  EXPECT_GT(world_.asked.back().at_us, begun_us);
+}
+
+TEST_F(PortScoutTest, AsksOneThatIsDownMoreOften) {
+  world_.words = {{"a", R"({"status":"ok","agents_port":7718})"}};
+  scout_->begin();
+  world_.run_for(200s);
+  ASSERT_GE(world_.asked.size(), 5U);
+  for (std::size_t i = 2; i < world_.asked.size(); ++i) {
+    const std::int64_t pause_us = world_.asked[i].at_us - world_.asked[i - 1].at_us;
+    EXPECT_GE(pause_us, 20'000'000);
+    EXPECT_LE(pause_us, 41'000'000);
+  }
+  world_.words["b"] = world_.words["a"];
+  world_.run_for(41s);
+  EXPECT_EQ(uplink_->unknown_port(0), std::nullopt);
+}
+
+TEST_F(PortScoutTest, AsksNobodyWhileItsControllerIsLookedFor) {
+  scout_->begin();
+  in_session_ = false;
+  world_.run_for(300s);
+  EXPECT_TRUE(world_.asked.empty());
+  in_session_ = true;
+  scout_->begin();
+  world_.run_for(31s);
+  EXPECT_EQ(world_.asked.size(), 2U);
+}
+
+// It had moved there, or ended: whoever lost it asks again.
+TEST_F(PortScoutTest, APortWhereNobodyListensIsAskedForAgain) {
+  world_.words = {{"a", R"({"agents_port":7718})"}, {"b", R"({"agents_port":7719})"}};
+  scout_->begin();
+  world_.run_for(31s);
+  ASSERT_EQ(uplink_->unknown_port(0), std::nullopt);
+  uplink_->turn();
+  EXPECT_EQ(uplink_->address().port, 7719);
+  uplink_->forget_port();
+  EXPECT_EQ(uplink_->unknown_port(0), 1U);
+  world_.words["b"] = R"({"agents_port":7720})";
+  scout_->begin();
+  world_.run_for(31s);
+  EXPECT_EQ(uplink_->unknown_port(0), std::nullopt);
+  EXPECT_EQ(uplink_->address().port, 7720);
+}
+
+}  // namespace
+}  // namespace dove::agent
