@@ -77,14 +77,14 @@ class Attempted {
   bool promised_are_free(Instant but_after) const {
     Claim claim = claim_;
     claim.but_after = but_after;
-    return std::all_of(
-        promise_.placements.begin(), promise_.placements.end(), [&](const Placement& placement) {
-          const Node& node = state_.nodes[placement.node];
-          if (!is_available(node) || !labels_allow(spec_, node, state_.jobs)) return false;
-          const auto books =
-              lent_during(state_, plan_of(state_, plan_, placement.node), node, claim);
-          return books && holds_all(*books, placement);
-        });
+    return std::all_of(promise_.placements.begin(), promise_.placements.end(),
+                       [&](const Placement& placement) {
+                         const Node& node = state_.nodes[placement.node];
+                         if (!is_available(node) || !labels_allow(spec_, node, state_.jobs))
+                           return false;
+                         const NodePlan& plan = plan_of(state_, plan_, placement.node);
+                         return fits_during(state_, plan, node, claim, placement);
+                       });
   }
 
   // It is late, and those that were to come after it are in its way.
@@ -331,9 +331,8 @@ void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>&
   std::set<JobId> hit;
   for (const Placement& placement : places) {
     const NodePlan& plan = plan_of(state, cycle.indexes.plan, placement.node);
-    const auto books = free_during(state, plan, state.nodes[placement.node], claim);
-    // Its places are free without the promises behind it: nobody has to give way on this node.
-    if (books && holds_all(*books, placement)) continue;
+    // Its places are free beside the promises behind it: nobody has to give way on this node.
+    if (fits_during(state, plan, state.nodes[placement.node], claim, placement)) continue;
     for (const Hold& hold : plan.holds) {
       if (hold.promised && ignored.contains(hold.job)) hit.insert(hold.job);
     }

@@ -1,7 +1,7 @@
 #include "core/plan/earlier_start.h"
 
-#include "core/place/fit.h"
 #include "core/place/reservation.h"
+#include "core/plan/lent_plan.h"
 
 namespace dove::core {
 namespace {
@@ -16,8 +16,7 @@ Instant earlier_on(const State& state, Plan& all, const Job& job, const Placemen
   const Stay stay = stay_of(state, spec);
   for (Instant at = from; at < promised;) {
     const Claim claim{&spec, guest_of(job).restart_nodes, job.id, at, stay.end(at)};
-    const auto books = free_during(state, plan, node, claim);
-    if (books && holds_all(*books, placement)) return at;
+    if (fits_during(state, plan, node, claim, placement)) return at;
     at = next_change(plan, at);
   }
   return promised;

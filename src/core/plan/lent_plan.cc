@@ -64,17 +64,37 @@ LentHeld held_during(const State& state, const NodePlan& plan, const Node& node,
   return most;
 }
 
+// The part of `free` that is lent to the job's executor; none: all of it.
+std::optional<FreeBooks> lent_part(const State& state, const NodePlan& plan, const Node& node,
+                                   const Claim& claim, const FreeView& free) {
+  if (claim.spec->executor.empty()) return std::nullopt;
+  const auto executor = state.executors.find(claim.spec->executor);
+  if (executor == state.executors.end() || executor->second.lendable.empty()) return std::nullopt;
+  const LentHeld held = held_during(state, plan, node, claim);
+  return lent_books(executor->second, node, held, free);
+}
+
 }  // namespace
 
 std::optional<FreeBooks> lent_during(const State& state, const NodePlan& plan, const Node& node,
                                      const Claim& claim) {
   std::optional<FreeBooks> books = free_during(state, plan, node, claim);
-  if (!books || claim.spec->executor.empty()) return books;
-  const auto executor = state.executors.find(claim.spec->executor);
-  if (executor == state.executors.end() || executor->second.lendable.empty()) return books;
-  const LentHeld held = held_during(state, plan, node, claim);
-  std::optional<FreeBooks> lent = lent_books(executor->second, node, held, books->view());
+  if (!books) return books;
+  std::optional<FreeBooks> lent = lent_part(state, plan, node, claim, books->view());
   return lent ? lent : books;
+}
+
+bool fits_during(const State& state, const NodePlan& plan, const Node& node, const Claim& claim,
+                 const Placement& placement) {
+  std::optional<FreeBooks> books = free_during(state, plan, node, claim);
+  if (!books || !holds_all(*books, placement)) return false;
+  std::optional<FreeBooks> lent = lent_part(state, plan, node, claim, books->view());
+  if (!lent) return true;
+  // Cores are lent as an amount. The books of that name the first that are free, and which those
+  // are changes with what else is free.
+  if (lent->cores.size() < placement.cores.size()) return false;
+  lent->cores = books->cores;
+  return holds_all(*lent, placement);
 }
 
 }  // namespace dove::core

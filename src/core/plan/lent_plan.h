@@ -11,4 +11,8 @@ namespace dove::core {
 std::optional<FreeBooks> lent_during(const State& state, const NodePlan& plan, const Node& node,
                                      const Claim& claim);
 
+// Whether the placement is free all through the claim, and within what the job's executor is lent.
+bool fits_during(const State& state, const NodePlan& plan, const Node& node, const Claim& claim,
+                 const Placement& placement);
+
 }  // namespace dove::core

@@ -128,6 +128,23 @@ TEST_F(LentPlanTest, AJobOfSeveralGroupsIsPlannedForWhenItIsLentEnough) {
   EXPECT_EQ(found->start_at, places_free_at(cluster.state, cluster.job(running)));
 }
 
+TEST_F(LentPlanTest, APlacementFitsByHowManyCoresItHasAndByWhichDevices) {
+  Plan plan;
+  const JobSpec spec = its();
+  const auto fits = [&](CoreSet cores, std::vector<DeviceGrant> devices) {
+    Placement placement;
+    placement.node = NodeId(1);
+    placement.cores = std::move(cores);
+    placement.devices = std::move(devices);
+    const Claim claim{&spec, 0, JobId{}, now(), now() + seconds(10)};
+    const NodePlan& node_plan = plan_of(cluster.state, plan, NodeId(1));
+    return fits_during(cluster.state, node_plan, cluster.node(1), claim, placement);
+  };
+  EXPECT_TRUE(fits({4, 5, 6, 7}, {{1}})) << "any four of them";
+  EXPECT_FALSE(fits({3, 4, 5, 6, 7}, {{1}}));
+  EXPECT_FALSE(fits({4, 5}, {{2}})) << "not lent";
+}
+
 TEST_F(LentPlanTest, AnExecutorThatIsGoneRestrictsNothing) {
   cluster.tell(ObjectDeleted{"executor", "slurm"});
   EXPECT_EQ(lent(its(), now())->cores.size(), 8u);
