@@ -39,6 +39,21 @@ bool was_made_for(const State& state, const Indexes& indexes, const Attempt& att
   });
 }
 
+bool share_places(const std::vector<Placement>& some, const std::vector<Placement>& others) {
+  return std::any_of(some.begin(), some.end(), [&](const Placement& one) {
+    return std::any_of(others.begin(), others.end(), [&](const Placement& other) {
+      return one.node == other.node && share_ids(one, other);
+    });
+  });
+}
+
+// Whether others were stopped meanwhile for a job that is to have a part of these places.
+bool is_cleared_for_another(const State& state, const std::vector<Placement>& places) {
+  return std::any_of(state.promises.begin(), state.promises.end(), [&](const auto& entry) {
+    return entry.second.cleared && share_places(entry.second.placements, places);
+  });
+}
+
 }  // namespace
 
 std::optional<Promise> keep_room(const State& state, const Indexes& indexes, const Job& job) {
@@ -53,22 +68,15 @@ std::optional<Promise> keep_room(const State& state, const Indexes& indexes, con
   if (!was_made_for(state, indexes, *first)) return {};
   std::vector<Placement> places;
   for (const PlacementRecord& record : last.placements) places.push_back(*record.placement);
+  if (is_cleared_for_another(state, places)) return {};
   return Promise{job.id, job.not_before, std::move(places), true};
 }
 
 std::vector<JobId> promised_since(const State& state, const Promise& kept) {
   std::vector<JobId> jobs;
   for (const auto& [id, promise] : state.promises) {
-    // Others were stopped for one that is cleared.
-    if (id == kept.job || promise.cleared || promise.start_at > kept.start_at) continue;
-    const bool hits = std::any_of(
-        promise.placements.begin(), promise.placements.end(), [&](const Placement& theirs) {
-          return std::any_of(kept.placements.begin(), kept.placements.end(),
-                             [&](const Placement& ours) {
-                               return theirs.node == ours.node && share_ids(theirs, ours);
-                             });
-        });
-    if (hits) jobs.push_back(id);
+    if (id == kept.job || promise.start_at > kept.start_at) continue;
+    if (share_places(promise.placements, kept.placements)) jobs.push_back(id);
   }
   return jobs;
 }

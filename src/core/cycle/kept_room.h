@@ -17,8 +17,9 @@ namespace dove::core {
 inline constexpr int kRefusals_waited_for = 3;
 
 // The promise of its former places to a job that was sent back to the queue because an executor
-// refused them; none: nobody was stopped for them, or it is to look elsewhere.
-// REQUIRES: the Requeue is applied.
+// refused them; none: nobody was stopped for them, or it is to look elsewhere, or they were
+// promised since to another job for which somebody was stopped, too. REQUIRES: the Requeue is
+// applied.
 std::optional<Promise> keep_room(const State& state, const Indexes& indexes, const Job& job);
 
 // Jobs that were promised a part of those places for no later start: since the refusal, when it was

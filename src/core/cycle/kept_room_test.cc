@@ -19,7 +19,7 @@ class KeptRoom : public testing::Test {
   KeptRoom() {
     cluster.declare(Executor{"slurm", "", {"n1"}, true, {}});
     cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kAnswering, ""});
-    cluster.submit_and_start({.gpus = 2, .preempt = Preempt::kRestart}, {2});
+    elsewhere = cluster.submit_and_start({.gpus = 2, .preempt = Preempt::kRestart}, {2});
     cluster.pass(seconds(1));
     low = cluster.submit({.gpus = 2, .preempt = Preempt::kRestart});
     EXPECT_EQ(launched(cluster), std::vector<JobId>{low});
@@ -53,7 +53,7 @@ class KeptRoom : public testing::Test {
   }
 
   TestCluster cluster{2, {.gpus = 2}};
-  JobId low, high;
+  JobId elsewhere, low, high;
 };
 
 TEST_F(KeptRoom, WhoeverWasStoppedDoesNotGetItsPlaceBackBeforeTheRefusedJobIsTriedAgain) {
@@ -83,6 +83,23 @@ TEST_F(KeptRoom, ItIsKeptAlsoWhereTheRefusedJobTakesItsTimeToLeave) {
   EXPECT_TRUE(launched(cluster).empty());
   cluster.pass(seconds(1));
   EXPECT_EQ(launched(cluster), std::vector<JobId>{high});
+}
+
+// It counts on what the refused job is about to leave, and has others stopped for the rest.
+TEST_F(KeptRoom, NotWhereAnotherJobHasItForWhichOthersWereStoppedMeanwhile) {
+  cluster.tell(JobHeld{low});  // or it would be promised its place again
+  answer(high, PlaceholderStage::kRefused);
+  EXPECT_EQ(stopped(), std::vector<JobId>{high});
+  const JobId top = cluster.submit({.gpus = 2, .tasks = 2, .priority = 9});
+  EXPECT_EQ(stopped(), std::vector<JobId>{elsewhere});
+  ASSERT_TRUE(cluster.state.promises.contains(top));
+  cluster.pass(seconds(5));
+  cluster.leave(high);
+  EXPECT_TRUE(launched(cluster).empty());
+  EXPECT_TRUE(cluster.state.promises.contains(top));
+  EXPECT_FALSE(cluster.state.promises.contains(high));
+  cluster.leave(elsewhere);
+  EXPECT_EQ(launched(cluster), std::vector<JobId>{top});
 }
 
 TEST_F(KeptRoom, AfterSomeRefusalsItIsAnybodys) {
