@@ -11,7 +11,7 @@
 namespace dove::core {
 namespace {
 
-const Lendable* lendable_on(const Executor& executor, const std::string& node) {
+const Lendable* entry_for(const Executor& executor, const std::string& node) {
   // The first that names the node counts, as it is declared, so that exceptions can stand before
   // the rule.
   for (const Lendable& one : executor.lendable) {
@@ -50,23 +50,29 @@ LentHeld held_by(const Executor& executor, const Node& node, const IdMap<JobId, 
 }  // namespace
 
 bool is_lent(const Executor& executor, const std::string& node) {
-  return executor.lendable.empty() || lendable_on(executor, node) != nullptr;
+  return executor.lendable.empty() || entry_for(executor, node) != nullptr;
 }
 
-std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
-                                    const LentHeld& held, const FreeView& free) {
-  // It may have all of its nodes: no copy of the books is made.
-  if (executor.lendable.empty()) return std::nullopt;
+const Lendable* lendable_on(const Executor& executor, const Node& node) {
+  if (executor.lendable.empty()) return nullptr;
   // A list that does not name the node lends nothing of it.
   static const Lendable nothing{{}, {}, 0, 0};
-  const Lendable* lendable = lendable_on(executor, node.name);
-  if (lendable == nullptr) lendable = &nothing;
+  const Lendable* entry = entry_for(executor, node.name);
+  return entry == nullptr ? &nothing : entry;
+}
+
+bool counts_held(const Lendable& lendable) {
+  return lendable.cores > 0 || lendable.memory_bytes > 0;
+}
+
+FreeBooks lent_books(const Executor& executor, const Lendable& lendable, const Node& node,
+                     const LentHeld& held, const FreeView& free) {
   FreeBooks books(free);
   auto& milli = books.devices.free_milli;
   std::int64_t kept = 0;
   for (std::size_t i = 0; i < milli.size(); ++i) {
     // Devices by id, since the other scheduler gives them by index. Cores and memory are amounts.
-    const bool lent = std::binary_search(lendable->devices.begin(), lendable->devices.end(),
+    const bool lent = std::binary_search(lendable.devices.begin(), lendable.devices.end(),
                                          static_cast<std::int32_t>(i));
     if (lent) continue;
     milli[i] = 0;
@@ -78,7 +84,7 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
   const auto free_cores = static_cast<std::int64_t>(books.cores.size());
   const std::int64_t threads = node.inventory == nullptr ? 1 : threads_per_core(*node.inventory);
   std::int64_t cores = free_cores;
-  if (lendable->cores >= 0) cores = std::min(cores, lendable->cores - held.cores);
+  if (lendable.cores >= 0) cores = std::min(cores, lendable.cores - held.cores);
   cores = std::max<std::int64_t>(cores, 0);
   if (books.whole_cores) cores -= cores % threads;
   if (cores < free_cores) {
@@ -86,17 +92,20 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
                               books.whole_cores ? Threads::kTogether : Threads::kAnywhere);
   }
   books.memory_bytes = std::max<std::int64_t>(books.memory_bytes - fences * kFence_memory_bytes, 0);
-  if (lendable->memory_bytes >= 0) {
+  if (lendable.memory_bytes >= 0) {
     books.memory_bytes = std::min(
-        books.memory_bytes, std::max<std::int64_t>(lendable->memory_bytes - held.memory_bytes, 0));
+        books.memory_bytes, std::max<std::int64_t>(lendable.memory_bytes - held.memory_bytes, 0));
   }
   return books;
 }
 
 std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
                                     const IdMap<JobId, Job>* jobs, const FreeView& free) {
-  if (executor.lendable.empty()) return std::nullopt;
-  return lent_books(executor, node, held_by(executor, node, jobs), free);
+  // It may have all of its nodes: no copy of the books is made.
+  const Lendable* lendable = lendable_on(executor, node);
+  if (lendable == nullptr) return std::nullopt;
+  const LentHeld held = counts_held(*lendable) ? held_by(executor, node, jobs) : LentHeld{};
+  return lent_books(executor, *lendable, node, held, free);
 }
 
 }  // namespace dove::core

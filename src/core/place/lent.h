@@ -25,11 +25,16 @@ struct LentHeld {
   std::int64_t memory_bytes = 0;
 };
 
-// The part of `free` that the executor may take for one more job; none: all of it.
-std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
-                                    const LentHeld& held, const FreeView& free);
-// The same for a job that starts now. `jobs`: those on the node, which it may be running there;
-// null: the node is taken as empty.
+// What it is lent of the node; null: all of it.
+const Lendable* lendable_on(const Executor& executor, const Node& node);
+// Whether what it holds there counts: where it is lent some amount, but not all that there is.
+bool counts_held(const Lendable& lendable);
+
+// The part of `free` that the executor may take for one more job.
+FreeBooks lent_books(const Executor& executor, const Lendable& lendable, const Node& node,
+                     const LentHeld& held, const FreeView& free);
+// The same for a job that starts now; none: all of it. `jobs`: those on the node, which it may be
+// running there; null: the node is taken as empty.
 std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
                                     const IdMap<JobId, Job>* jobs, const FreeView& free);
 

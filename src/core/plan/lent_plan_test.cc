@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "core/place/pools_fixture.h"
 #include "core/plan/planner.h"
 
@@ -102,6 +104,21 @@ TEST_F(LentPlanTest, WhatItHoldsOneAfterTheOtherCountsOnce) {
   const Instant gone = places_free_at(cluster.state, cluster.job(running));
   promise(gone);
   EXPECT_EQ(lent(its(), gone + seconds(-5))->cores.size(), 1u);
+}
+
+TEST_F(LentPlanTest, OfWhatEndsAtDifferentTimesTheMostThatIsHeldAtOnceCounts) {
+  for (const std::int32_t i : {0, 1, 2}) {
+    ForeignAllocation theirs;
+    theirs.id = std::to_string(i);
+    theirs.cores = {i};
+    theirs.ends_by = now() + seconds(100 * (i + 1));
+    cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), theirs});
+  }
+  for (const std::int32_t ended : {0, 1, 2, 3}) {
+    const std::size_t left = 1 + static_cast<std::size_t>(ended);
+    EXPECT_EQ(lent(its(), now() + seconds(100 * ended))->cores.size(), left);
+    EXPECT_EQ(lent(its(), now() + seconds(100 * ended + 95))->cores.size(), left);
+  }
 }
 
 TEST_F(LentPlanTest, ASearchFindsNoMoreThanItWillBeLent) {
