@@ -183,6 +183,7 @@ bool may_see(const core::State& state, const Caller& caller, const Declared& obj
   if (const auto* limit = std::get_if<UserLimit>(&object)) {
     return limit->name == caller.user || limit->name == "*";
   }
+  if (std::holds_alternative<BootConfig>(object)) return false;
   return true;
 }
 

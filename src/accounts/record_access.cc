@@ -24,6 +24,8 @@ struct SeesEvent {
   bool operator()(const KeyRevoked&) const { return cause.principal == caller.user; }
   bool operator()(const CallsRefused& event) const { return event.who == caller.user; }
   bool operator()(const JoinTokenIssued&) const { return false; }
+  bool operator()(const BootArmed&) const { return false; }
+  bool operator()(const BootTokenIssued&) const { return false; }
   template <class T>
   bool operator()(const T&) const {
     return true;

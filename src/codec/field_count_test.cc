@@ -86,6 +86,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Binding>(), 7u);
   EXPECT_EQ(field_count<Executor>(), 11u);
   EXPECT_EQ(field_count<IdleRule>(), 16u);
+  EXPECT_EQ(field_count<BootConfig>(), 13u);
   EXPECT_EQ(field_count<NoticeTarget>(), 3u);
   EXPECT_EQ(field_count<JobLimits>(), 5u);
   EXPECT_EQ(field_count<Lendable>(), 4u);
@@ -116,6 +117,8 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<UnknownTaskObserved>(), 3u);
   EXPECT_EQ(field_count<ObjectDeleted>(), 2u);
   EXPECT_EQ(field_count<JoinTokenIssued>(), 3u);
+  EXPECT_EQ(field_count<BootArmed>(), 2u);
+  EXPECT_EQ(field_count<BootTokenIssued>(), 4u);
   EXPECT_EQ(field_count<Key>(), 8u);
   EXPECT_EQ(field_count<KeyIssued>(), 2u);
   EXPECT_EQ(field_count<KeyRevoked>(), 1u);

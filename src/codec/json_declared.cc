@@ -27,8 +27,9 @@ constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Declared::Kinds>> kKinds{
-    "Cluster", "Pool",  "Queue",   "Node",     "Limit",    "User", "Project",  "Reservation",
-    "Domain",  "Group", "Binding", "Executor", "IdleRule", "App",  "Settings", "Secret"};
+    "Cluster",  "Pool",        "Queue",    "Node",   "Limit",     "User",
+    "Project",  "Reservation", "Domain",   "Group",  "Binding",   "Executor",
+    "IdleRule", "App",         "Settings", "Secret", "BootConfig"};
 
 Json write(const MultifactorWeights& v) {
   Json object{{"age", v.age},
@@ -489,7 +490,7 @@ Result<Declared> read_declared(const Json& value) {
       read_as<Project>,         read_as<Reservation>, read_as<Domain>,
       read_as<Group>,           read_as<Binding>,     read_as<Executor>,
       read_as<IdleRule>,        read_as<App>,         read_as<Settings>,
-      read_as<Secret>};
+      read_as<Secret>,          read_as<BootConfig>};
   Declared object = kReaders[static_cast<std::size_t>(kind)](fields);
   fields.done();
   if (failure.any()) return failure.error();

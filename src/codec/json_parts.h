@@ -37,6 +37,7 @@ Json write(const Executor& executor);
 Json write(const App& app);
 Json write(const Settings& settings);
 Json write(const Secret& secret);
+Json write(const BootConfig& config);
 // The fields of a JobSpec, flat, as a submission has them, with `user`.
 Json spec_json(const JobSpec& spec);
 // NAME (RFC 3339) and NAME_us; both null for kNever and, unless `zero_counts`, for 0.
@@ -64,6 +65,7 @@ void read(JsonFields& fields, Executor& executor);
 void read(JsonFields& fields, App& app);
 void read(JsonFields& fields, Settings& settings);
 void read(JsonFields& fields, Secret& secret);
+void read(JsonFields& fields, BootConfig& config);
 void read_affinity(JsonFields& fields, Affinity& affinity);
 // Checks the amounts of a group and fills what was left out.
 void read_group(JsonFields& fields, TaskGroup& group);

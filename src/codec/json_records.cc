@@ -76,6 +76,16 @@ Json write(const JoinTokenIssued& v) {
   put_instant(object, "expires_at", v.expires_at);
   return object;
 }
+Json write(const BootArmed& v) {
+  Json object{{"node_name", v.node_name}};
+  put_instant(object, "until", v.until);
+  return object;
+}
+Json write(const BootTokenIssued& v) {
+  Json object{{"node_name", v.node_name}, {"address", v.address}};
+  put_instant(object, "expires_at", v.expires_at);
+  return object;
+}
 Json write(const CallsRefused& v) {
   return {{"who", v.who},
           {"address", v.address},

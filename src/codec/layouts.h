@@ -55,9 +55,8 @@ struct NewKind {
 // A kind of record that came with a level is written at no level below: whoever makes such events
 // asks for the level.
 inline constexpr std::array kNewKinds{
-    NewKind{2, "ForeignUseFound"},
-    NewKind{2, "ForeignWatchResumed"},
-    NewKind{2, "LevelRaised"},
+    NewKind{2, "BootArmed"},           NewKind{2, "BootTokenIssued"}, NewKind{2, "ForeignUseFound"},
+    NewKind{2, "ForeignWatchResumed"}, NewKind{2, "LevelRaised"},
 };
 
 // The layout of `noun` at `level`; `newest` is that at the newest.

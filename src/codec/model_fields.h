@@ -357,6 +357,13 @@ void fields(Ar& ar, typename Ar::template Of<Secret>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<BootConfig>& v) {
+  auto layout = ar.layout(1, "BootConfig");
+  ar(v.name, v.nodes, v.controller, v.kernel, v.initrd, v.arguments, v.image, v.image_sha256,
+     v.from, v.from_root, v.secret_sha256, v.token_lifetime, v.labels);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ForeignAllocation>& v) {
   auto layout = ar.layout(2, "ForeignAllocation");
   ar(v.id, v.cores, v.devices, v.memory_bytes, v.user, v.account, v.name, v.partition, v.priority,

@@ -79,6 +79,8 @@ DOVE_RECORD_KIND(ClockAccepted, 48, 1)
 DOVE_RECORD_KIND(LevelRaised, 49, 1)
 DOVE_RECORD_KIND(ForeignWatchResumed, 50, 1)
 DOVE_RECORD_KIND(ForeignUseFound, 51, 1)
+DOVE_RECORD_KIND(BootArmed, 52, 1)
+DOVE_RECORD_KIND(BootTokenIssued, 53, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -198,6 +200,14 @@ void fields(Ar& ar, typename Ar::template Of<ObjectDeleted>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JoinTokenIssued>& v) {
   ar(v.sha256, v.node_name, v.expires_at);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<BootArmed>& v) {
+  ar(v.node_name, v.until);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<BootTokenIssued>& v) {
+  ar(v.sha256, v.node_name, v.expires_at, v.address);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<KeyIssued>& v) {

@@ -225,6 +225,18 @@ std::vector<Declared> later_objects() {
                seconds(43'200),
                seconds(60),
                seconds(120)},
+      BootConfig{"gpu",
+                 {"gpu-[001-004]"},
+                 "https://10.0.0.1:7717",
+                 "http://10.0.0.2/vmlinuz",
+                 "http://10.0.0.2/initrd",
+                 "console=ttyS0",
+                 "http://10.0.0.2/root.squashfs",
+                 std::string(64, 'a'),
+                 {"10.0.1.0/24"},
+                 false,
+                 std::string(64, 'f'),
+                 seconds(300)},
   };
 }
 
@@ -327,6 +339,9 @@ std::vector<StampedEvent> sample_events() {
       {UnknownTaskObserved{NodeId{3}, JobId{77}, 1}, {}},
       {ObjectDeleted{"pool", "old"}, full},
       {JoinTokenIssued{std::string(64, 'c'), "gpu-009", Instant{1'800'000'000'000'000}}, full},
+      {BootArmed{"gpu-009", Instant{1'800'000'000'000'000}}, full},
+      {BootTokenIssued{std::string(64, 'c'), "gpu-009", Instant{1'800'000'000'000'000}, "10.0.1.9"},
+       {}},
       {KeyIssued{std::string(64, 'd'),
                  Key{"dddddddddddd", "ada", "ci", KeyScope::kJobs, Instant{1'700'000'000'000'000},
                      Instant{1'800'000'000'000'000}}},

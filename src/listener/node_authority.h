@@ -55,6 +55,8 @@ class NodeAuthority {
   std::string join_token(const std::string& secret) const {
     return is_shown_ ? secret + '.' + authority_.digest() : secret;
   }
+  // By which a machine that asks for such a token knows the server; "": by others' authorities.
+  std::string shown_digest() const { return is_shown_ ? authority_.digest() : ""; }
   // What a node gets for its request: {"certificate", "authority", "agents_port"}, and a "psk"
   // (wire/tls/psk.h) for as long. `key_digest`: of the key that it must be for; "": any. Errors:
   // bad_request; kDenied another_key.

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/boot.h"
 #include "model/choice.h"
 #include "model/executor.h"
 #include "model/idle.h"
@@ -256,7 +257,7 @@ struct ClusterSettings {
 struct DeclaredKinds {
   using Variant = std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit,
                                UserDeclaration, Project, Reservation, Domain, Group, Binding,
-                               Executor, IdleRule, App, Settings, Secret>;
+                               Executor, IdleRule, App, Settings, Secret, BootConfig>;
 };
 extern template class Choice<DeclaredKinds>;
 using Declared = Choice<DeclaredKinds>;

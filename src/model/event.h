@@ -172,7 +172,7 @@ struct ObjectApplied {
 struct ObjectDeleted {
   std::string kind;  // "pool", "queue", "node", "limit", "user", "project", "reservation",
                      // "domain", "group", "binding", "executor", "idle_rule", "app",
-                     // "settings", "secret"
+                     // "settings", "secret", "boot_config"
   std::string name;
   bool operator==(const ObjectDeleted&) const = default;
 };
@@ -372,18 +372,17 @@ struct LevelRaised {
 };
 
 struct EventKinds {
-  using Variant =
-      std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
-                   JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
-                   NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared,
-                   PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved,
-                   ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
-                   NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
-                   ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
-                   CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded,
-                   PlaceholderMoved, ExecutorContactChanged, ExecutorNodeObserved, IdleObserved,
-                   IdleEnded, JobKept, JobShared, ClusterRestored, LinkBlamed, ClockLeapt,
-                   ClockAccepted, LevelRaised, ForeignWatchResumed, ForeignUseFound>;
+  using Variant = std::variant<
+      ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld, JobReleased,
+      JobRequeueRequested, JobPriorityChanged, NodeRegistered, NodeConnected, NodeDisconnected,
+      NodeRemoved, PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed,
+      UnknownTaskObserved, ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken,
+      FindingReported, NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed,
+      ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued,
+      KeyRevoked, CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
+      ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept, JobShared,
+      ClusterRestored, LinkBlamed, ClockLeapt, ClockAccepted, LevelRaised, ForeignWatchResumed,
+      ForeignUseFound, BootArmed, BootTokenIssued>;
 };
 extern template class Choice<EventKinds>;
 using Event = Choice<EventKinds>;

@@ -171,6 +171,9 @@ Rules rules_of_people() {
       {"getIdentityIssuer", kFree},
       {"getIdentityKeys", kFree},
       {"issueIdentityToken", kItself},
+      {"armBoot", kAdmins},
+      {"getBootScript", kFree},
+      {"issueBootToken", {"boot_not_from_here", "boot_not_from_here"}},
   };
 }
 

@@ -53,6 +53,9 @@ void list_nodes(Context& context, CallPtr call);
 void get_node(Context& context, CallPtr call);
 void remove_node(Context& context, CallPtr call);
 void declare_node_off(Context& context, CallPtr call);
+void arm_boot(Context& context, CallPtr call);
+void get_boot_script(Context& context, CallPtr call);
+void issue_boot_token(Context& context, CallPtr call);
 void drain_node(Context& context, CallPtr call);
 void undrain_node(Context& context, CallPtr call);
 

@@ -27,8 +27,9 @@ constexpr std::size_t kFileBytesMax = 16 << 20;
 
 const std::vector<std::string>& kinds() {
   static const std::vector<std::string> kKinds = {
-      "Cluster", "Pool",  "Queue",   "Node",     "Limit",    "User", "Project",  "Reservation",
-      "Domain",  "Group", "Binding", "Executor", "IdleRule", "App",  "Settings", "Secret"};
+      "Cluster",  "Pool",        "Queue",    "Node",   "Limit",     "User",
+      "Project",  "Reservation", "Domain",   "Group",  "Binding",   "Executor",
+      "IdleRule", "App",         "Settings", "Secret", "BootConfig"};
   return kKinds;
 }
 

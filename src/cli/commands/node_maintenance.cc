@@ -1,4 +1,4 @@
-// dove node drain, reboot, upgrade, upgrade-agent, resume, expel, lost, and dove upgrade.
+// dove node drain, reboot, upgrade, upgrade-agent, boot, resume, expel, lost, and dove upgrade.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -165,6 +165,29 @@ Result<int> declare_off(const Invocation& invocation) {
   return kExitOk;
 }
 
+Result<int> arm_boots(const Invocation& invocation) {
+  json body = json::object();
+  if (invocation.has("within")) {
+    const auto within_us = parse_span_us(invocation.get("within"));
+    if (!within_us || *within_us < 1'000'000) return usage_error("--within is a time such as 15m");
+    body["within_s"] = *within_us / 1'000'000;
+  }
+  if (invocation.has("off")) {
+    if (invocation.has("within")) return usage_error("say --within or --off");
+    body["within_s"] = 0;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const std::vector<std::string> names, nodes_of(invocation, api));
+  for (const std::string& name : names) {
+    TRY_ASSIGN(const json answer, api.send("POST", node_target(name, "/boot"), body));
+    const std::int64_t until_us = number_of(answer, "until_us");
+    print(fmt::format("node {}: {}\n", name,
+                      until_us == 0 ? "no boot is expected any more"
+                                    : "one boot is expected until " + when_text(until_us)));
+  }
+  return kExitOk;
+}
+
 // What the restored log does not know: a finding that is no fault any more lets it be stopped, and
 // the log keeps who said so.
 Result<int> release_unknown(const Invocation& invocation) {
@@ -221,6 +244,15 @@ std::vector<Command> node_maintenance_commands() {
       "fence, or, once the controller has started anew, after the grace of an outage (24 hours).\n"
       "This declares that its machine is off now: its jobs run elsewhere at once. It is logged.";
   lost.options.push_back({"is-off", 0, "", "somebody has made sure that the machine is off"});
+  CommandSpec boot =
+      spec_of("node boot", "Let machines that keep nothing boot and join, once each");
+  boot.description =
+      "A machine that keeps nothing across a reboot asks the controller for a token to join with.\n"
+      "It gets one only while a boot of its node is expected: after this command, once, or while\n"
+      "it reboots because of `dove node reboot`. A BootConfig says from where it may ask. It is\n"
+      "logged. The node need not have joined before.";
+  boot.options = {{"within", 0, "TIME", "how long the boot is expected (default: 15m)"},
+                  {"off", 0, "", "expect none any more"}};
   CommandSpec expel = spec_of("node expel", "Cut off nodes that can no longer be trusted");
   expel.description =
       "At once the token of the node's agent is void, its session and all that is open to its\n"
@@ -261,6 +293,7 @@ std::vector<Command> node_maintenance_commands() {
           {reboot, asks("node reboot", "reboot")},
           {upgrade, asks("node upgrade", "upgrade")},
           {agents, asks("node upgrade-agent", "upgrade_agent")},
+          {boot, guarded("node boot", arm_boots)},
           {resume, asks("node resume", "resume")},
           {expel, asks("node expel", "expel")},
           {lost, guarded("node lost", declare_off)},

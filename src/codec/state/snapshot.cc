@@ -14,7 +14,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 13;
+constexpr std::uint64_t kLayout = 14;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -243,6 +243,11 @@ void fields(Ar& ar, typename Ar::template Of<core::JoinToken>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::ArmedBoot>& v) {
+  ar(v.until, v.used_at, v.used_by);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Usage>& v) {
   auto layout = ar.layout(2, "Usage");
   ar(v.jobs_running, v.jobs_waiting, v.cores, v.gpus_milli, v.memory_bytes, v.countables);
@@ -291,6 +296,8 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(11, v.restored_at);
   ar.since(12, v.forgotten);
   ar.since(13, v.level);
+  ar.since(14, v.boot_configs);
+  ar.since(14, v.armed_boots);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

@@ -23,6 +23,7 @@ TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::ExecutorStanding>(), 6u);
   EXPECT_EQ(field_count<core::Unwatched>(), 4u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
+  EXPECT_EQ(field_count<core::ArmedBoot>(), 3u);
   EXPECT_EQ(field_count<core::Agreed>(), 3u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);
   EXPECT_EQ(field_count<core::PromiseRecord>(), 4u);

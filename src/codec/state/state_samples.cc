@@ -64,6 +64,7 @@ void declare_samples(core::State& state) {
       state.job_settings[settings->name] = *settings;
     }
     if (const auto* secret = std::get_if<Secret>(&object)) state.secrets[secret->name] = *secret;
+    if (const auto* boot = std::get_if<BootConfig>(&object)) state.boot_configs[boot->name] = *boot;
     if (const auto* one = std::get_if<Reservation>(&object)) state.reservations[one->name] = *one;
   }
 }
@@ -158,6 +159,7 @@ core::State sample_state() {
   state.level = kNewestLevel;
   declare_samples(state);
   state.join_tokens["t"] = {"gpu-009", Instant{40}};
+  state.armed_boots["gpu-009"] = {Instant{39}, Instant{38}, "10.0.1.9"};
   state.usage_by_user["ada"] = {1, 2, 3, 4, 5, {{"rdma", 1}}};
   state.usage_by_queue["long"] = {1, 2, 3, 4, 5, {}};
   state.usage_by_project["vision"] = {1, 2, 3, 4, 5, {}, {{"h200", 6}}};

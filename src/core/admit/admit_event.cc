@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/admit/admit.h"
+#include "core/admit/admit_boot.h"
 #include "core/admit/admit_executor.h"
 #include "core/admit/admit_people.h"
 #include "core/nodes/contact.h"
@@ -176,6 +177,9 @@ class Admission {
                  "the time has passed: name a later one, or say `now`", "by"};
   }
 
+  Result<void> operator()(const BootArmed& event) const { return check_boot(state_, event); }
+  Result<void> operator()(const BootTokenIssued& event) const { return check_boot(state_, event); }
+
   Result<void> operator()(const KeyIssued& event) const { return check_key(state_, event.key); }
 
   // A code is good once: of two that show it, one finds it gone.
@@ -205,6 +209,7 @@ class Admission {
       const bool stays = known != state_.reservations.end() && known->second == own;
       if (!stays) TRY(check_keeper(state_, reservation->name));
     }
+    TRY(check_boot(state_, event.object));
     return check_people(state_, event.object);
   }
 
@@ -236,7 +241,8 @@ class Admission {
                        (event.kind == "idle_rule" && state_.idle_rules.contains(event.name)) ||
                        (event.kind == "app" && state_.apps.contains(event.name)) ||
                        (event.kind == "settings" && state_.job_settings.contains(event.name)) ||
-                       (event.kind == "secret" && state_.secrets.contains(event.name));
+                       (event.kind == "secret" && state_.secrets.contains(event.name)) ||
+                       (event.kind == "boot_config" && state_.boot_configs.contains(event.name));
     if (!known) {
       return Error{ErrorKind::kNotFound, "object_unknown",
                    fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "core/state/apply.h"
 #include "core/state/books.h"
+#include "core/state/boot/boots.h"
 #include "core/state/declared/fold_declared.h"
 #include "core/state/executors/fold_executors.h"
 #include "core/state/executors/foreign.h"
@@ -295,12 +296,9 @@ class EventFold {
   void operator()(const ExecutorContactChanged& event) { fold(state_, event); }
   void operator()(const ExecutorNodeObserved& event) { fold(state_, event); }
 
-  void operator()(const JoinTokenIssued& event) {
-    // Old tokens are dropped when new ones come: no timer is needed for it.
-    std::erase_if(state_.join_tokens,
-                  [this](const auto& token) { return token.second.expires_at < state_.now; });
-    state_.join_tokens[event.sha256] = JoinToken{event.node_name, event.expires_at};
-  }
+  void operator()(const JoinTokenIssued& event) { fold(state_, event); }
+  void operator()(const BootArmed& event) { fold(state_, event); }
+  void operator()(const BootTokenIssued& event) { fold(state_, event); }
 
   void operator()(const KeyIssued& event) { add_key(state_, event); }
   void operator()(const KeyRevoked& event) {

@@ -321,6 +321,12 @@ class Hash {
     all(w.age, w.age_span, w.fair_share, w.size, w.priority, w.queue_priority);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
+  void add(const ArmedBoot& b) { all(b.until, b.used_at, b.used_by); }
+  void add(const BootConfig& c) {
+    all(c.name, c.nodes, c.controller, c.kernel, c.initrd, c.arguments, c.image, c.image_sha256,
+        c.from, c.from_root, c.secret_sha256, c.token_lifetime);
+    add_labels(c.labels);
+  }
   void add(const Usage& u) {
     all(u.jobs_running, u.jobs_waiting, u.cores, u.gpus_milli, u.memory_bytes, u.countables,
         u.gpus_by_model);
@@ -368,6 +374,7 @@ std::uint64_t state_hash(const State& s, int level) {
   if (s.forgotten.jobs > 0) hash.add(s.forgotten);
   if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);
+  if (!s.boot_configs.empty() || !s.armed_boots.empty()) hash.all(s.boot_configs, s.armed_boots);
   return hash.value();
 }
 

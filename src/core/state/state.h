@@ -171,6 +171,13 @@ struct JoinToken {
   Instant expires_at;
 };
 
+// That a machine may ask for one token to join with, or that it did (core/state/boot/boots.h).
+struct ArmedBoot {
+  Instant until;
+  Instant used_at = {};      // 0: not yet
+  std::string used_by = {};  // the address that got the token
+};
+
 // What a user, a queue, or the cluster uses now.
 struct Usage {
   std::int32_t jobs_running = 0;
@@ -225,10 +232,12 @@ struct State {
   std::map<std::string, App> apps;
   std::map<std::string, Settings> job_settings;  // by name
   std::map<std::string, Secret> secrets;
+  std::map<std::string, BootConfig> boot_configs;
   std::map<std::string, ExecutorStanding> standings;         // of all executors
   std::map<PlaceholderKey, Placeholder> placeholders;        // until they are gone
   std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
   std::map<std::string, JoinToken> join_tokens;              // by SHA-256
+  std::map<std::string, ArmedBoot> armed_boots;              // by name of the node
   std::map<std::string, Key> keys;                           // by SHA-256
   std::map<std::string, Usage> usage_by_user;
   std::map<std::string, Usage> usage_by_queue;  // with all queues below it

@@ -16,14 +16,15 @@ using Json = nlohmann::json;
 
 // In the order of the alternatives of Declared.
 constexpr std::array kKinds = {
-    ObjectKind{"cluster", "Cluster"},    ObjectKind{"pool", "Pool"},
-    ObjectKind{"queue", "Queue"},        ObjectKind{"node", "Node"},
-    ObjectKind{"limit", "Limit"},        ObjectKind{"user", "User"},
-    ObjectKind{"project", "Project"},    ObjectKind{"reservation", "Reservation"},
-    ObjectKind{"domain", "Domain"},      ObjectKind{"group", "Group"},
-    ObjectKind{"binding", "Binding"},    ObjectKind{"executor", "Executor"},
-    ObjectKind{"idle_rule", "IdleRule"}, ObjectKind{"app", "App"},
-    ObjectKind{"settings", "Settings"},  ObjectKind{"secret", "Secret"}};
+    ObjectKind{"cluster", "Cluster"},       ObjectKind{"pool", "Pool"},
+    ObjectKind{"queue", "Queue"},           ObjectKind{"node", "Node"},
+    ObjectKind{"limit", "Limit"},           ObjectKind{"user", "User"},
+    ObjectKind{"project", "Project"},       ObjectKind{"reservation", "Reservation"},
+    ObjectKind{"domain", "Domain"},         ObjectKind{"group", "Group"},
+    ObjectKind{"binding", "Binding"},       ObjectKind{"executor", "Executor"},
+    ObjectKind{"idle_rule", "IdleRule"},    ObjectKind{"app", "App"},
+    ObjectKind{"settings", "Settings"},     ObjectKind{"secret", "Secret"},
+    ObjectKind{"boot_config", "BootConfig"}};
 
 // Calls visit(kind, objects by name) for each kind but the cluster's settings.
 template <class Visit>
@@ -43,6 +44,7 @@ void each_map(const core::State& state, Visit visit) {
   visit("app", state.apps);
   visit("settings", state.job_settings);
   visit("secret", state.secrets);
+  visit("boot_config", state.boot_configs);
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ Result<ObjectKind> read_kind(std::string_view text) {
       ErrorKind::kNotFound, "no_such_kind",
       fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user, "
                   "project, reservation, domain, group, binding, executor, idle_rule, app, "
-                  "settings, secret",
+                  "settings, secret, boot_config",
                   text.substr(0, 64)),
       "kind"};
 }

@@ -27,7 +27,7 @@ bool touches_nodes(const Event& event) {
   return !is_one_of<TimeReached, JobSubmitted, JobHeld, JobReleased, JobPriorityChanged, KeyIssued,
                     KeyRevoked, CheckpointTaken, ProgressReported, JobKept, JobShared, CallsRefused,
                     JoinTokenIssued, ClockLeapt, ClockAccepted, LevelRaised, ForeignWatchResumed,
-                    ForeignUseFound>(event);
+                    ForeignUseFound, BootArmed, BootTokenIssued>(event);
 }
 
 bool touches_nodes(const Decision& decision) {

@@ -78,6 +78,7 @@ struct Declaring {
   void operator()(const App& app) { state.apps[app.name] = app; }
   void operator()(const Settings& settings) { state.job_settings[settings.name] = settings; }
   void operator()(const Secret& secret) { state.secrets[secret.name] = secret; }
+  void operator()(const BootConfig& config) { state.boot_configs[config.name] = config; }
   void operator()(const IdleRule& rule) {
     const auto known = state.idle_rules.find(rule.name);
     // Applied again without a change, as a file with many objects is: warnings that were given
@@ -124,6 +125,7 @@ void fold_deleted(State& state, const ObjectDeleted& event) {
   if (event.kind == "app") state.apps.erase(name);
   if (event.kind == "settings") state.job_settings.erase(name);
   if (event.kind == "secret") state.secrets.erase(name);
+  if (event.kind == "boot_config") state.boot_configs.erase(name);
   if (event.kind == "node" && state.node_declarations.erase(name) > 0) {
     // Deleting a declaration leaves the node: it is as if nothing had been said about it.
     NodeDeclaration nothing;

@@ -139,9 +139,9 @@ TEST_F(FoldDeclared, AWarningStandsUntilItsRuleIsAnotherOneOrGone) {
 TEST_F(FoldDeclared, WhatIsNotThereStaysSo) {
   cluster.submit_and_start();
   const std::uint64_t before = state_hash(state);
-  for (const char* kind :
-       {"pool", "queue", "node", "limit", "user", "project", "reservation", "domain", "group",
-        "binding", "executor", "idle_rule", "app", "settings", "secret", "no such kind"}) {
+  for (const char* kind : {"pool", "queue", "node", "limit", "user", "project", "reservation",
+                           "domain", "group", "binding", "executor", "idle_rule", "app", "settings",
+                           "secret", "boot_config", "no such kind"}) {
     drop(kind, "nobody");
     EXPECT_EQ(state_hash(state), before) << kind;
   }

@@ -23,6 +23,7 @@ void lose_node(State& state, Node& node) {
 void expel_node(State& state, Node& node) {
   std::erase_if(state.join_tokens,
                 [&](const auto& token) { return token.second.node_name == node.name; });
+  state.armed_boots.erase(node.name);
   // More than the log knows may run on a node that was not heard of since a start.
   const bool is_free = node.jobs.empty() && !node.awaited;
   if (is_free || node.contact == Contact::kLost) {
