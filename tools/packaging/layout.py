@@ -87,7 +87,7 @@ def server(source):
     package.put_units(SERVER_UNITS)
     package.put_tree_file("usr/lib/sysusers.d/dove.conf", "deploy/systemd/dove.conf")
     examples = "usr/share/doc/dovetail-server/examples"
-    for folder in ("grafana", "ha", "prometheus", "sign_in", "slurm", "tls"):
+    for folder in ("boot", "grafana", "ha", "prometheus", "sign_in", "slurm", "tls"):
         for name in sorted(os.listdir(os.path.join(ROOT, "deploy", folder))):
             package.put_tree_file(f"{examples}/{folder}/{name}", f"deploy/{folder}/{name}")
     package.put_tree_file(f"{examples}/dove-slurm-jobs.conf", "deploy/systemd/dove-slurm-jobs.conf")
