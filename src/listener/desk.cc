@@ -25,7 +25,6 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       leads_(true) {
   restore_goodput();
   count_time();
-  warn_of_outdated_token();
   controller.subscribe([this](std::shared_ptr<const controller::CommittedBatch> batch) {
     loop.post([this, batch = std::move(batch)]() mutable { take_batch(std::move(batch)); });
   });
@@ -42,13 +41,13 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       blobs(on_loop, log, options.reads_aside),
       leads_(false) {
   count_time();
-  warn_of_outdated_token();
 }
 
 // The log has the digest of the token alone, so only the controller that made a new one can write
 // it into its file.
 void Desk::warn_of_outdated_token() {
-  if (!identity.is_outdated(state(), now())) return;
+  const bool was_outdated = std::exchange(is_token_outdated_, identity.is_outdated(state(), now()));
+  if (was_outdated || !is_token_outdated_) return;
   const std::string file = options.data_dir + "/token";
   telemetry::log(
       telemetry::Level::kWarning, "token_outdated",
@@ -139,7 +138,8 @@ void Desk::count_time() {
   count_timer_ =
       loop.after(std::chrono::microseconds(options.count_every_us), [this] { count_time(); });
   open_access->time_passed(state(), now());
-  if (!leads_) return;  // GPU time is the leader's to count
+  warn_of_outdated_token();  // a rotation may leave the former one for a while
+  if (!leads_) return;       // GPU time is the leader's to count
   projection.time_passed(loop.monotonic_us());
   if (loop.monotonic_us() - goodput_kept_us_ >= kKeepGoodput_us) keep_goodput();
 }

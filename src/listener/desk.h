@@ -114,6 +114,7 @@ class Desk {
 
   std::vector<std::function<void(const RecentBatch&)>> on_batch_;
   wire::Timer count_timer_;
+  bool is_token_outdated_ = false;  // as the log says
   std::int64_t goodput_kept_us_ = 0;
   const bool leads_;
   bool stopping_ = false;

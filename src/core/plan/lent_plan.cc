@@ -12,7 +12,7 @@
 namespace dove::core {
 namespace {
 
-// The executor comes to hold so much more, or less.
+// From then on the executor holds that much more, or less.
 struct Change {
   Instant at;
   LentHeld by;

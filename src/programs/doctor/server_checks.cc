@@ -127,6 +127,7 @@ void check_shown(const DoctorOptions& options, uid_t user, std::vector<Check>& o
   out.push_back(std::move(shown));
   Result<void> fits;
   if (chain_pem.ok() && key_pem.ok()) fits = wire::belong_together({*chain_pem, *key_pem});
+  if (chain_pem.ok() && fits.ok()) fits = wire::check_chain(*chain_pem);
   if (!key_pem.ok() || !fits.ok()) {
     const bool is_hidden = !key_pem.ok() && key_pem.error().kind != ErrorKind::kNotFound;
     key.verdict = is_hidden ? Verdict::kUnknown : Verdict::kFault;

@@ -89,8 +89,13 @@ void Follower::run() {
     if (stops_) return;
     if (done.ok()) continue;
     if (!may_pass(done.error())) {
-      lock.unlock();
-      return on_end_(done.error());
+      // Another one may still be followed (in an upgrade they differ).
+      refused_.insert(client_.url());
+      if (refused_.size() == client_.count()) {
+        lock.unlock();
+        return on_end_(done.error());
+      }
+      client_.turn();
     }
     // All of them are asked before anybody waits.
     const int round = failures_++ / static_cast<int>(client_.count());
@@ -209,9 +214,13 @@ Result<void> Follower::bring_blobs(const store::Snapshot* first,
 void Follower::has_followed(const store::LogPage& page) {
   std::lock_guard lock(mutex_);
   failures_ = 0;
+  refused_.clear();
   const bool was_whole = standing_.whole_us != 0;
-  if (standing_.trouble)
-    telemetry::log(telemetry::Level::kInfo, "follow_goes_on", {{"url", client_.url()}});
+  const std::string before = std::exchange(followed_, client_.url());
+  if (standing_.trouble || (!before.empty() && before != followed_)) {
+    telemetry::log(telemetry::Level::kInfo, "follow_goes_on",
+                   {{"url", followed_}, {"before", before}});
+  }
   standing_.trouble.reset();
   standing_.kept = store_->head().seq;
   standing_.source = page.head;

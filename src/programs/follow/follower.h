@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -68,6 +69,8 @@ class Follower {
   std::string cluster_;  // that the copy is of; "": nothing was read yet
   Random jitter_;
   int failures_ = 0;
+  std::set<std::string> refused_;  // URLs that gave an error that stays, since one was followed
+  std::string followed_;           // the URL that was followed last; "": none yet
   mutable std::mutex mutex_;
   std::condition_variable wakes_;
   Standing standing_;

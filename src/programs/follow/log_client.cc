@@ -47,7 +47,7 @@ LogClient::LogClient(FollowSettings settings, const std::string& token)
 
 Result<std::string> LogClient::get(const std::string& target) {
   Result<std::string> answer = ask(target);
-  if (!answer.ok() && may_pass(answer.error())) at_ = (at_ + 1) % sources_.size();
+  if (!answer.ok() && may_pass(answer.error())) turn();
   return answer;
 }
 

@@ -36,6 +36,8 @@ class LogClient {
   // Which one is asked now, and how many there are.
   const std::string& url() const { return sources_[at_].base_url(); }
   std::size_t count() const { return sources_.size(); }
+  // The next one is asked from here on.
+  void turn() { at_ = (at_ + 1) % sources_.size(); }
 
  private:
   Result<std::string> get(const std::string& target);

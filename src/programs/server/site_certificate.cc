@@ -31,6 +31,7 @@ Result<std::unique_ptr<SiteCertificate>> SiteCertificate::open(wire::Loop& loop,
   std::unique_ptr<SiteCertificate> self(
       new SiteCertificate(loop, std::move(certificate_path), std::move(key_path), options.time));
   TRY_ASSIGN(options.own, self->read());
+  TRY(self->check(options.own));
   self->tell(self->is_of_now(options.own));
   TRY_ASSIGN(self->tls_, wire::Tls::for_server(options));
   self->shown_ = text_of(options.own);
@@ -42,13 +43,20 @@ Result<wire::Credentials> SiteCertificate::read() const {
   wire::Credentials site;
   TRY_ASSIGN(site.chain_pem, files::read_filled(certificate_path_, kPemBytesMax));
   TRY_ASSIGN(site.key_pem, files::read_filled(key_path_, kPemBytesMax));
-  Result<void> fit = wire::belong_together(site);
-  if (fit.ok()) fit = wire::check_chain(site.chain_pem);
-  if (!fit.ok()) {
-    return Error{fit.error().kind, fit.error().code,
-                 fmt::format("{}: {}", certificate_path_, fit.error().message), certificate_path_};
-  }
   return site;
+}
+
+Result<void> SiteCertificate::check(const wire::Credentials& site) {
+  // Signatures take their time, and the files are the same at nearly every look.
+  if (std::string text = text_of(site); text != checked_text_) {
+    checked_text_ = std::move(text);
+    checked_ = wire::belong_together(site);
+    if (checked_.ok()) checked_ = wire::check_chain(site.chain_pem);
+  }
+  if (checked_.ok()) return {};
+  const Error& error = checked_.error();
+  return Error{error.kind, error.code, fmt::format("{}: {}", certificate_path_, error.message),
+               certificate_path_};
 }
 
 Result<void> SiteCertificate::is_of_now(const wire::Credentials& site) const {
@@ -83,6 +91,7 @@ void SiteCertificate::keep_fresh() {
 void SiteCertificate::look() {
   const Result<wire::Credentials> site = read();
   if (!site.ok()) return tell(site.error());
+  if (const Result<void> fit = check(*site); !fit.ok()) return tell(fit);
   const Result<void> timely = is_of_now(*site);
   tell(timely);
   if (!timely.ok() || text_of(*site) == shown_) return;

@@ -33,6 +33,8 @@ class SiteCertificate {
         key_path_(std::move(key_path)),
         time_(std::move(time)) {}
   Result<wire::Credentials> read() const;
+  // Whether key and chain fit. Errors: bad_certificate, bad_key, wrong_key.
+  Result<void> check(const wire::Credentials& site);
   // Errors: certificate_expired, certificate_not_yet_valid.
   Result<void> is_of_now(const wire::Credentials& site) const;
   void keep_fresh();
@@ -45,8 +47,10 @@ class SiteCertificate {
   const std::string key_path_;
   std::shared_ptr<wire::Tls> tls_;
   const wire::TlsTime time_;
-  std::string shown_;    // the texts of both files
-  std::string trouble_;  // what was wrong at the last look; "": nothing
+  std::string checked_text_;  // of both files, that check() has looked at last
+  Result<void> checked_;      // what it found
+  std::string shown_;         // the texts of both files
+  std::string trouble_;       // what was wrong at the last look; "": nothing
   wire::Timer timer_;
 };
 

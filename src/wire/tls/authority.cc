@@ -208,14 +208,14 @@ Result<void> check_chain(const std::string& chain_pem) {
   for (const CertificatePtr& own : chain) {
     // Clients find their way through any order, and pass over what they do not need.
     bool is_signed_here = false;
-    bool names_one_here = false;
+    bool has_issuer_here = false;
     for (const CertificatePtr& other : chain) {
+      if (other == own || X509_check_issued(other.get(), own.get()) != X509_V_OK) continue;
+      has_issuer_here = true;
       is_signed_here = is_signed_here || is_signed_by(own.get(), other.get());
-      names_one_here = names_one_here || X509_NAME_cmp(X509_get_subject_name(other.get()),
-                                                       X509_get_issuer_name(own.get())) == 0;
     }
-    const bool has_issuer_behind = own == chain.front() && chain.size() > 1;
-    if (is_signed_here || !(names_one_here || has_issuer_behind)) continue;
+    const bool needs_one = has_issuer_here || (own == chain.front() && chain.size() > 1);
+    if (is_signed_here || !needs_one || is_signed_by(own.get(), own.get())) continue;
     return Error{ErrorKind::kInvalid, "bad_certificate",
                  own == chain.front()
                      ? "no other certificate of the file has signed the first one: put the one of "

@@ -139,6 +139,9 @@ TEST(OpenSsl, AChainMayBeInAnyOrderAndEndsWhereItsAuthorityIsNotInTheFile) {
   const std::string changed = signed_by("root", other, "middle", middle);
   EXPECT_FALSE(check_chain(leaf + changed + top).ok());
   EXPECT_TRUE(check_chain(leaf + changed).ok()) << "nobody here knows its authority";
+  // Clients that know the former root alone need the next one as the former has signed it.
+  const std::string next = signed_by("root", root, "root", other);
+  EXPECT_TRUE(check_chain(signed_by("root", other, "leaf", middle) + next).ok());
 }
 
 }  // namespace
