@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/cycle/indexes.h"
+#include "core/cycle/passes.h"
 #include "core/state/state.h"
 #include "model/event.h"
 
@@ -20,7 +20,7 @@ inline constexpr int kRefusals_waited_for = 3;
 // refused them; none: nobody was stopped for them, or it is to look elsewhere, or they were
 // promised since to another job for which somebody was stopped, too. REQUIRES: the Requeue is
 // applied.
-std::optional<Promise> keep_room(const State& state, const Indexes& indexes, const Job& job);
+std::optional<Promise> keep_room(Cycle& cycle, const Job& job);
 
 // Jobs that were promised a part of those places for no later start: since the refusal, when it was
 // not known yet that they are kept. They have to give way, for an earlier promise would stand.

@@ -35,7 +35,7 @@ class KeptRoom : public testing::Test {
 
   void answer(JobId job, PlaceholderStage stage) {
     const AttemptNumber number = cluster.job(job).attempts.back().number;
-    cluster.tell(PlaceholderMoved{"slurm", job, number, NodeId(1), stage, "1300", "busy", {}});
+    cluster.tell(PlaceholderMoved{"slurm", job, number, node_of(job), stage, "1300", "busy", {}});
   }
   std::vector<JobId> stopped() {
     std::vector<JobId> jobs;
@@ -48,6 +48,7 @@ class KeptRoom : public testing::Test {
     EXPECT_EQ(stopped(), std::vector<JobId>{job});
     cluster.leave(job);
   }
+  void share_both_nodes() { cluster.declare(Executor{"slurm", "", {"n[1-2]"}, true, {}}); }
   NodeId node_of(JobId job) const {
     return cluster.job(job).attempts.back().placements.at(0).placement->node;
   }
@@ -100,6 +101,23 @@ TEST_F(KeptRoom, NotWhereAnotherJobHasItForWhichOthersWereStoppedMeanwhile) {
   EXPECT_FALSE(cluster.state.promises.contains(high));
   cluster.leave(elsewhere);
   EXPECT_EQ(launched(cluster), std::vector<JobId>{top});
+}
+
+TEST_F(KeptRoom, EachOfSeveralThatAreRefusedAtOnceKeepsItsOwn) {
+  share_both_nodes();
+  cluster.pass(seconds(5));
+  const JobId other = cluster.submit({.gpus = 2, .priority = 5});
+  EXPECT_EQ(stopped(), std::vector<JobId>{elsewhere});
+  cluster.leave(elsewhere);
+  EXPECT_EQ(launched(cluster), std::vector<JobId>{other});
+  for (const JobId job : {high, other}) answer(job, PlaceholderStage::kRefused);
+  EXPECT_EQ(stopped(), (std::vector<JobId>{high, other}));
+  for (const JobId job : {high, other}) cluster.leave(job);
+  EXPECT_TRUE(launched(cluster).empty());
+  cluster.pass(seconds(1));
+  EXPECT_EQ(launched(cluster), (std::vector<JobId>{high, other}));
+  EXPECT_EQ(node_of(high), NodeId(1));
+  EXPECT_EQ(node_of(other), NodeId(2));
 }
 
 TEST_F(KeptRoom, AfterSomeRefusalsItIsAnybodys) {

@@ -165,7 +165,7 @@ void finish_job(Cycle& cycle, const Job& job) {
       if (is_over) {
         cycle.emit(over(cycle.state, job, attempt));
         // In the same cycle: before anybody else can take it.
-        if (auto kept = keep_room(cycle.state, cycle.indexes, job)) {
+        if (auto kept = keep_room(cycle, job)) {
           for (const JobId id : promised_since(cycle.state, *kept)) cycle.emit(Withdraw{id});
           cycle.emit(*std::move(kept));
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/cycle/indexes.h"
@@ -20,6 +21,8 @@ struct Cycle {
   bool places = true;  // kPlace is not switched off
   // kPromise has kept what promises it can, and waits for kPlace to try what that opened.
   bool promises_kept = false;
+  // When which jobs left places for others, ascending: once it was asked for (kept_room.h).
+  std::optional<std::vector<std::pair<Instant, JobId>>> left_by_preempted = std::nullopt;
   std::vector<Decision> decisions = {};
 
   // Applies the decision and brings the indexes up to date.
