@@ -84,6 +84,7 @@ struct StepProgram {
   ContainerSpec container;        // without image and name: it runs in what its job runs in
   bool label = false;
   bool kill_on_bad_exit = false;
+  std::int64_t wait_s = 0;  // how long others may run after the first task's end; 0: any time
 };
 
 // What a step got by itself of one node.
@@ -113,6 +114,7 @@ struct StepAttach {
   std::int32_t stdin_rank = -1;
   std::int64_t time_left_s = 0;  // 0: no limit of its own
   bool kill_on_bad_exit = false;
+  std::int64_t wait_s = 0;  // of what is left of it
 };
 
 }  // namespace dove::backends

@@ -44,6 +44,7 @@ struct StepOrder {
   std::string stderr_path;
   std::string stdin_text = "none";  // "stream": from the step's client; or a path
   std::int32_t stdin_rank = -1;     // of this task alone; -1: of all
+  bool each_exit = false;           // each task's end is told as it comes (StepTaskOver)
 };
 
 // What a step's client has seen of one output.
@@ -62,6 +63,7 @@ struct StepAttach {
   std::string stdout_path;  // not "": it has no relay
   std::string stderr_path;
   std::vector<SeenOutput> seen;
+  bool each_exit = false;  // as in the order, and those that were
 };
 
 // A command that somebody runs in the world of a task (`dove exec`).

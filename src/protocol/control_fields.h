@@ -45,6 +45,7 @@ void fields(Ar& ar, typename Ar::template Of<StepOrder>& v) {
   ar.may("stderr_path", v.stderr_path);
   ar.may("stdin", v.stdin_text);
   ar.may("stdin_rank", v.stdin_rank);
+  ar.may("each_exit", v.each_exit);
 }
 
 template <class Ar>
@@ -63,6 +64,7 @@ void fields(Ar& ar, typename Ar::template Of<StepAttach>& v) {
   ar.may("stdout_path", v.stdout_path);
   ar.may("stderr_path", v.stderr_path);
   ar.may("seen", v.seen);
+  ar.may("each_exit", v.each_exit);
 }
 
 template <class Ar>

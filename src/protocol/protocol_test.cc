@@ -120,7 +120,8 @@ std::vector<Report> one_of_each() {
       FindingSaid{Finding{"xid_79", Severity::kFault, Remedy::kReset, 3, "seen"}},
       Tested{true, "12 checks"},
       RemedyOver{"reset", false, "why"},
-      Use{key, 10, 4200, std::nullopt, 300, true, true, 42, {{1, 4200}, {3, 0}}}};
+      Use{key, 10, 4200, std::nullopt, 300, true, true, 42, {{1, 4200}, {3, 0}}},
+      StepTaskOver{key, 4, exit}};
 }
 
 TEST(Protocol, EachKindOfReportIsReadAsItIsWritten) {
@@ -135,6 +136,24 @@ TEST(Protocol, EachKindOfReportIsReadAsItIsWritten) {
     const AttemptKey* key = key_of(read);
     EXPECT_EQ(key != nullptr, text.find("\"job\":7") != std::string::npos) << text;
   }
+}
+
+// A controller of a former version, which does not know the kind, would refuse the whole message.
+TEST(Protocol, EndsOfSingleTasksOfStepsAreNoEvents) {
+  const AttemptKey key{JobId(7), 1};
+  ReportMessage message;
+  message.session = "s";
+  message.reports = {Started{key}, StepTaskOver{key, 4, {2, 1, 9, ""}}, StepOver{key, 4, {}}};
+  const Json written = Json::parse(report_message_text(message));
+  EXPECT_EQ(written.at("events").size(), 2u);
+  EXPECT_EQ(written.at("step_exits").size(), 1u);
+  const ReportMessage read = value_of(read_report_message(written));
+  ASSERT_EQ(read.reports.size(), 3u);
+  EXPECT_EQ(std::get<StepTaskOver>(read.reports[0]).exit.rank, Rank{2});
+  EXPECT_TRUE(std::holds_alternative<Started>(read.reports[1]));
+  EXPECT_TRUE(std::holds_alternative<StepOver>(read.reports[2]));
+  message.reports.erase(message.reports.begin() + 1);
+  EXPECT_FALSE(Json::parse(report_message_text(message)).contains("step_exits"));
 }
 
 TEST(Protocol, AReportThatCannotBeReadSaysWhere) {

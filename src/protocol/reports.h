@@ -52,6 +52,12 @@ struct StepOver {
   std::int32_t step = 0;
   std::vector<TaskExit> exits;
 };
+// One of them, while others of the step run there: told where the order asks for it.
+struct StepTaskOver {
+  AttemptKey key;
+  std::int32_t step = 0;
+  TaskExit exit;
+};
 struct PreflightOver {
   AttemptKey key;
   std::string peer;  // to which the network failed; "": what failed by itself
@@ -116,9 +122,9 @@ struct RemedyOver {
   std::string why;
 };
 
-using Report =
-    std::variant<Prepared, Started, TaskOver, Ended, LaunchRefused, OrderRefused, StepOver,
-                 PreflightOver, Progress, Shares, Warnings, FindingSaid, Tested, RemedyOver, Use>;
+using Report = std::variant<Prepared, Started, TaskOver, Ended, LaunchRefused, OrderRefused,
+                            StepOver, PreflightOver, Progress, Shares, Warnings, FindingSaid,
+                            Tested, RemedyOver, Use, StepTaskOver>;
 
 // As it stands in a message; also how an agent keeps an end on disk.
 std::string report_text(const Report& report);

@@ -22,9 +22,9 @@ inline constexpr std::int64_t kProgressMax = std::int64_t{1} << 49;
 
 // In the order of Report's types.
 inline constexpr std::array<std::string_view, std::variant_size_v<Report>> kReportKinds{
-    "prepared", "started",    "task_ended",       "ended",        "launch_failed",
-    "refused",  "step_ended", "preflight_failed", "progress",     "shares",
-    "warnings", "finding",    "tested",           "remedy_ended", "use"};
+    "prepared",   "started",          "task_ended", "ended",          "launch_failed", "refused",
+    "step_ended", "preflight_failed", "progress",   "shares",         "warnings",      "finding",
+    "tested",     "remedy_ended",     "use",        "step_task_ended"};
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Prepared>& v) {
@@ -62,6 +62,12 @@ void fields(Ar& ar, typename Ar::template Of<StepOver>& v) {
   fields(ar, v.key);
   ar.must("step", v.step);
   ar.may("exits", v.exits);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<StepTaskOver>& v) {
+  fields(ar, v.key);
+  ar.must("step", v.step);
+  ar.must("exit", v.exit);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<PreflightOver>& v) {

@@ -139,6 +139,30 @@ void fields(Ar& ar, typename Ar::template Of<SyncAnswer>& v) {
   if (Ar::kReads || !v.expelled.empty()) ar.may("expelled", v.expelled);
 }
 
+// The ends of single tasks stand apart: a controller of a former version, which may lead again
+// while agents are newer, ignores this field, but would refuse a kind of event that it does not
+// know. They are read before the events, as none comes after its step's end.
+inline void report_fields(Writer& ar, const std::vector<Report>& reports) {
+  std::vector<Report> events;
+  std::vector<StepTaskOver> exits;
+  for (const Report& report : reports) {
+    if (const auto* exit = std::get_if<StepTaskOver>(&report)) {
+      exits.push_back(*exit);
+    } else {
+      events.push_back(report);
+    }
+  }
+  if (exits.empty()) return ar.may("events", reports);
+  ar.may("events", events);
+  ar.may("step_exits", exits);
+}
+inline void report_fields(Reader& ar, std::vector<Report>& reports) {
+  std::vector<StepTaskOver> exits;
+  ar.may("events", reports);
+  ar.may("step_exits", exits);
+  reports.insert(reports.begin(), exits.begin(), exits.end());
+}
+
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ReportMessage>& v) {
   ar.must("session", v.session);
@@ -150,7 +174,7 @@ void fields(Ar& ar, typename Ar::template Of<ReportMessage>& v) {
   ar.may("inventory", v.inventory);
   ar.may("not_enforced", v.not_enforced);
   ar.may("offers", v.offer);
-  ar.may("events", v.reports);
+  report_fields(ar, v.reports);
 }
 
 template <class Ar>

@@ -120,6 +120,7 @@ void read_program(JsonFields& fields, backends::StepProgram& program) {
   fields.integer("stdin_rank", program.stdin_rank, -1, kTasksMax);
   fields.boolean("label", program.label);
   fields.boolean("kill_on_bad_exit", program.kill_on_bad_exit);
+  fields.integer("wait_s", program.wait_s, 0, INT32_MAX);
   if (const Json* given = fields.find("container")) {
     Result<ContainerSpec> container = codec::read_container(*given);
     if (!container.ok()) {
@@ -192,6 +193,7 @@ Result<backends::StepAttach> read_step_attach(const Json& body, std::int32_t ste
   attach.stdin_rank = -1;
   fields.integer("stdin_rank", attach.stdin_rank, -1, kTasksMax);
   fields.boolean("kill_on_bad_exit", attach.kill_on_bad_exit);
+  fields.integer("wait_s", attach.wait_s, 0, INT32_MAX);
   read_streams(fields, attach.stdout_path, attach.stderr_path);
   fields.objects("seen", 2 * static_cast<std::size_t>(kTasksMax),
                  [&](JsonFields& seen, std::size_t) { read_seen(seen, attach.seen); });

@@ -187,6 +187,25 @@ srun -n1 echo another
         self.assertEqual(sorted(said[:12]), [f"{rank}.{n}" for rank in (0, 1) for n in range(1, 7)])
         self.assertEqual(said[12:], ["srun ended with 3", "another"])
 
+    def test_a_task_that_fails_while_the_server_is_away_ends_the_others(self):
+        mark = os.path.join(self.cluster.folder, "fails")
+        script = f"""#!/bin/bash
+srun -n2 -N1 -O -K bash -c 'echo rank $SLURM_PROCID; [ $SLURM_PROCID = 1 ] || exec sleep 1000
+while [ ! -e {mark} ]; do sleep 0.1; done; exit 3'
+echo srun ended with $?
+"""
+        job = self.cluster.submit({"name": "fails", "script": script})
+        until(lambda: self.cluster.logs(job).count("rank") == 2, 20, "both tasks")
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        open(mark, "w").close()
+        self.cluster.start_server()
+        self.cluster.wait(job, 60)
+        said = self.cluster.logs(job)
+        self.assertEqual(said.count("task 1: Exited with exit code 3\n"), 1, said)
+        self.assertEqual(said.count("task 0: Terminated\n"), 1, said)
+        self.assertIn("srun ended with 143\n", said)
+
     def test_orphans_are_swept(self):
         mark = f"/tmp/dove-orphan-{os.getpid()}"
         job = self.shell(f"setsid sleep 300 & echo $! > {mark}")

@@ -40,7 +40,7 @@ class Steps(unittest.TestCase):
 
     def test_wait_is_not_passed_over_in_silence(self):
         said = self.cluster.run("--wait=30", "-n1", "true", name="srun").stderr
-        self.assertIn("warning: --wait has no effect: the step lasts until its last task has ended", said)
+        self.assertIn("warning: --wait has no effect outside of a job: all tasks are waited for", said)
 
     # -- what they find in their environment
 
@@ -278,6 +278,21 @@ srun -n1 bash -c 'kill -11 $$'; echo rc $?
                        "task 0: Segmentation fault"]:
             self.assertTrue(any(re.fullmatch(f"srun: error: node[12]: {wanted}", line) for line in lines), said)
         self.assertEqual([line for line in lines if line.startswith("rc")], ["rc 3", "rc 137", "rc 139"])
+
+    def test_the_first_end_of_a_task_ends_the_others_where_that_is_asked_for(self):
+        """Also of tasks on its own node."""
+        said = self.batch("""\
+srun -n2 -N1 -O -W1 bash -c '[ $SLURM_PROCID = 1 ] || exec sleep 1000'; echo rc $?
+srun -n2 -N2 -O --wait=1 bash -c '[ $SLURM_PROCID = 1 ] || exec sleep 1000'; echo rc $?
+srun -n2 -N1 -O -K bash -c '[ $SLURM_PROCID = 0 ] && exit 3; exec sleep 1000'; echo rc $?
+srun -n2 -N1 -O -W1000 true; echo rc $?
+""", "-N2", "-n2")
+        lines = said.splitlines()
+        self.assertEqual([line for line in lines if line.startswith("rc")], ["rc 137", "rc 137", "rc 143", "rc 0"], said)
+        self.assertEqual(lines.count("srun: First task exited 1s ago"), 2, said)
+        self.assertEqual(len([line for line in lines if re.fullmatch("srun: error: node[12]: task 0: Killed", line)]), 2, said)
+        self.assertTrue(any(re.fullmatch("srun: error: node[12]: task 1: Terminated", line) for line in lines), said)
+        self.assertTrue(any(re.fullmatch("srun: error: node[12]: task 0: Exited with exit code 3", line) for line in lines), said)
 
     def test_outside_of_a_job_failures_are_told_too(self):
         done = self.cluster.run("-n2", "nosuch-program", name="srun", check=False)

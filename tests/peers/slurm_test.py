@@ -187,6 +187,23 @@ class SameAsSlurm(unittest.TestCase):
         _, text = self.both(what)
         self.assertIn("3: 3 1 1 4\n", text)
 
+    def test_a_task_that_ends_ends_the_others(self):
+        """All on one node, all on their own; neither does without the options."""
+        self.write("others.sh", HEAD + """#SBATCH -N2 -n4 -o others.out
+srun -n2 -N1 -W1 bash -c '[ $SLURM_PROCID = 1 ] || exec sleep 1000'; echo rc $?
+srun -n2 -N2 --wait=1 -Q bash -c '[ $SLURM_PROCID = 1 ] || exec sleep 1000'; echo rc $?
+srun -n2 -N1 -K bash -c '[ $SLURM_PROCID = 0 ] && exit 3; exec sleep 1000'; echo rc $?
+srun -n2 -N2 -K bash -c '[ $SLURM_PROCID = 0 ] && exit 3; exec sleep 1000'; echo rc $?
+srun -n2 -N1 -K0 --wait=0 bash -c '[ $SLURM_PROCID = 0 ] && exit 3; exec sleep 2'; echo rc $?
+srun -n2 -N1 bash -c '[ $SLURM_PROCID = 0 ] && exit 3; exec sleep 2'; echo rc $?
+""")
+
+        def what(place):
+            place.ended(place.submit("others.sh"))
+            return [line for line in place.read("others.out").splitlines() if re.match("rc|srun: (error: n|First)", line)]
+        said = self.both(what)
+        self.assertEqual([line for line in said if line.startswith("rc")], ["rc 137", "rc 137", "rc 143", "rc 143", "rc 3", "rc 3"])
+
     def test_export(self):
         self.write("export.sh", HEAD + "#SBATCH -o export.out\necho ${LAB_A-unset} ${LAB_B-unset} ${LAB_C-unset}\n")
         for option in ("ALL", "NONE", "LAB_A", "LAB_A,LAB_B=given", "ALL,LAB_C=x"):

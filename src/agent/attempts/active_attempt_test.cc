@@ -137,6 +137,7 @@ constexpr char kTaskEnded[] = "task_ended";
 constexpr char kEnded[] = "ended";
 constexpr char kLaunchFailed[] = "launch_failed";
 constexpr char kStepEnded[] = "step_ended";
+constexpr char kStepTaskEnded[] = "step_task_ended";
 using Kinds = std::vector<std::string>;
 
 TEST_F(ActiveAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
@@ -412,6 +413,53 @@ TEST_F(ActiveAttemptTest, AStepHasTheJobsImageLookedAtOnceInALife) {
   again.start_step(last);
   EXPECT_EQ(runner_.prepared.size(), 2u);
   EXPECT_TRUE(runner_.calls.contains(7));
+}
+
+// The last one is told with the step's end.
+TEST_F(ActiveAttemptTest, EachTaskOfAStepIsToldAsItEndsWhereThatIsAskedFor) {
+  ActiveAttempt held = make(1, false);
+  held.launch("{}");
+  StepOrder step = step_of(held, 5);
+  step.tasks.push_back(step.tasks[0]);
+  step.tasks[1].rank = 6;
+  step.each_exit = true;
+  held.start_step(step);
+  runner_.end(6, 3);
+  EXPECT_EQ(kinds(), Kinds{kStepTaskEnded});
+  EXPECT_EQ(std::get<protocol::StepTaskOver>(reports_[0]).exit.rank, Rank{6});
+  runner_.end(5, 0);
+  EXPECT_EQ(kinds(), (Kinds{kStepTaskEnded, kStepEnded}));
+  step.step = 1;
+  step.each_exit = false;
+  held.start_step(step);
+  runner_.end(6, 3);
+  EXPECT_EQ(kinds().size(), 2u);
+}
+
+// It may have missed them, and may not want them.
+TEST_F(ActiveAttemptTest, AClientThatComesBackIsToldAgainWhichTasksOfItsStepHaveEnded) {
+  ActiveAttempt held = make(1, false);
+  held.launch("{}");
+  StepOrder step = step_of(held, 5);
+  step.tasks.resize(3);
+  step.tasks[1].rank = 6;
+  step.tasks[2].rank = 7;
+  held.start_step(step);
+  runner_.end(6, 3);
+  StepAttach attach;
+  attach.ranks = {5, 6, 7};
+  held.attach_step(attach);
+  EXPECT_EQ(kinds(), Kinds{});
+  attach.each_exit = true;
+  held.attach_step(attach);
+  EXPECT_EQ(kinds(), Kinds{kStepTaskEnded});
+  EXPECT_EQ(std::get<protocol::StepTaskOver>(reports_[0]).exit.exit_code, 3);
+  runner_.end(7, 0);
+  EXPECT_EQ(kinds(), (Kinds{kStepTaskEnded, kStepTaskEnded}));
+  attach.each_exit = false;
+  held.attach_step(attach);
+  runner_.end(5, 0);
+  EXPECT_EQ(kinds(), (Kinds{kStepTaskEnded, kStepTaskEnded, kStepEnded}));
 }
 
 TEST_F(ActiveAttemptTest, StepsEndBeforeTheirPlacement) {

@@ -22,6 +22,7 @@ void ActiveAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
     step = std::make_unique<Step>();
     step->order.key = order_.key;
     step->order.step = number;
+    step->order.each_exit = true;  // whether that was asked for is not known any more
     step->waits = false;
     steps_seen_.insert(number);
   }
@@ -179,7 +180,10 @@ void ActiveAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end)
   step.exits.push_back(end.exit);
   if (step.input != nullptr) step.input->drop(rank);
   step_task_started(number, rank);  // if it never did
-  if (--step.open > 0) return;
+  if (--step.open > 0) {
+    if (!step.order.each_exit) return;
+    return context_.report(protocol::StepTaskOver{order_.key, number, step.exits.back()});
+  }
   steps_over_[number] = step.exits;
   if (steps_over_.size() > kStepsOverMax) steps_over_.erase(steps_over_.begin());
   protocol::StepOver report{order_.key, number, step.exits};
@@ -198,7 +202,15 @@ void ActiveAttempt::attach_step(const StepAttach& attach) {
   for (const Rank rank : attach.ranks) {
     context_.step_output(attach, default_output(attach.step, rank));
   }
-  if (steps_.count(attach.step) != 0) return;
+  if (const auto found = steps_.find(attach.step); found != steps_.end()) {
+    Step& step = *found->second;
+    step.order.each_exit = attach.each_exit;
+    if (!attach.each_exit) return;
+    for (const TaskExit& exit : step.exits) {
+      context_.report(protocol::StepTaskOver{order_.key, attach.step, exit});
+    }
+    return;
+  }
   protocol::StepOver over{order_.key, attach.step, {}};
   if (const auto known = steps_over_.find(attach.step); known != steps_over_.end()) {
     over.exits = known->second;

@@ -372,6 +372,8 @@ std::vector<Event> take_apart(Agents& agents, const core::Node& node,
   for (const protocol::Report& report : reports) {
     if (const auto* step = std::get_if<protocol::StepOver>(&report)) {
       agents.steps.ended(node.id, step->key.job, step->key.attempt, step->step, step->exits);
+    } else if (const auto* task = std::get_if<protocol::StepTaskOver>(&report)) {
+      agents.steps.task_ended(node.id, {task->key.job, task->key.attempt, task->step}, task->exit);
     } else if (const auto* shares = std::get_if<protocol::Shares>(&report)) {
       agents.shares.take(state, node.id, *shares);
     } else if (const auto* warnings = std::get_if<protocol::Warnings>(&report)) {

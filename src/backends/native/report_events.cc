@@ -62,6 +62,7 @@ struct Reader {
   // There is a newer order than one that was refused.
   MaybeEvent operator()(const protocol::OrderRefused&) const { return std::nullopt; }
   MaybeEvent operator()(const protocol::StepOver&) const { return std::nullopt; }
+  MaybeEvent operator()(const protocol::StepTaskOver&) const { return std::nullopt; }
   MaybeEvent operator()(const protocol::Progress&) const { return std::nullopt; }
   MaybeEvent operator()(const protocol::Shares&) const { return std::nullopt; }
   MaybeEvent operator()(const protocol::Use&) const { return std::nullopt; }

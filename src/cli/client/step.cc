@@ -45,6 +45,7 @@ json body_of(const StepWanted& wanted) {
   if (wanted.stdin_rank >= 0) body["stdin_rank"] = wanted.stdin_rank;
   if (wanted.time_limit_s > 0) body["time_limit_s"] = wanted.time_limit_s;
   if (wanted.kill_on_bad_exit) body["kill_on_bad_exit"] = true;
+  if (wanted.wait_s > 0) body["wait_s"] = wanted.wait_s;
   return body;
 }
 
@@ -180,15 +181,17 @@ class Step {
       seen.push_back(json{
           {"rank", from.first}, {"stream", from.second ? "stderr" : "stdout"}, {"bytes", bytes}});
     }
-    return json{{"attempt", told_.value("attempt", 0)},
-                {"nodes", told_.value("nodes", json::array())},
-                {"seen", std::move(seen)},
-                {"stdout_path", wanted_.stdout_path},
-                {"stderr_path", wanted_.stderr_path},
-                {"input", input_ != nullptr},
-                {"time_left_s", time_left_s()},
-                {"stdin_rank", wanted_.stdin_rank},
-                {"kill_on_bad_exit", wanted_.kill_on_bad_exit}};
+    json rest{{"attempt", told_.value("attempt", 0)},
+              {"nodes", told_.value("nodes", json::array())},
+              {"seen", std::move(seen)},
+              {"stdout_path", wanted_.stdout_path},
+              {"stderr_path", wanted_.stderr_path},
+              {"input", input_ != nullptr},
+              {"time_left_s", left_s(wanted_.time_limit_s, begun_us_)},
+              {"stdin_rank", wanted_.stdin_rank},
+              {"kill_on_bad_exit", wanted_.kill_on_bad_exit}};
+    if (wanted_.wait_s > 0) rest["wait_s"] = left_s(wanted_.wait_s, first_exit_us_);
+    return rest;
   }
 
   // A script may be faster than the news that its job is running.
@@ -234,6 +237,8 @@ class Step {
     } else if (said.contains("timed_out")) {
       fmt::print(stderr, "{}: error: *** STEP {}.{} ON {} CANCELLED DUE TO TIME LIMIT ***\n", name_,
                  job_, step_.load(), node_of(0));
+    } else if (said.contains("waited")) {
+      tell_waited();
     } else if (said.contains("attached")) {
       attached_ = true;
     } else if (said.contains("ended")) {
@@ -288,9 +293,16 @@ class Step {
                name_, job_);
   }
 
+  // Likewise.
+  void tell_waited() {
+    if (std::exchange(told_waited_, true) || wanted_.quiet) return;
+    fmt::print(stderr, "{}: First task exited {}s ago\n", name_, wanted_.wait_s);
+  }
+
   void tell(const json& exit) {
     const std::int64_t rank = number_of(exit, "rank");
     if (!told_exits_.insert(rank).second) return;  // told again
+    if (first_exit_us_ == 0) first_exit_us_ = telemetry::monotonic_us();
     const std::int64_t code = number_of(exit, "exit_code");
     const std::int64_t signal = number_of(exit, "signal");
     const std::string cause = text_of(exit, "cause");
@@ -315,10 +327,11 @@ class Step {
     return "?";
   }
 
-  std::int64_t time_left_s() const {
-    if (wanted_.time_limit_s == 0) return 0;
-    const std::int64_t ran_s = (telemetry::monotonic_us() - begun_us_) / 1'000'000;
-    return std::max<std::int64_t>(1, wanted_.time_limit_s - ran_s);
+  // What is left of a limit that counts from then on; since 0: it does not count yet.
+  static std::int64_t left_s(std::int64_t limit_s, std::int64_t since_us) {
+    if (limit_s == 0 || since_us == 0) return limit_s;
+    const std::int64_t ran_s = (telemetry::monotonic_us() - since_us) / 1'000'000;
+    return std::max<std::int64_t>(1, limit_s - ran_s);
   }
 
   std::string name_;
@@ -338,6 +351,8 @@ class Step {
   bool waits_ = false;
   bool told_waiting_ = false;
   std::int64_t begun_us_ = 0;
+  std::int64_t first_exit_us_ = 0;  // 0: none yet
+  bool told_waited_ = false;
   bool attached_ = false;
   bool ended_ = false;
   int exit_code_ = 0;

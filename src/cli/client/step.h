@@ -28,6 +28,7 @@ struct StepWanted {
   bool label = false;
   bool quiet = false;  // does not tell that it waits
   bool kill_on_bad_exit = false;
+  std::int64_t wait_s = 0;  // from the end of its first task to that of the others; 0: any time
   std::int64_t stdout_rank = -1;  // what is printed here is this task's alone; -1: all tasks'
   std::int64_t stderr_rank = -1;
 };

@@ -152,6 +152,7 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   step.label = invocation.has("label");
   step.kill_on_bad_exit =
       invocation.has("kill-on-bad-exit") && invocation.get("kill-on-bad-exit") != "0";
+  TRY_ASSIGN(step.wait_s, count_of("wait", invocation.get("wait", "0")));
   return step;
 }
 
@@ -196,6 +197,9 @@ Result<int> run_as_job(const Invocation& invocation) {
   }
   TRY_ASSIGN(const jobfiles::ParsedJob job, jobfiles::complete(std::move(wanted), "srun", context));
   if (!invocation.has("quiet")) print_warnings(job.warnings);
+  if (!invocation.has("quiet") && invocation.get("wait", "0") != "0") {
+    face_says("srun", "warning: --wait has no effect outside of a job: all tasks are waited for");
+  }
   std::int64_t tasks = 0;
   for (const TaskGroup& group : job.submission.spec.groups) tasks += group.tasks;
   TRY_ASSIGN(Api api, Api::connect(invocation));

@@ -201,11 +201,13 @@ TEST_F(Streams, AStepWhoseRelayBrokeIsTakenUpAgain) {
   EXPECT_EQ(step->why, "connection_broken");
 
   const Json seen{{"rank", 0}, {"stream", "stdout"}, {"bytes", 3}};
-  const Json rest{{"attempt", 1}, {"nodes", begun.at("nodes")}, {"seen", Json::array({seen})}};
+  const Json rest{
+      {"attempt", 1}, {"nodes", begun.at("nodes")}, {"seen", Json::array({seen})}, {"wait_s", 5}};
   const std::string at = "/" + std::to_string(order.at("step").get<int>()) + "/attach";
   const auto again = open("POST", target + at, rest.dump(), {}, job_token);
   const Json attach = agent.wait_line("step_attach").at("step_attach");
   EXPECT_EQ(attach.at("seen").at(0).at("bytes"), 3);
+  EXPECT_EQ(attach.at("each_exit"), true);
   EXPECT_EQ(agent.relay(attach.at("id"), "more", false, "&rank=0&stream=stdout").status, 204);
   agent.tell("step_ended", job, 1,
              {{"step", order.at("step")},
@@ -265,6 +267,71 @@ TEST_F(Streams, AStepRunsInsideItsJob) {
             Json::parse(R"({"rank":1,"stream":"stdout","data":"n1\n"})"));
   EXPECT_EQ(Json::parse(step->lines[2]).at("base64"), "//4=");
   EXPECT_EQ(Json::parse(step->lines[5]).at("ended").at("exit_code"), 4);
+}
+
+// What an agent says of single tasks of a step while others of them run.
+Json exits_of(const Json& order, const std::vector<std::pair<int, int>>& codes) {
+  Json exits = Json::array();
+  for (const auto& [rank, code] : codes) {
+    exits.push_back(Json{{"job", order.at("job")},
+                         {"attempt", order.at("attempt")},
+                         {"step", order.at("step")},
+                         {"exit", FakeAgent::exit_of(rank, code)}});
+  }
+  return Json{{"step_exits", std::move(exits)}};
+}
+
+TEST_F(Streams, AFailedTaskEndsTheOthersOfItsNodeAndEachEndIsToldOnce) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = run_job(agent, 3);
+  const std::string target = "/v1/jobs/" + std::to_string(job) + "/steps";
+  const auto step =
+      open("POST", target, R"({"command":["x"],"kill_on_bad_exit":true})", {}, job_token);
+  const Json order = agent.wait_line("step").at("step");
+  EXPECT_EQ(order.at("each_exit"), true);
+  const Json none = Json::array();
+  // One of them is not of the step.
+  EXPECT_EQ(agent.report(none, 0, exits_of(order, {{0, 0}, {7, 1}})).status, 200);
+  EXPECT_EQ(live.call("GET", "/v1/jobs/" + std::to_string(job)).status, 200);
+  for (const Json& line : agent.lines) EXPECT_FALSE(line.contains("signal"));
+  EXPECT_EQ(agent.report(none, 0, exits_of(order, {{0, 0}, {1, 3}})).status, 200);
+  const Json signal = agent.wait_line("signal").at("signal");
+  EXPECT_EQ(signal.at("step"), order.at("step"));
+  EXPECT_EQ(signal.at("signal"), 15);
+  agent.tell(
+      "step_ended", job, 1,
+      {{"step", order.at("step")},
+       {"exits", {FakeAgent::exit_of(0, 0), FakeAgent::exit_of(1, 3), FakeAgent::exit_of(2, 1)}}});
+  ASSERT_TRUE(live.until([&] { return step->closed; }));
+  ASSERT_EQ(step->lines.size(), 5u);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(Json::parse(step->lines[1 + rank]).at("exit").at("rank"), rank);
+  }
+  EXPECT_EQ(Json::parse(step->lines[4]).at("ended").at("exit_code"), 3);
+}
+
+TEST_F(Streams, TheFirstEndOfATaskEndsTheOthersAfterTheWait) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = run_job(agent, 2);
+  const std::string target = "/v1/jobs/" + std::to_string(job) + "/steps";
+  const auto plain = open("POST", target, R"({"command":["x"]})", {}, job_token);
+  EXPECT_EQ(agent.wait_line("step").at("step").at("each_exit"), false);
+  agent.lines.clear();
+  const auto step = open("POST", target, R"({"command":["x"],"wait_s":1})", {}, job_token);
+  const Json order = agent.wait_line("step").at("step");
+  EXPECT_EQ(order.at("each_exit"), true);
+  EXPECT_EQ(agent.report(Json::array(), 0, exits_of(order, {{1, 0}})).status, 200);
+  ASSERT_TRUE(live.until([&] { return step->lines.size() >= 2; }));
+  EXPECT_EQ(Json::parse(step->lines[1]).at("exit").at("rank"), 1);
+  const Json signal = agent.wait_line("signal").at("signal");
+  EXPECT_EQ(signal.at("step"), order.at("step"));
+  EXPECT_EQ(signal.at("signal"), 9);
+  ASSERT_TRUE(live.until([&] { return step->lines.size() >= 3; }));
+  EXPECT_EQ(Json::parse(step->lines[2]).at("waited").at("step"), order.at("step"));
+  const Json never{{"command", {"x"}}, {"wait_s", -1}};
+  EXPECT_EQ(live.call("POST", target, never, {}, &job_token).body.at("field"), "wait_s");
 }
 
 TEST_F(Streams, AStepTakesWhatItsClientSends) {

@@ -59,10 +59,13 @@ struct Steps::Step {
   std::map<NodeId, std::vector<Rank>> open;  // nodes whose tasks have not ended
   int exit_code = 0;
   bool kill_on_bad_exit = false;
+  std::int64_t wait_s = 0;
   bool killed = false;
+  std::set<Rank> exited;
   std::unique_ptr<StepInput> input;  // nullptr: none comes from the client
   wire::Timer kill_timer;
   wire::Timer limit_timer;
+  wire::Timer others_timer;  // of those that run on after others
 
   void say(const Json& line) const { out->write(codec::dump_json(line) + "\n"); }
 };
@@ -113,6 +116,7 @@ void Steps::begin(const core::Job& job, const std::vector<StepNode>& nodes,
   const std::vector<std::string> unlimited =
       program.container.image.empty() ? unlimited_nodes(nodes) : std::vector<std::string>();
   const std::shared_ptr<Step> step = open_step(key, std::move(ranks), program.kill_on_bad_exit);
+  step->wait_s = program.wait_s;
   if (program.stdin_text == "stream") step->input = input_of(step->open, program.stdin_rank);
   use_stream(step, out);
   step->say(Json{{"begun",
@@ -241,6 +245,7 @@ void Steps::attach(CallPtr call, const core::Job& job, const StepAttach& attach)
     ranks[node->id] = of_node;
   }
   const std::shared_ptr<Step> step = open_step(key, std::move(ranks), attach.kill_on_bad_exit);
+  step->wait_s = attach.wait_s;
   if (attach.input) step->input = input_of(step->open, attach.stdin_rank);
   use_stream(step, call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}}));
   for (const auto& [name, holding] : attach.held) {
@@ -259,6 +264,7 @@ void Steps::attach(CallPtr call, const core::Job& job, const StepAttach& attach)
   order.step = attach.step;
   order.stdout_path = attach.stdout_path;
   order.stderr_path = attach.stderr_path;
+  order.each_exit = attach.kill_on_bad_exit || attach.wait_s > 0;
   for (const SeenOutput& seen : attach.seen) {
     order.seen.push_back({seen.rank, seen.is_stderr ? "stderr" : "stdout", seen.bytes});
   }
@@ -361,6 +367,7 @@ void Steps::send_orders(const Step& step, const core::State& state,
   order.stderr_path = program.stderr_path;
   order.stdin_text = program.stdin_text;
   order.stdin_rank = program.stdin_rank;
+  order.each_exit = program.kill_on_bad_exit || program.wait_s > 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     order.tasks = nodes[i].tasks;
     order.devices_given = nodes[i].devices_given;
@@ -388,19 +395,48 @@ void Steps::node_done(const std::shared_ptr<Step>& step, NodeId node,
   if (step->open.erase(node) == 0) return;
   const bool held = ledger_.release(step->key, node);
   if (step->input != nullptr) step->input->node_done(node);
-  const auto [job, attempt, number] = step->key;
-  for (const TaskExit& exit : exits) {
-    step->say(Json{{"exit", codec::task_exit_json(exit)}});
-    book_.exited(job, attempt, number, exit);
-    step->exit_code = std::max(step->exit_code, shell_code(exit));
-  }
-  if (step->open.empty()) {
-    finish(step);
-  } else if (step->exit_code != 0 && step->kill_on_bad_exit && !step->killed) {
-    step->killed = true;
-    signal(*step, SIGKILL);
-  }
+  for (const TaskExit& exit : exits) take_exit(*step, exit);
+  step->open.empty() ? finish(step) : end_others(step);
   if (held) freed(std::get<0>(step->key), std::get<1>(step->key));
+}
+
+void Steps::task_ended(NodeId node, const StepId& key, const TaskExit& exit) {
+  const auto found = steps_.find(key);
+  if (found == steps_.end()) return;
+  const std::shared_ptr<Step> step = found->second;
+  const auto open = step->open.find(node);
+  if (open == step->open.end() || std::ranges::count(open->second, exit.rank) == 0) return;
+  take_exit(*step, exit);
+  end_others(step);
+}
+
+void Steps::take_exit(Step& step, const TaskExit& exit) {
+  if (!step.exited.insert(exit.rank).second) return;  // told when it ended
+  const auto [job, attempt, number] = step.key;
+  step.say(Json{{"exit", codec::task_exit_json(exit)}});
+  book_.exited(job, attempt, number, exit);
+  step.exit_code = std::max(step.exit_code, shell_code(exit));
+}
+
+void Steps::end_others(const std::shared_ptr<Step>& step) {
+  if (step->killed) return;
+  if (step->exit_code != 0 && step->kill_on_bad_exit) return kill(step, SIGTERM);
+  if (step->wait_s == 0 || step->others_timer.pending()) return;
+  const auto wait = std::chrono::seconds(step->wait_s);
+  step->others_timer = loop_.after(wait, [this, weak = std::weak_ptr<Step>(step)] {
+    const std::shared_ptr<Step> held = weak.lock();
+    if (held == nullptr) return;
+    held->say(Json{{"waited", {{"step", std::get<2>(held->key)}}}});
+    kill(held, SIGKILL);
+  });
+}
+
+void Steps::kill(const std::shared_ptr<Step>& step, int number) {
+  step->killed = true;
+  signal(*step, number);
+  step->others_timer = loop_.after(kKillWait, [this, weak = std::weak_ptr<Step>(step)] {
+    if (const std::shared_ptr<Step> held = weak.lock()) kill(held, SIGKILL);
+  });
 }
 
 void Steps::node_back(NodeId node) {

@@ -53,6 +53,8 @@ class Steps : public StepHost {
   // An agent's report that a step's tasks on its node have ended.
   void ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t step,
              const std::vector<TaskExit>& exits);
+  // That one of them has, while others run there: of some steps only.
+  void task_ended(NodeId node, const StepId& step, const TaskExit& exit);
   // What the step's agents ask for of its standard input.
   void read_input(CallPtr call, const std::string& relay);
   // The node's agent is back: what was lost on it meanwhile is ended there.
@@ -96,6 +98,12 @@ class Steps : public StepHost {
                    const StepProgram& program);
   void node_done(const std::shared_ptr<Step>& step, NodeId node,
                  const std::vector<TaskExit>& exits);
+  void take_exit(Step& step, const TaskExit& exit);
+  // With SIGTERM at once after a failure, or with SIGKILL some time after the first end, where that
+  // was asked for; as Slurm does it.
+  void end_others(const std::shared_ptr<Step>& step);
+  // With SIGKILL later, again and again: a signal may be lost with its node's connection.
+  void kill(const std::shared_ptr<Step>& step, int number);
   void signal(const Step& step, int number);
   void send_back(const std::shared_ptr<Step>& step);
   void client_gone(const std::weak_ptr<Step>& weak);
