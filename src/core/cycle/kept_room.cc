@@ -81,6 +81,8 @@ std::optional<Promise> keep_room(Cycle& cycle, const Job& job) {
   auto first = job.attempts.rbegin();
   while (std::next(first) != job.attempts.rend() && was_refused(*std::next(first))) ++first;
   if (first - job.attempts.rbegin() >= kRefusals_waited_for) return {};
+  // It may have been tried elsewhere since, where nobody was stopped for it.
+  if (!share_places(first->placements, last.placements)) return {};
   if (!was_made_for(cycle, *first) || is_cleared_for_another(state, last)) return {};
   std::vector<Placement> places;
   for (const PlacementRecord& record : last.placements) places.push_back(*record.placement);

@@ -151,6 +151,23 @@ TEST_F(KeptRoom, AJobThatTheExecutorRunsThereTakesIt) {
   EXPECT_FALSE(cluster.state.promises.contains(high));
 }
 
+TEST_F(KeptRoom, NotWhereItTookAnotherPlaceSince) {
+  share_both_nodes();
+  refuse(high);
+  decide(cluster.state, plain_policies());
+  ForeignAllocation theirs;
+  theirs.id = "7";
+  theirs.devices = {0, 1};
+  cluster.tell(ForeignAllocationObserved{"slurm", NodeId(1), theirs});
+  decide(cluster.state, plain_policies());
+  cluster.pass(seconds(1));
+  cluster.end(elsewhere);
+  EXPECT_EQ(launched(cluster), std::vector<JobId>{high});
+  ASSERT_EQ(node_of(high), NodeId(2));
+  refuse(high);
+  EXPECT_EQ(launched(cluster), std::vector<JobId>{low}) << "nobody was stopped there";
+}
+
 TEST_F(KeptRoom, NotForAJobThatIsCancelledOrHeldMeanwhile) {
   refuse(high);
   decide(cluster.state, plain_policies());
