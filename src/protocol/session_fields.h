@@ -142,25 +142,25 @@ void fields(Ar& ar, typename Ar::template Of<SyncAnswer>& v) {
 // The ends of single tasks stand apart: a controller of a former version, which may lead again
 // while agents are newer, ignores this field, but would refuse a kind of event that it does not
 // know. They are read before the events, as none comes after its step's end.
-inline void report_fields(Writer& ar, const std::vector<Report>& reports) {
-  std::vector<Report> events;
+template <class Ar>
+void report_fields(Ar& ar, typename Ar::template Of<std::vector<Report>>& reports) {
   std::vector<StepTaskOver> exits;
-  for (const Report& report : reports) {
-    if (const auto* exit = std::get_if<StepTaskOver>(&report)) {
-      exits.push_back(*exit);
-    } else {
-      events.push_back(report);
+  if constexpr (Ar::kReads) {
+    ar.may("events", reports);
+    ar.may("step_exits", exits);
+    reports.insert(reports.begin(), exits.begin(), exits.end());
+  } else {
+    std::vector<Report> events;
+    for (const Report& report : reports) {
+      if (const auto* exit = std::get_if<StepTaskOver>(&report)) {
+        exits.push_back(*exit);
+      } else {
+        events.push_back(report);
+      }
     }
+    ar.may("events", events);
+    if (!exits.empty()) ar.may("step_exits", exits);
   }
-  if (exits.empty()) return ar.may("events", reports);
-  ar.may("events", events);
-  ar.may("step_exits", exits);
-}
-inline void report_fields(Reader& ar, std::vector<Report>& reports) {
-  std::vector<StepTaskOver> exits;
-  ar.may("events", reports);
-  ar.may("step_exits", exits);
-  reports.insert(reports.begin(), exits.begin(), exits.end());
 }
 
 template <class Ar>

@@ -136,10 +136,14 @@ void expect_described(const std::string& schema, const Namer<reads>& names) {
   expect_described(schema, names.known, names.needed);
 }
 
-// A schema of reports, with the words that tell its kinds.
+// A schema of reports, with the words that tell its kinds. The last of them is no event.
 template <std::size_t I = 0>
 void expect_reports_described(const std::vector<std::string>& schemas) {
-  if constexpr (I < std::variant_size_v<protocol::Report>) {
+  static_assert(
+      std::is_same_v<
+          std::variant_alternative_t<std::variant_size_v<protocol::Report> - 1, protocol::Report>,
+          protocol::StepTaskOver>);
+  if constexpr (I + 1 < std::variant_size_v<protocol::Report>) {
     const std::string& schema = schemas.at(I);
     // A finding is read as monitors send it, so that its fields are listed for writing alone.
     auto names = names_of<false>(std::variant_alternative_t<I, protocol::Report>());
@@ -177,6 +181,7 @@ TEST(AgentSchemas, AreWhatAgentsReport) {
                             "AgentRefusal", "AgentRefusal", "AgentStepEnded",
                             "AgentPreflightFailed", "AgentProgress", "AgentShares", "AgentWarnings",
                             "AgentFinding", "AgentTested", "AgentRemedyEnded", "AgentUse"});
+  expect_described("AgentStepExit", names_of(protocol::StepTaskOver()));
   expect_described("AgentRankProgress", names_of(protocol::RankProgress()));
   expect_described("AgentDeviceUse", names_of(protocol::DeviceUse()));
 }

@@ -32,7 +32,7 @@ Departures left_by_preempted(const Cycle& cycle) {
 const Placement& placement_of(const Placement& placement) { return placement; }
 const Placement& placement_of(const PlacementRecord& record) { return *record.placement; }
 
-// Of attempts or of promises.
+// Both may be attempts or promises.
 template <class Some, class Others>
 bool share_places(const Some& some, const Others& others) {
   return std::any_of(some.begin(), some.end(), [&](const auto& one) {
