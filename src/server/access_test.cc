@@ -419,10 +419,10 @@ TEST_F(AccessTest, AnArrayIsOneFamily) {
 // A new call that reads is for every controller, or here with what it takes of the leader.
 TEST(Reads, AreForEveryControllerOrForTheLeaderAlone) {
   const std::set<std::string_view> of_the_leader = {
-      "readJobLog",      "openExec",    "openForward", "getEntry",       "getJobUse",
-      "getSshGateway",                                                      // agents, the gateway
-      "listControllers", "getNotices",  "getHealth",   "getReadiness",      // how it does itself
-      "listSignInWays",  "beginSignIn", "endSignIn",   "getDeviceSignIn"};  // who is let in
+      "readJobLog",      "openExec",      "openForward",   "getEntry",
+      "getJobUse",       "getSshGateway", "getBootScript",                  // agents, the gateway
+      "listControllers", "getNotices",    "getHealth",     "getReadiness",  // how it does itself
+      "listSignInWays",  "beginSignIn",   "endSignIn",     "getDeviceSignIn"};  // who is let in
   for (const ApiRoute& route : api_routes()) {
     const std::string_view operation = route.words.operation;
     const bool is_read = std::string_view(route.words.method) == "GET";
