@@ -252,7 +252,7 @@ std::vector<Command> node_maintenance_commands() {
       "it reboots because of `dove node reboot`. A BootConfig says from where it may ask. It is\n"
       "logged. The node need not have joined before.";
   boot.options = {{"within", 0, "TIME", "how long the boot is expected (default: 15m)"},
-                  {"off", 0, "", "expect none any more"}};
+                  {"off", 0, "", "expect none any more; unspent join tokens of the node are void"}};
   CommandSpec expel = spec_of("node expel", "Cut off nodes that can no longer be trusted");
   expel.description =
       "At once the token of the node's agent is void, its session and all that is open to its\n"

@@ -29,7 +29,7 @@ Result<void> check_boot(const State& state, const Declared& object) {
 Result<void> check_boot(const State& state, const BootArmed& event) {
   TRY(check_level(state));
   if (event.until.us == 0) {
-    if (state.armed_boots.contains(event.node_name)) return {};
+    if (has_boot_to_take_back(state, event.node_name)) return {};
     return Error{ErrorKind::kConflict, "boot_not_armed",
                  fmt::format("no boot of node {} is expected", event.node_name), "name"};
   }

@@ -4,6 +4,7 @@
 // The token is one as any other (State::join_tokens). Pure; the folds are called by apply alone.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -18,6 +19,11 @@ inline constexpr Span kBootRemembered = seconds(24 * 3600);
 void fold(State& state, const JoinTokenIssued& event);
 void fold(State& state, const BootArmed& event);
 void fold(State& state, const BootTokenIssued& event);
+
+// No boot of the node is expected any more, and no token to join under its name is good.
+void take_back_boot(State& state, const std::string& node);
+// Whether one is expected, or gave a token.
+bool has_boot_to_take_back(const State& state, std::string_view node);
 
 // The first by name that names the node; nullptr: none.
 const BootConfig* boot_config_of(const State& state, std::string_view node);

@@ -1,5 +1,6 @@
 #include "core/state/lost/lost_nodes.h"
 
+#include "core/state/boot/boots.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/fold.h"
 #include "core/state/restored/restored.h"
@@ -21,9 +22,7 @@ void lose_node(State& state, Node& node) {
 }
 
 void expel_node(State& state, Node& node) {
-  std::erase_if(state.join_tokens,
-                [&](const auto& token) { return token.second.node_name == node.name; });
-  state.armed_boots.erase(node.name);
+  take_back_boot(state, node.name);
   // More than the log knows may run on a node that was not heard of since a start.
   const bool is_free = node.jobs.empty() && !node.awaited;
   if (is_free || node.contact == Contact::kLost) {
