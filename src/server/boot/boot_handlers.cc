@@ -117,10 +117,11 @@ void issue_boot_token(Context& context, CallPtr call) {
   const std::string& name = call->parameters[0];
   if (!listener::is_name(name)) return call->fail(bad_name());
   const std::string host(address_of(call->request));
-  const auto refuse = [&context, call, host](const Error& error) {
+  const auto refuse = [&context, call](const Error& error) {
     if (error.kind != ErrorKind::kDenied) return call->fail(error);
-    const std::int64_t now_us = context.desk.loop.monotonic_us();
-    call->fail(context.desk.throttle->failed(host, error, now_us));
+    // With its brackets: by them the throttle knows an address of IPv6.
+    const std::string_view peer = listener::host_of_peer(call->request.peer_address);
+    call->fail(context.desk.throttle->failed(peer, error, context.desk.loop.monotonic_us()));
   };
   const Result<const BootConfig*> config = config_for(context.state(), name, call->request);
   if (!config.ok()) return refuse(config.error());
