@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 import unittest
 import urllib.parse
 
@@ -194,6 +195,72 @@ class Boot(unittest.TestCase):
         self.assertEqual(through("POST", "/v1/boot/gpu-001/script")[0], 403)
         for target in ("/v1/boot/gpu-001/join-token", "/healthz", "/v1/nodes"):
             self.assertEqual(through("GET", target)[0], 404, target)
+
+
+class Join(unittest.TestCase):
+    """deploy/boot/join, where no controller ever lets it in."""
+
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="dove-join."))
+        os.makedirs(self.folder + "/bin")
+        self.program("curl", 'echo "$@" >>"$0.calls"; echo 403 127.0.0.1')
+        self.program("openssl", 'echo "$@" >>"$0.calls"')
+        # Nothing waits, and the last wait ends it.
+        self.program("sleep", 'echo "$@" >>"$0.calls"; [ "$(wc -l <"$0.calls")" -lt "$WAITS" ]')
+
+    def program(self, name, text):
+        with open(f"{self.folder}/bin/{name}", "w") as file:
+            file.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(file.name, 0o755)
+
+    def calls(self, name):
+        with open(f"{self.folder}/bin/{name}.calls") as file:
+            return file.read().splitlines()
+
+    def join(self, command_line, waits):
+        with open(self.folder + "/cmdline", "w") as file:
+            file.write(command_line + "\n")
+        ended = subprocess.run([JOIN], timeout=60, capture_output=True, env={
+            "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "DOVE_COMMAND_LINE": self.folder + "/cmdline",
+            "DOVE_SETTINGS": self.folder + "/agent.yaml", "DOVE_RUN_DIR": self.folder + "/run",
+            "DOVE_IMAGE_DIR": self.folder, "WAITS": str(waits)})
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertFalse(os.path.exists(self.folder + "/agent.yaml"))
+
+    def test_it_asks_every_controller_and_more_and_more_rarely(self):
+        self.join("quiet dove.node=n1 dove.url=http://10.0.0.1:7717/,http://10.0.0.2/dove//", 6)
+        asked = [call.split()[-1] for call in self.calls("curl")]
+        self.assertEqual(asked, ["http://10.0.0.1:7717/v1/boot/n1/join-token", "http://10.0.0.2/dove/v1/boot/n1/join-token"] * 6)
+        for wait, longest in zip(map(float, self.calls("sleep")), (10, 20, 40, 80, 160, 180), strict=True):
+            self.assertTrue(longest / 2 <= wait <= longest, (wait, longest))
+
+    def test_it_asks_for_the_authority_where_the_controller_is(self):
+        self.join("dove.node=n1 dove.url=https://10.0.0.1/,https://[::1],https://[::1]:7717 dove.authority=d", 1)
+        at = [call.split()[2] for call in self.calls("openssl")]
+        self.assertEqual(at, ["10.0.0.1:443", "[::1]:443", "[::1]:7717"])
+
+
+@unittest.skipUnless(socket.has_dualstack_ipv6(), "there is no IPv6")
+class Strangers(unittest.TestCase):
+    def test_one_that_asks_too_often_stands_in_nobody_elses_way(self):
+        cluster = self.enterContext(Cluster(nodes=0, server_options=["--host", "::", "--insecure"], tls=False))
+
+        def ask(connection):
+            connection.request("POST", "/v1/boot/n1/join-token", "{}")
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())["code"]
+
+        def asker(address):
+            connection = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=20, source_address=(address, 0))
+            self.addCleanup(connection.close)
+            return connection
+        often = asker("127.0.0.1")
+        for _ in range(20_000):
+            answer = ask(often)
+            if answer != (403, "boot_not_from_here"):
+                break
+        self.assertEqual(answer, (429, "rate_limited"))
+        self.assertEqual(ask(asker("127.0.0.2")), (403, "boot_not_from_here"))
 
 
 if __name__ == "__main__":
