@@ -1,9 +1,11 @@
 #include "wire/streams/handshakes.h"
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -23,6 +25,53 @@ telemetry::Counter& failures() {
                                       "Connections that ended before TLS stood.");
 }
 
+// Peers that have said no hello: nothing at all, or not the whole of it. By their ids.
+class SilentPeers {
+ public:
+  struct One {
+    std::int64_t since_us = 0;
+    std::uint64_t id = 0;
+    auto operator<=>(const One&) const = default;
+  };
+
+  void add(const std::string& party, One one) {
+    change(party, [&](std::set<One>& of_party) { of_party.insert(one); });
+    all_.insert(one);
+  }
+  void remove(const std::string& party, One one) {
+    if (all_.erase(one) == 0) return;
+    change(party, [&](std::set<One>& of_party) { of_party.erase(one); });
+  }
+  void clear() { all_.clear(), parties_.clear(), order_.clear(); }
+  std::size_t size() const { return all_.size(); }
+  // The oldest of the network that has the most of them, and of all.
+  // REQUIRES: there is one.
+  One oldest_of_most() const { return std::get<One>(*order_.begin()); }
+  One oldest() const { return *all_.begin(); }
+
+ private:
+  // The fewer others it has, the later; among equals the oldest peer's first.
+  using Place = std::tuple<std::int64_t, One, std::string>;
+  static Place place_of(const std::string& party, const std::set<One>& peers) {
+    return {-static_cast<std::int64_t>(peers.size()), *peers.begin(), party};
+  }
+  template <class Change>
+  void change(const std::string& party, const Change& with) {
+    std::set<One>& peers = parties_[party];
+    if (!peers.empty()) order_.erase(place_of(party, peers));
+    with(peers);
+    if (!peers.empty()) {
+      order_.insert(place_of(party, peers));
+    } else {
+      parties_.erase(party);
+    }
+  }
+
+  std::set<One> all_;
+  std::unordered_map<std::string, std::set<One>> parties_;
+  std::set<Place> order_;
+};
+
 }  // namespace
 
 std::int64_t handshakes_failed() { return static_cast<std::int64_t>(failures().value()); }
@@ -36,9 +85,6 @@ struct Handshakes::State : std::enable_shared_from_this<State> {
     Handshake handshake;
     std::function<void()> take_up;  // while it waits
   };
-  // Each with its id, the oldest first.
-  using ByAge = std::set<std::pair<std::int64_t, std::uint64_t>>;
-
   State(Loop& of, HandshakeLimits given) : loop(of), limits(given), failed(failures()) {}
 
   void end(std::uint64_t id);
@@ -55,7 +101,7 @@ struct Handshakes::State : std::enable_shared_from_this<State> {
   const HandshakeLimits limits;
   telemetry::Counter& failed;
   std::unordered_map<std::uint64_t, Shaking> shaking;
-  ByAge silent;  // have said no hello: nothing at all, or not the whole of it
+  SilentPeers silent;
   std::set<std::pair<std::uint64_t, std::uint64_t>> worked_on;  // looks, id; and not slow
   std::set<std::pair<std::uint64_t, std::uint64_t>> waiting;    // rank, id
   std::uint64_t looks = 0;                                      // so far, all while somebody waited
@@ -71,7 +117,7 @@ void Handshakes::State::end(std::uint64_t id) {
   const auto ended = shaking.extract(id);
   if (ended.empty()) return;
   const Shaking& one = ended.mapped();
-  silent.erase({one.since_us, id});
+  silent.remove(one.party, {one.since_us, id});
   worked_on.erase({one.looks, id});
   waiting.erase({one.rank, id});
   of_networks.leave(one.party);
@@ -79,14 +125,18 @@ void Handshakes::State::end(std::uint64_t id) {
   advance_later();
 }
 
-// Makes room for a newcomer, who speaks first: a hello comes with the connection.
+// Makes room for a newcomer, who speaks first: a hello comes with the connection. A network that
+// fills the places makes room itself; where its peers are young, as when a cluster comes back from
+// behind one address, the oldest of all does.
 bool Handshakes::State::drop_silent() {
-  if (silent.empty()) return false;
-  const auto [since_us, id] = *silent.begin();
-  if (loop.monotonic_us() - since_us < limits.hello_time.count()) return false;
-  end(id);
-  failed.add();
-  return true;
+  if (silent.size() == 0) return false;
+  for (const SilentPeers::One& one : {silent.oldest_of_most(), silent.oldest()}) {
+    if (loop.monotonic_us() - one.since_us < limits.hello_time.count()) continue;
+    end(one.id);
+    failed.add();
+    return true;
+  }
+  return false;
 }
 
 // Each network's follow one another, beginning where the queue has got to. This machine has no
@@ -100,7 +150,7 @@ std::uint64_t Handshakes::State::next_rank(const std::string& party) {
 
 void Handshakes::State::spoke(std::uint64_t id, std::function<void()> go_on) {
   Shaking& one = shaking.at(id);
-  silent.erase({one.since_us, id});
+  silent.remove(one.party, {one.since_us, id});
   one.rank = next_rank(one.party);
   if (waiting.empty() && worked_on.size() < limits.at_a_time) {
     rank_now = one.rank;
@@ -116,14 +166,15 @@ void Handshakes::State::take_up(std::uint64_t id, std::function<void()> go_on) {
   Shaking& one = shaking.at(id);
   one.since_us = loop.monotonic_us();
   one.looks = looks;
-  silent.insert({one.since_us, id});
+  silent.add(one.party, {one.since_us, id});
   worked_on.insert({one.looks, id});
   go_on();
 }
 
 void Handshakes::State::answered(std::uint64_t id) {
   const auto found = shaking.find(id);
-  if (found != shaking.end()) silent.erase({found->second.since_us, id});
+  if (found == shaking.end()) return;
+  silent.remove(found->second.party, {found->second.since_us, id});
 }
 
 // A timer that is late is one look, however late: what peers have sent meanwhile lies in their
@@ -188,7 +239,7 @@ void Handshakes::begin(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls>
   }
   const std::uint64_t id = ++state.last;
   const std::int64_t now_us = state.loop.monotonic_us();
-  state.silent.insert({now_us, id});
+  state.silent.add(party, {now_us, id});
   const std::weak_ptr<State> weak = state_;
   const auto on_done = [weak, id, done = std::move(done)](Result<std::unique_ptr<Stream>> stream) {
     const auto held = weak.lock();

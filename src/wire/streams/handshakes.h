@@ -1,9 +1,10 @@
 // Handshakes: the TLS handshakes that a server has in progress, in all and from each network.
 //
 // A peer that does not finish its handshake never becomes a connection. When the limit is reached,
-// the oldest peer that has been silent for a while makes room for the newcomer. Silent peers have a
-// lower limit of their own: a cluster that returns says its hellos at once, and each silent peer
-// costs memory for nothing.
+// the oldest peer that has been silent for a while makes room for the newcomer: one of the network
+// with the most silent peers, so that no network alone takes the places of others. Silent peers
+// have a lower limit of their own: a cluster that returns says its hellos at once, and each silent
+// peer costs memory for nothing.
 //
 // A few are worked on at a time. If thousands were begun together, as when a whole cluster returns,
 // all would finish late, and their peers would have given up. The others wait in a queue once they
@@ -32,7 +33,7 @@ class Tls;
 struct HandshakeLimits {
   std::size_t most = 2000;  // beyond it connections are closed
   std::size_t most_of_network = 250;
-  // Peers without a hello: beyond it the oldest that has been silent for hello_time ends.
+  // Peers without a hello: beyond it one that has been silent for hello_time ends.
   std::size_t most_silent = 2000;
   std::chrono::microseconds hello_time = std::chrono::milliseconds(100);
   std::chrono::microseconds timeout = std::chrono::seconds(10);

@@ -139,6 +139,27 @@ TEST_F(HandshakesTest, TheSilentHaveALimitOfTheirOwn) {
   EXPECT_FALSE(*gone[1]);
 }
 
+TEST_F(HandshakesTest, ANetworkThatFillsThePlacesOfTheSilentMakesRoomItself) {
+  Handshakes handshakes(loop, {.most_silent = 4, .hello_time = 100ms});
+  EXPECT_TRUE(enters(handshakes, "10.0.0.1:1000"));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(enters(handshakes, "10.0.0.2:1000"));
+  world.run_for(100ms);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(enters(handshakes, "10.0.0.2:1001"));
+    world.run_for(50ms);
+  }
+  EXPECT_FALSE(*gone[0]);
+  EXPECT_TRUE(*gone[1]);
+  // Those of a network that comes back at once are young, and an older one is not spared for them.
+  handshakes.abandon();
+  EXPECT_TRUE(enters(handshakes, "10.0.0.1:1000"));
+  const std::size_t older = gone.size() - 1;
+  world.run_for(100ms);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(enters(handshakes, "10.0.0.2:1000"));
+  EXPECT_TRUE(*gone[older]);
+  handshakes.abandon();
+}
+
 TEST_F(HandshakesTest, OneThatIsYoungKeepsItsPlace) {
   Handshakes handshakes(loop, {.most = 1, .hello_time = 1h});
   EXPECT_TRUE(enters(handshakes, "10.0.0.1:1000"));
