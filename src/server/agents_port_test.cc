@@ -51,20 +51,27 @@ TEST(AgentsPort, WhoeverMayNotAnswerRefusesNoNode) {
 // A controller that stands by has the port before it leads.
 class PortOfAStandby : public testing::Test {
  protected:
-  PortOfAStandby() {
+  PortOfAStandby() { open(0); }
+
+  void open(std::uint16_t at) {
+    port_.reset();
     wire::TlsServerOptions offers;
     offers.own = wire::granted(authority_, {.names = {"127.0.0.1"}});
     offers.client_authorities_pem = authority_.credentials().chain_pem;
     offers.http2 = true;
-    auto opened =
-        AgentsPort::open(loop_, "127.0.0.1", 0, *wire::Tls::for_server(offers), answering(503, {}));
+    auto opened = AgentsPort::open(loop_, "127.0.0.1", at, *wire::Tls::for_server(offers),
+                                   answering(503, {}));
     CHECK(opened.ok(), "a free port is there");
     port_ = std::move(opened).value();
   }
 
-  AgentsPort::Answers answering(int status, std::function<bool(const std::string&)> may_enter) {
+  AgentsPort::Answers answering(int status,
+                                std::function<std::optional<bool>(const std::string&)> may_enter) {
     AgentsPort::Answers made;
-    made.admit = [](const wire::Request&) -> Result<std::size_t> { return 0; };
+    made.admit = [status](const wire::Request&) -> Result<std::size_t> {
+      if (status == 200) return 100;
+      return Error{ErrorKind::kUnavailable, "not_leader", "nobody leads yet", ""};
+    };
     made.handler = [status](const wire::Request&, const std::shared_ptr<wire::Responder>& out) {
       out->send({status, {}, ""});
     };
@@ -83,10 +90,12 @@ class PortOfAStandby : public testing::Test {
         loop_, wire::Address{"127.0.0.1", port_->port(), *wire::Tls::for_client(shows)},
         wire::AsyncClientOptions{.http2 = true});
   }
-  std::string call(wire::AsyncClient& client) {
+  // A sync with its body, or a question without one.
+  std::string call(wire::AsyncClient& client, const std::string& what = "POST") {
     wire::Request request;
-    request.method = "GET";
-    request.target = "/";
+    request.method = what;
+    request.target = "/v1/agents/n1/sync";
+    if (what == "POST") request.body = R"({"protocol":1})";
     std::optional<Result<wire::Response>> answer;
     client.call(std::move(request), [&](Result<wire::Response> got) { answer = std::move(got); });
     EXPECT_TRUE(loop_.run_until([&] { return answer.has_value(); }, std::chrono::seconds(20)));
@@ -103,12 +112,47 @@ class PortOfAStandby : public testing::Test {
 TEST_F(PortOfAStandby, ItsConnectionsGoOnWhenItLeads) {
   const auto n1 = node("n1");
   EXPECT_EQ(call(*n1), "503");
+  EXPECT_EQ(call(*n1, "GET"), "503");
   port_->answer_by(answering(200, [](const std::string&) { return true; }));
   EXPECT_EQ(looks_, 1) << "at who is there";
   EXPECT_EQ(call(*n1), "200");
   EXPECT_EQ(looks_, 1) << "there was no other handshake";
   EXPECT_EQ(call(*node("n2")), "200");
   EXPECT_GT(looks_, 1);
+}
+
+TEST_F(PortOfAStandby, ALeaderThatStandsByAgainHasItOnceMore) {
+  const auto n1 = node("n1");
+  const std::uint16_t at = port_->port();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(call(*n1), "503");
+    port_->answer_by(answering(200, [](const std::string&) { return true; }));
+    EXPECT_EQ(call(*n1), "200");
+    bool is_over = false;
+    port_->shutdown(std::chrono::seconds(3), [&] { is_over = true; });
+    EXPECT_TRUE(loop_.run_until([&] { return is_over; }, std::chrono::seconds(20)));
+    open(at);
+  }
+}
+
+// A lease that is over for a moment just then.
+TEST_F(PortOfAStandby, WhoMayNotEnterIsCutOffOnceThatCanBeSaid) {
+  const auto n1 = node("n1");
+  const auto n2 = node("n2");
+  EXPECT_EQ(call(*n1), "503");
+  bool is_silent = true;
+  port_->answer_by(answering(200, [&](const std::string& uri) -> std::optional<bool> {
+    if (is_silent) return std::nullopt;
+    return uri.ends_with("/n3");
+  }));
+  EXPECT_EQ(call(*n1), "200") << "its connection goes on";
+  EXPECT_EQ(call(*n2), "200") << "it has come since";
+  is_silent = false;
+  const int before = looks_;
+  EXPECT_TRUE(loop_.run_until([&] { return looks_ == before + 2; }, std::chrono::seconds(20)));
+  EXPECT_EQ(call(*n1), "certificate_refused");
+  EXPECT_EQ(call(*n2), "certificate_refused");
+  EXPECT_EQ(call(*node("n3")), "200");
 }
 
 TEST_F(PortOfAStandby, WhoMayNotEnterTheLeadersPortIsCutOffOnceItLeads) {

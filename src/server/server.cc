@@ -138,9 +138,9 @@ struct ApiServer::Impl {
   }
   // Whether the node of that URI may connect to the port of agents: its certificate, and its
   // pre-shared key, outlive its removal. Its agent takes a refusal for the leader's: whoever may
-  // not answer does not know who was expelled, or has joined, since.
-  bool may_enter(const std::string& uri) const {
-    if (options.silence && options.silence()) return true;
+  // not answer does not know who was expelled, or has joined, since, and says nothing.
+  std::optional<bool> may_enter(const std::string& uri) const {
+    if (options.silence && options.silence()) return std::nullopt;
     const auto name = nodes->node_of(uri);
     const core::Node* node = name ? desk.state().find_node(*name) : nullptr;
     return node != nullptr && listener::may_speak(*node).ok();

@@ -5,6 +5,8 @@
 namespace dove::server {
 namespace {
 
+constexpr std::chrono::seconds kJudge{1};
+
 // Each node has one connection, or two with an agent of a former version, and more for what people
 // read. Each has proved to be a node's, and counts as one of that node. Nodes behind one address
 // come back together.
@@ -21,7 +23,7 @@ wire::ServerLimits limits() {
 }  // namespace
 
 AgentsPort::AgentsPort(wire::Loop& loop, std::shared_ptr<wire::Tls> tls, Answers answers)
-    : tls_(std::move(tls)), answers_(std::make_shared<Answers>(std::move(answers))) {
+    : loop_(loop), tls_(std::move(tls)), answers_(std::make_shared<Answers>(std::move(answers))) {
   wire::ServerLimits with = limits();
   with.admit = [by = answers_](const wire::Request& head) { return by->admit(head); };
   http_ = std::make_unique<wire::Server>(
@@ -29,9 +31,12 @@ AgentsPort::AgentsPort(wire::Loop& loop, std::shared_ptr<wire::Tls> tls, Answers
       [by = answers_](wire::Request request, std::shared_ptr<wire::Responder> responder) {
         by->handler(std::move(request), std::move(responder));
       });
-  tls_->let_in([by = answers_, came = came_](const std::string& uri) {
-    if (by->may_enter != nullptr) return by->may_enter(uri);
-    came->insert(uri);
+  tls_->let_in([this](const std::string& uri) {
+    std::optional<bool> may_enter;
+    if (answers_->may_enter != nullptr) may_enter = answers_->may_enter(uri);
+    if (may_enter.has_value()) return *may_enter;
+    came_.insert(uri);
+    judge_later();
     return true;
   });
 }
@@ -51,10 +56,22 @@ AgentsPort::~AgentsPort() {
 
 void AgentsPort::answer_by(Answers answers) {
   *answers_ = std::move(answers);
+  judge();
+}
+
+void AgentsPort::judge() {
   if (answers_->may_enter == nullptr) return;
-  for (const std::string& uri : std::exchange(*came_, {})) {
-    if (!answers_->may_enter(uri)) http_->drop(uri);
-  }
+  std::erase_if(came_, [this](const std::string& uri) {
+    const std::optional<bool> may_enter = answers_->may_enter(uri);
+    if (may_enter == false) http_->drop(uri);
+    return may_enter.has_value();
+  });
+  judge_later();
+}
+
+void AgentsPort::judge_later() {
+  if (came_.empty() || answers_->may_enter == nullptr || timer_.pending()) return;
+  timer_ = loop_.after(kJudge, [this] { judge(); });
 }
 
 void AgentsPort::drop(const std::string& uri) { http_->drop(uri); }

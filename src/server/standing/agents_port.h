@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -29,7 +30,9 @@ class AgentsPort {
   struct Answers {
     std::function<Result<std::size_t>(const wire::Request& head)> admit;  // as in ServerLimits
     wire::Handler handler;
-    std::function<bool(const std::string& uri)> may_enter;  // as Tls::let_in; unset: every node
+    // As Tls::let_in. Nothing, or unset: that cannot be said now. The node enters, and is looked at
+    // again until it can be.
+    std::function<std::optional<bool>(const std::string& uri)> may_enter;
   };
 
   // Errors: address_in_use, bind_denied, bad_address.
@@ -51,11 +54,15 @@ class AgentsPort {
  private:
   AgentsPort(wire::Loop& loop, std::shared_ptr<wire::Tls> tls, Answers answers);
 
+  void judge();
+  void judge_later();
+
+  wire::Loop& loop_;
   const std::shared_ptr<wire::Tls> tls_;
   const std::shared_ptr<Answers> answers_;
-  // While every node may enter.
-  const std::shared_ptr<std::set<std::string>> came_ = std::make_shared<std::set<std::string>>();
+  std::set<std::string> came_;  // nodes that entered while nothing could be said of them
   std::unique_ptr<wire::Server> http_;
+  wire::Timer timer_;
 };
 
 }  // namespace dove::server
