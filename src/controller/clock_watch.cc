@@ -28,6 +28,11 @@ std::int64_t ClockWatch::now_us() {
   return now_us;
 }
 
+void ClockWatch::heard(std::int64_t at_us, std::int64_t late_us) {
+  instants_.heard(at_us, late_us);
+  over_steady_us_ = instants_.agreed_us() - telemetry::monotonic_us();
+}
+
 void ClockWatch::begin(std::int64_t stamped_us) {
   instants_.begin(stamped_us);
   now_us();

@@ -24,7 +24,8 @@ class ClockWatch {
 
   // Controller's thread, as all but leap() and even_us().
   std::int64_t now_us();
-  void heard(std::int64_t at_us, std::int64_t late_us) { instants_.heard(at_us, late_us); }
+  // Where another controller leads: even_us() goes on from here by its time.
+  void heard(std::int64_t at_us, std::int64_t late_us);
   void begin(std::int64_t stamped_us);
   void go_on_from(std::int64_t at_us);
   void look();

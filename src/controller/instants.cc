@@ -19,12 +19,16 @@ void Instants::heard(std::int64_t at_us, std::int64_t late_us) {
   least_ahead_us_ = ahead_us_ - late_us;
 }
 
-void Instants::begin(std::int64_t stamped_us) {
-  now_us();
+std::int64_t Instants::agreed_us() {
+  const std::int64_t own_us = now_us();
   // Stamps may be heard late, never early.
   const bool is_ahead = least_ahead_us_ > kFollowed_us;
   const bool is_behind = ahead_us_ < -kFollowed_us;
-  if (is_ahead || is_behind) now_us_ -= ahead_us_;
+  return is_ahead || is_behind ? own_us - ahead_us_ : own_us;
+}
+
+void Instants::begin(std::int64_t stamped_us) {
+  now_us_ = agreed_us();
   ahead_us_ = least_ahead_us_ = 0;
   now_us_ = std::max(now_us_, stamped_us);
 }

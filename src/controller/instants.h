@@ -23,6 +23,9 @@ class Instants {
 
   // Another controller stamped it, at most `late_us` ago.
   void heard(std::int64_t at_us, std::int64_t late_us);
+  // now_us(), as the others have it: from what was heard last, where this machine's clock does not
+  // agree with that.
+  std::int64_t agreed_us();
   // The first instant, after the last one that was stamped before. It goes on from what was heard
   // last, where this machine's clock does not agree with that.
   void begin(std::int64_t stamped_us);

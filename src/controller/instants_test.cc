@@ -134,6 +134,19 @@ TEST_F(InstantsTest, AClockThatIsAheadOfWhatWasHeardHasLeapt) {
   EXPECT_FALSE(instants_.slewing()) << "until somebody says that the clock is right";
 }
 
+// A standby's certificates are of the time that its leader has.
+TEST_F(InstantsTest, WhereTheClockDoesNotAgreeTheTimeIsWhatWasHeard) {
+  for (const std::int64_t ahead_us : {86'400 * kSecond, -30 * 86'400 * kSecond}) {
+    EXPECT_EQ(instants_.agreed_us(), wall_us_) << "nothing was heard";
+    instants_.heard(wall_us_ - ahead_us, kSecond / 50);
+    pass(5 * kSecond);
+    EXPECT_EQ(instants_.agreed_us(), wall_us_ - ahead_us);
+    instants_.begin(0);
+    EXPECT_EQ(instants_.now_us(), wall_us_ - ahead_us) << "it leads with that";
+    wall_us_ -= ahead_us;
+  }
+}
+
 // As when the leader's clock is set back, or a virtual machine stood still for two hours.
 TEST_F(InstantsTest, WhatWasHeardLastCountsInBothDirections) {
   for (const std::int64_t ahead_us : {300 * kSecond, -7200 * kSecond}) {

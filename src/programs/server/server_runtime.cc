@@ -312,7 +312,7 @@ Result<void> ServerRuntime::Impl::lead() {
     TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, data, settings.host, time_of_cluster()));
   }
   if (tls != nullptr) {
-    tls->look_at_authorities();
+    tls->keep_fresh();  // its certificate is of the time that this standby had
     options.tls = tls->for_api();
   }
   if (standby != nullptr) {

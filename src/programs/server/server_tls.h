@@ -54,8 +54,9 @@ class ServerTls {
                                                  const std::string& host,
                                                  std::function<std::int64_t()> now_us);
   server::ApiTls for_api() const;
-  // `dove ca rotate`, and a leader that this one follows, change files; what is open goes on.
-  void look_at_authorities();
+  // Now, as it does every few seconds: takes what `dove ca rotate`, or a leader that this one
+  // follows, changed in files, and renews its own certificate. What is open goes on.
+  void keep_fresh();
   // Told now and whenever another authority is to be followed (service/authorities.h).
   void on_authorities(std::function<void(const server::ApiAuthorities&)> call);
 
@@ -63,7 +64,7 @@ class ServerTls {
   ServerTls(wire::Loop& loop, TlsSettings settings, std::string data_dir, Authorities authorities,
             std::vector<std::string> names, std::function<std::int64_t()> now_s);
   Result<wire::Credentials> own_certificate() const;
-  void keep_fresh();
+  void look_at_authorities();
   void show_own();
   void take_psks();
   void tell_authorities();
