@@ -323,6 +323,7 @@ Result<void> ServerRuntime::Impl::lead() {
   }
   TRY_ASSIGN(api, server::ApiServer::make(loop, std::move(options), *controller, backend, *log));
   if (shared != nullptr) TRY(agree_on_keys(*shared, data));
+  if (shared != nullptr) TRY(keep_own_term(data, controller->state().epoch.value));
   if (tls != nullptr) {
     tls->on_authorities([&on = *api](const server::ApiAuthorities& all) { on.follow(all); });
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,6 +20,7 @@ namespace dove::programs {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 64 << 10;
+constexpr char kOwnTerm[] = "/own_term";
 
 // "" where one is missing.
 std::string keys_digest(const std::string& data_dir) {
@@ -134,6 +136,17 @@ Result<void> agree_on_keys(store::PostgresStore& store, const std::string& data_
   TRY_ASSIGN(const std::string keys, store.agreed_keys(mine));
   if (keys != mine) return keys_differ(data_dir);
   return {};
+}
+
+std::uint64_t own_term(const std::string& data_dir) {
+  const std::string kept = files::text_or_empty(data_dir + kOwnTerm, kFileBytesMax);
+  std::uint64_t epoch = 0;
+  std::from_chars(kept.data(), kept.data() + kept.size(), epoch);
+  return epoch;
+}
+
+Result<void> keep_own_term(const std::string& data_dir, std::uint64_t epoch) {
+  return files::write_atomically(data_dir + kOwnTerm, std::to_string(epoch) + "\n", 0644);
 }
 
 }  // namespace dove::programs

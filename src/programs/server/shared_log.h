@@ -5,6 +5,7 @@
 // directory is found at its start and not when it is to take over.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -31,5 +32,9 @@ SharedAuthorities::Place shared_authorities(store::PostgresStore& store);
 std::string name_of_this(const ServerSettings& settings);
 // Where the API is when it listens on `port`.
 std::string url_of(const ServerSettings& settings, std::uint16_t port);
+// The last term in which a controller led with this directory; 0: none, or it is of a former
+// version, which does not keep it.
+std::uint64_t own_term(const std::string& data_dir);
+Result<void> keep_own_term(const std::string& data_dir, std::uint64_t epoch);
 
 }  // namespace dove::programs

@@ -18,6 +18,8 @@ namespace {
 // A log that could not be read for this long may have gone on.
 constexpr std::int64_t kStale_us = 5'000'000;
 constexpr std::chrono::seconds kLook{1};
+// A name is looked up for it, which the loop waits for.
+constexpr std::int64_t kListenAgain_us = 10'000'000;
 
 wire::ServerLimits limits_of(std::function<Error()> refusal) {
   wire::ServerLimits limits;
@@ -52,6 +54,7 @@ StandbyPage::StandbyPage(wire::Loop& loop, ServerSettings settings,
       settings_(std::move(settings)),
       standing_(std::move(standing)),
       refused_(std::move(refused)),
+      own_term_(own_term(settings_.data_dir)),
       server_(std::make_unique<wire::Server>(
           loop, limits_of([this] { return not_leader(standing_()); }),
           [this](wire::Request request, std::shared_ptr<wire::Responder> out) {
@@ -113,9 +116,19 @@ void StandbyPage::look() {
   if (tls_ != nullptr && agents_port_ == nullptr) listen_for_agents();
 }
 
+// A term of a former life of this controller. The name and the URL together tell those of a former
+// version, which keeps no term.
+bool StandbyPage::is_own(const store::LeaderSeen& leader) const {
+  if (leader.epoch.value == own_term_) return true;
+  return leader.holder == name_of_this(settings_) &&
+         leader.url == url_of(settings_, settings_.port);
+}
+
 void StandbyPage::listen_for_agents() {
   const Standing now = standing_();
-  if (!now.leader || !now.leader->epoch || now.leader->holder == name_of_this(settings_)) return;
+  if (!now.leader || !now.leader->epoch || is_own(*now.leader)) return;
+  const std::int64_t now_us = telemetry::monotonic_us();
+  if (now_us < listens_us_) return;
   server::AgentsPort::Answers answers;
   answers.admit = [this](const wire::Request&) -> Result<std::size_t> {
     return not_leader(standing_());
@@ -129,7 +142,7 @@ void StandbyPage::listen_for_agents() {
       loop_, settings_.host, shown.agents_port, shown.agents, std::move(answers));
   if (opened.ok()) {
     agents_port_ = std::move(opened).value();
-  } else if (!std::exchange(cannot_listen_, true)) {
+  } else if (std::exchange(listens_us_, now_us + kListenAgain_us) == 0) {
     telemetry::log(telemetry::Level::kWarning, "no_agents_port",
                    {{"why", opened.error().message},
                     {"effect", "agents need longer to find this controller once it leads"}});

@@ -1,15 +1,16 @@
 // StandbyPage: what a controller that stands by answers at the server's address.
 //
-// GET /healthz: it lives, and where agents call. What the log alone tells it answers itself
-// (server/standing), once it has the whole log and as long as it can follow it. Everything else:
-// 503 `not_leader`, with whom to ask (header Dove-Leader); of /readyz it says how far it has
-// followed, too. No body is taken.
+// GET /healthz: it lives, and where agents call, 0 while nobody listens there. What the log alone
+// tells it answers itself (server/standing), once it has the whole log and as long as it can follow
+// it. Everything else: 503 `not_leader`, with whom to ask (header Dove-Leader); of /readyz it says
+// how far it has followed, too. No body is taken.
 //
 // At the port of agents, with TLS, everything is answered so, once another controller leads. While
 // the lease is still of a former life of this controller, nobody listens there: that is how the
 // agents of that life learn that it has ended (docs/decisions/0002-fence.md). Loop thread only.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -53,6 +54,7 @@ class StandbyPage {
   wire::Response refusal(const wire::Request& request) const;
   bool follows() const;
   void look();
+  bool is_own(const store::LeaderSeen& leader) const;
   void listen_for_agents();
 
   wire::Loop& loop_;
@@ -61,7 +63,8 @@ class StandbyPage {
   const std::shared_ptr<listener::RefusalTally> refused_;
   std::unique_ptr<ServerTls> tls_;
   std::shared_ptr<server::AgentsPort> agents_port_;
-  bool cannot_listen_ = false;                   // for agents
+  const std::uint64_t own_term_;                 // the last in which this controller led; 0: none
+  std::int64_t listens_us_ = 0;                  // monotonic: not for agents before
   std::unique_ptr<server::StandbyReads> reads_;  // none: it has not the whole log yet
   wire::Timer look_timer_;
   std::unique_ptr<wire::Server> server_;
