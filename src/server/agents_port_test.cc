@@ -48,6 +48,22 @@ TEST(AgentsPort, WhoeverMayNotAnswerRefusesNoNode) {
   EXPECT_EQ(call(), "503");
 }
 
+// The place of a leader may be given twice, or be known by name alone.
+TEST(AgentsPort, ALeaderSaysWhereItIs) {
+  const wire::Authority authority = wire::Authority::make("test", std::time(nullptr) - 1000);
+  wire::TlsServerOptions offers;
+  offers.own = wire::granted(authority, {.names = {"127.0.0.1"}});
+  LiveOptions options;
+  options.tls = ApiTls{nullptr, true, authority.credentials(), *wire::Tls::for_server(offers)};
+  store::MemoryStore store;
+  LiveApi live(store, policies::standard_policies(), std::move(options));
+  const Json alive{{"status", "ok"}, {"agents_port", live.api->agents_port()}};
+  EXPECT_EQ(live.call("GET", "/healthz").body, alive);
+  store::MemoryStore other;
+  LiveApi plain(other, policies::standard_policies());
+  EXPECT_EQ(plain.call("GET", "/healthz").body, (Json{{"status", "ok"}}));
+}
+
 // A controller that stands by has the port before it leads.
 class PortOfAStandby : public testing::Test {
  protected:

@@ -142,7 +142,11 @@ void get_events(Context& context, CallPtr call) {
       });
 }
 
-void get_health(Context&, CallPtr call) { call->reply(200, Json{{"status", "ok"}}); }
+void get_health(Context& context, CallPtr call) {
+  Json alive{{"status", "ok"}};
+  if (context.agents_port != 0) alive["agents_port"] = context.agents_port;
+  call->reply(200, alive);
+}
 
 void get_readiness(Context& context, CallPtr call) {
   if (const auto refusal = context.desk.controller.refusal()) {

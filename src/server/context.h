@@ -63,6 +63,7 @@ struct Context {
   // Where this controller stands by: the answer to what only the one that leads knows, with whom to
   // ask. Unset: it leads.
   std::function<Error()> elsewhere = {};
+  std::uint16_t agents_port = 0;  // where agents call; 0: there is no TLS
 
   const core::State& state() const { return desk.state(); }
 };

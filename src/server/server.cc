@@ -228,6 +228,7 @@ Result<void> ApiServer::Impl::serve_agents(std::shared_ptr<AgentsPort> port) {
                                              options.tls->agents, std::move(made)));
   }
   nodes->listens_at(agents_port->port());
+  context.agents_port = agents_port->port();
   return {};
 }
 

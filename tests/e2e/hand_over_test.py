@@ -31,6 +31,11 @@ class HandOverTest(unittest.TestCase):
         until(lambda: len(self.names(cluster)) == count, 20, "the leader to know who stands by")
         return self.names(cluster)
 
+    @staticmethod
+    def agents_port(controller):
+        """0 while it does not listen there."""
+        return json.loads(controller.ask("/healthz")[1] or "{}").get("agents_port", 0)
+
     def change(self, tls):
         with Controllers(count=3, nodes=2, tls=tls) as cluster:
             long = [cluster.submit({"name": "long", "command": ["sh", "-c",
@@ -44,10 +49,12 @@ class HandOverTest(unittest.TestCase):
                 for old, new in [(first, third), (third, second), (second, first)]:
                     names = self.wait_names(cluster, 3)
                     sent = len(submissions.ids)
+                    port = tls and until(lambda new=new: self.agents_port(new), 30, "the named one to listen for agents")
                     done = self.hand_over(cluster, names[new.port])
                     self.assertEqual(done.returncode, 0, done.stderr)
                     self.assertIn(names[new.port], done.stdout)
                     until(new.leads, 30, "the named one to lead")
+                    self.assertEqual(self.agents_port(new), port, "agents' connections go on")
                     until(lambda old=old: "standby of" in old.ask("/readyz")[1], 30, "the former one to stand by")
                     until(lambda sent=sent: len(submissions.ids) > sent + 10, 30, "more submissions")
             self.assertEqual(submissions.failed, [])

@@ -3,13 +3,20 @@
 // A node knows that of a controller that has certified it. Were the others asked once one of them
 // leads, it would have to certify the whole cluster before it could tell anybody that it counts on
 // its tasks. So each is asked (GET /healthz at people's port), at a random moment of the session's
-// first half minute, and again as long as it does not say: every half minute one that does not run,
-// less often one that answers, as it is of a former version. Owned by Session. Loop thread only.
+// first half minute, and again as long as it does not say.
+//
+// One that does not run is asked every half minute. One that answers makes a handshake for each
+// question of each node: it is asked less and less often, every ten minutes at last. The first
+// pause is half a minute where it says that its port is shut, as a standby that has just started
+// does, and longer where it says nothing, as one of a former version does. Owned by Session. Loop
+// thread only.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -30,8 +37,13 @@ class PortScout {
   void stop() { timer_.cancel(), client_.reset(); }
 
  private:
-  void look_later(std::chrono::microseconds least, std::chrono::microseconds most);
-  void look(std::size_t place);
+  struct Wait {
+    std::chrono::seconds pause{0};  // the last one; 0: it did not answer
+    std::int64_t until_us = 0;      // monotonic
+  };
+  std::chrono::microseconds up_to(std::chrono::microseconds most);  // at random
+  void look(std::size_t from);
+  void look_later();
   void told(std::size_t place, const Result<wire::Response>& answer);
 
   wire::Loop& loop_;
@@ -40,7 +52,7 @@ class PortScout {
   const std::function<bool()> in_session_;
   Random jitter_;
   std::unique_ptr<wire::AsyncClient> client_;  // of the one that is asked
-  bool says_nothing_ = false;                  // one that was asked lately, and answered
+  std::map<std::size_t, Wait> waits_;          // before a place is asked again
   wire::Timer timer_;
 };
 

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,18 @@ class PortScoutTest : public testing::Test {
   }
   ~PortScoutTest() override { std::filesystem::remove_all(data_); }
 
+  // Between the questions to that one.
+  std::vector<std::int64_t> pauses_us(const std::string& host) const {
+    std::vector<std::int64_t> pauses;
+    std::optional<std::int64_t> last_us;
+    for (const FakeControllers::Question& one : world_.asked) {
+      if (one.host != host) continue;
+      if (last_us) pauses.push_back(one.at_us - *last_us);
+      last_us = one.at_us;
+    }
+    return pauses;
+  }
+
   FakeControllers world_;
   wire::Loop loop_{world_};
   std::string data_;
@@ -78,7 +92,6 @@ class PortScoutTest : public testing::Test {
 
 TEST_F(PortScoutTest, AsksEachUntilItSaysWhereAgentsCall) {
   world_.words = {{"a", R"({"status":"ok","agents_port":7718})"}};
-  const std::int64_t begun_us = world_.monotonic_us();
   scout_->begin();
   world_.run_for(31s);
   ASSERT_EQ(world_.asked.size(), 2U);
@@ -89,26 +102,73 @@ TEST_F(PortScoutTest, AsksEachUntilItSaysWhereAgentsCall) {
   EXPECT_EQ(uplink_->address().port, 7718);
 
   // A former version does not say, and a port is a number of some size.
-  world_.words["b"] = R"({"status":"ok"})";
-  world_.run_for(41s);
   for (const char* words : {R"({"status":"ok"})", R"({"agents_port":0})",
                             R"({"agents_port":"7718"})", R"({"agents_port":65536})", "no JSON"}) {
     world_.words["b"] = words;
     const std::size_t before = world_.asked.size();
-    world_.run_for(121s);
+    world_.run_for(601s);
     EXPECT_EQ(uplink_->unknown_port(0), 1U) << words;
     EXPECT_EQ(world_.asked.back().host, "b") << "the other is known";
-    EXPECT_GE(world_.asked.size(), before + 1);
-    EXPECT_LE(world_.asked.size(), before + 2);
+    EXPECT_GT(world_.asked.size(), before) << words;
   }
   world_.words["b"] = world_.words["a"];
-  world_.run_for(121s);
+  world_.run_for(601s);
   EXPECT_EQ(uplink_->unknown_port(0), std::nullopt);
   const std::size_t asked = world_.asked.size();
-  EXPECT_GE(asked, 7U);
-  world_.run_for(600s);
+  world_.run_for(1200s);
   EXPECT_EQ(world_.asked.size(), asked);
-  EXPECT_GT(world_.asked.back().at_us, begun_us);
+}
+
+// Each question of each node costs it a handshake.
+TEST_F(PortScoutTest, AsksOneThatAnswersLessAndLessOften) {
+  world_.words = {{"a", R"({"agents_port":7718})"}, {"b", R"({"status":"ok"})"}};
+  scout_->begin();
+  world_.run_for(3600s);
+  const std::vector<std::int64_t> pauses = pauses_us("b");
+  ASSERT_GE(pauses.size(), 5U);
+  for (std::size_t i = 0; i < pauses.size(); ++i) {
+    const std::int64_t least_us =
+        std::min<std::int64_t>(60'000'000 << std::min<std::size_t>(i, 3), 300'000'000);
+    EXPECT_GE(pauses[i], least_us) << i;
+    EXPECT_LE(pauses[i], 2 * least_us + 1'000'000) << i;
+  }
+  // Once it was away, it may be of another version.
+  world_.words["b"] = "";
+  world_.run_for(601s);
+  world_.words["b"] = R"({"agents_port":7719})";
+  world_.run_for(41s);
+  EXPECT_EQ(uplink_->unknown_port(0), std::nullopt);
+}
+
+TEST_F(PortScoutTest, AsksOneThatIsShutSoonAgain) {
+  world_.words = {{"a", R"({"agents_port":7718})"}, {"b", R"({"agents_port":0})"}};
+  scout_->begin();
+  world_.run_for(31s);
+  ASSERT_EQ(uplink_->unknown_port(0), 1U);
+  world_.words["b"] = R"({"agents_port":7719})";
+  world_.run_for(40s);
+  EXPECT_EQ(uplink_->unknown_port(0), std::nullopt);
+}
+
+// As a port that somebody else has stays shut.
+TEST_F(PortScoutTest, AsksOneThatStaysShutLessAndLessOften) {
+  world_.words = {{"a", R"({"agents_port":7718})"}, {"b", R"({"agents_port":0})"}};
+  scout_->begin();
+  world_.run_for(7200s);
+  const std::vector<std::int64_t> pauses = pauses_us("b");
+  ASSERT_GE(pauses.size(), 6U);
+  EXPECT_LE(pauses.size(), 30U);
+  EXPECT_LE(pauses.front(), 41'000'000);
+  EXPECT_GE(pauses.back(), 300'000'000);
+}
+
+TEST_F(PortScoutTest, WhatOneSaysDelaysNoQuestionToAnother) {
+  world_.words = {{"a", R"({"status":"ok"})"}};
+  scout_->begin();
+  world_.run_for(3600s);
+  for (const std::int64_t pause_us : pauses_us("b")) EXPECT_LE(pause_us, 41'000'000);
+  EXPECT_GE(pauses_us("b").size(), 85U);
+  EXPECT_LE(pauses_us("a").size(), 20U);
 }
 
 TEST_F(PortScoutTest, AsksOneThatIsDownMoreOften) {

@@ -152,7 +152,7 @@ void StandbyPage::listen_for_agents() {
 void StandbyPage::serve(wire::Request request, std::shared_ptr<wire::Responder> out) {
   if (request.method == "GET" && request.target == "/healthz") {
     nlohmann::json alive{{"status", "ok"}};
-    if (agents_port_ != nullptr) alive["agents_port"] = agents_port_->port();
+    if (tls_ != nullptr) alive["agents_port"] = agents_port_ == nullptr ? 0 : agents_port_->port();
     return out->send({200, {{"Content-Type", "application/json"}}, codec::dump_json(alive)});
   }
   const bool may_read = request.target != "/readyz" && reads_ != nullptr && follows();
