@@ -5,6 +5,7 @@
 
 #include "backends/native/agents.h"
 #include "server/api_fixture.h"
+#include "server/boot/boot_script.h"
 #include "telemetry/clock.h"
 #include "wire/secret.h"
 
@@ -160,18 +161,27 @@ TEST_F(BootTest, AMalformedConfigIsRefusedWithItsField) {
                                                            {"controller", ""},
                                                            {"controller", "10.0.0.1:7717"},
                                                            {"controller", "ftp://10.0.0.1"},
+                                                           {"controller", "http://a,ftp://b"},
+                                                           {"controller", "http://a,"},
                                                            {"kernel", ""},
                                                            {"kernel", "http://10.0.0.2/vm linuz"},
                                                            {"kernel", "http://10.0.0.2/a||shell"},
+                                                           {"kernel", "#http://10.0.0.2/a"},
                                                            {"initrd", "initrd"},
                                                            {"arguments", "quiet || shell"},
                                                            {"arguments", "quiet\nshell"},
+                                                           {"arguments", "#quiet"},
+                                                           {"arguments", "quiet #1"},
                                                            {"arguments", "caf\u00e9"},
                                                            {"image_sha256", std::string(64, 'a')},
                                                            {"image_sha256", "short"},
                                                            {"from", Json::array()},
                                                            {"from", {"0.0.0.0/0"}},
+                                                           {"from", {"0.0.0.0/00"}},
                                                            {"from", {"::/0"}},
+                                                           {"from", {"::/64"}},
+                                                           {"from", {"::ffff:0:0/96"}},
+                                                           {"from", {"2000::/3"}},
                                                            {"from", {"10.0.0.1/8"}},
                                                            {"secret_sha256", "secret"},
                                                            {"token_lifetime", "2h"},
@@ -179,6 +189,29 @@ TEST_F(BootTest, AMalformedConfigIsRefusedWithItsField) {
     EXPECT_EQ(field(name, value), name) << value;
   }
   EXPECT_EQ(declare_with("image", "http://10.0.0.2/root").body.value("field", ""), "image_sha256");
+}
+
+TEST_F(BootTest, AKernelTakesTheLongestCommandLine) {
+  const auto url = [](std::size_t size) {
+    return "http://a/" + std::string(size - std::string("http://a/").size(), 'x');
+  };
+  BootConfig longest;
+  longest.arguments = std::string(724, 'x');
+  longest.controller = url(512) + "," + url(511);
+  longest.initrd = "http://10.0.0.2/initrd";
+  Json object = config();
+  object["controller"] = longest.controller;
+  object["initrd"] = longest.initrd;
+  object["arguments"] = longest.arguments;
+  EXPECT_EQ(declare(object).code(), "too_long");
+  longest.arguments.pop_back();
+  object["arguments"] = longest.arguments;
+  EXPECT_EQ(declare(object).status, 200);
+  longest.image_sha256 = std::string(64, 'a');
+  const std::string script = boot_script(longest, std::string(64, 'n'), std::string(64, 'a'));
+  const std::size_t begin = script.find("initrd=initrd");
+  const std::size_t size = script.find('\n', begin) - begin + std::string(" dove.image=").size();
+  EXPECT_LT(size, 2048u);
 }
 
 TEST(BootLevel, AFormerVersionKnowsNoBoots) {
