@@ -12,11 +12,11 @@ struct SeesEvent {
   bool operator()(const ObjectApplied& event) const { return may_see(state, caller, event.object); }
   // It is gone, so nobody knows who might have seen it.
   bool operator()(const ObjectDeleted& event) const {
-    const bool is_about_people = event.kind == "user" || event.kind == "limit" ||
-                                 event.kind == "group" || event.kind == "binding" ||
-                                 event.kind == "project" || event.kind == "pool" ||
-                                 event.kind == "secret";
-    return !is_about_people || cause.principal == caller.user;
+    const bool is_hidden = event.kind == "user" || event.kind == "limit" || event.kind == "group" ||
+                           event.kind == "binding" || event.kind == "project" ||
+                           event.kind == "pool" || event.kind == "secret" ||
+                           event.kind == "boot_config";
+    return !is_hidden || cause.principal == caller.user;
   }
   bool operator()(const KeyIssued& event) const {
     return may_keep_keys(state, caller, event.key.user);

@@ -214,6 +214,19 @@ TEST_F(BootTest, AKernelTakesTheLongestCommandLine) {
   EXPECT_LT(size, 2048u);
 }
 
+TEST_F(BootTest, UsersDoNotSeeThatAConfigIsGone) {
+  const std::string ada =
+      live.call("POST", "/v1/users/ada/token?create=1").body.at("token").get<std::string>();
+  declare(config());
+  ASSERT_EQ(live.call("DELETE", "/v1/objects/boot_config/b").status, 204);
+  const auto gone = [&](const std::string* token) {
+    return live.call("GET", "/v1/events?kind=ObjectDeleted&limit=1000", nullptr, {}, token)
+               .response.body.find("boot_config") != std::string::npos;
+  };
+  EXPECT_TRUE(gone(nullptr));
+  EXPECT_FALSE(gone(&ada));
+}
+
 TEST(BootLevel, AFormerVersionKnowsNoBoots) {
   store::MemoryStore store;
   LiveApi live{store, policies::standard_policies(), {.first_level = kFirstLevel}};
