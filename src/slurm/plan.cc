@@ -282,15 +282,18 @@ class Planner {
       return report(wanted, 0, PlaceholderState::kAsked,
                     fmt::format("Slurm job {} holds it while another job starts", fence->id));
     }
-    // What was stopped for this one may have left it a moment ago: it is kept, not refused.
-    if (const JobSeen* ending = awaited_end(observed_, wanted, awaited(wanted.key), cluster_)) {
-      return report(wanted, 0, PlaceholderState::kAsked,
-                    fmt::format("Slurm job {}, of ours, is still ending there", ending->id));
-    }
     // After slurmctld's start no node has answered yet; that is no reason to refuse.
     const NodeSeen* node = observed_.find_node(wanted.key.node);
     if (node != nullptr && (node->settles || !node->registered)) {
       return report(wanted, 0, PlaceholderState::kAsked, "Slurm waits for the node to answer");
+    }
+    // What was stopped for this one may have left it a moment ago: it is kept, not refused. On a
+    // node that is not up it may be ending for long, and nothing can follow it there.
+    const bool is_up = node != nullptr && node->state == NodeSeen::State::kUp;
+    const JobSeen* ending = awaited_end(observed_, wanted, awaited(wanted.key), cluster_);
+    if (is_up && ending != nullptr) {
+      return report(wanted, 0, PlaceholderState::kAsked,
+                    fmt::format("Slurm job {}, of ours, is still ending there", ending->id));
     }
     Ask ask;
     ask.name = placeholder_name(wanted.key.job, wanted.key.attempt, cluster_);

@@ -315,6 +315,16 @@ TEST_F(PlanTest, APlaceholderThatIsEndingOnItsDeviceIsWaitedFor) {
   EXPECT_TRUE(memory_.awaited.empty());
 }
 
+TEST_F(PlanTest, OnANodeThatIsNotUpNoPlaceholdersEndIsWaitedFor) {
+  placeholder(1300, 16, "n1", {2}).phase = JobPhase::kEnding;
+  for (const auto state : {NodeSeen::State::kDown, NodeSeen::State::kDrained}) {
+    seen_.nodes[0].state = state;
+    expect_refused(make({wanted(17, "n1", {2})}), "in Slurm");
+  }
+  seen_.nodes[0].settles = true;
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).reports.at(0).state, PlaceholderState::kAsked);
+}
+
 TEST_F(PlanTest, NodesThatAreDownDrainedOrUnknown) {
   seen_.nodes[0].state = NodeSeen::State::kDown;
   seen_.nodes[0].reason = "no answer";
