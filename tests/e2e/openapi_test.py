@@ -17,7 +17,9 @@ OPEN = {"/.well-known/openid-configuration", "/v1/identity-keys", "/healthz", "/
 
 # Whoever calls these has no token yet, or has it in the body.
 NO_TOKEN_YET = {"/v1/agents/join", "/v1/sign-in", "/v1/sign-in/{way}", "/v1/sign-in/{way}/callback", "/v1/device-sign-ins",
-                "/v1/device-sign-ins/wait", "/v1/entries"}
+                "/v1/device-sign-ins/wait", "/v1/entries", "/v1/boot/{name}/script", "/v1/boot/{name}/join-token"}
+# Whoever asks there without what it takes is refused by other means than a token.
+REFUSED = {"/v1/agents/join": 401, "/v1/boot/{name}/join-token": 403}
 
 
 def operations(text):
@@ -138,7 +140,7 @@ class OpenApi(unittest.TestCase):
                 continue
             if pattern in NO_TOKEN_YET:
                 status = self.ask(method, self.path(pattern))[0]
-                self.assertIn(status, (200, 400, 404) if pattern != "/v1/agents/join" else (401,), pattern)
+                self.assertIn(status, (REFUSED[pattern],) if pattern in REFUSED else (200, 400, 404), pattern)
                 continue
             for token in (None, "wrong", "e" * 43, "1.1.wrong"):
                 with self.subTest(method + " " + pattern, token=token):

@@ -190,6 +190,7 @@ srun -n1 echo another
     def test_a_task_that_fails_while_the_server_is_away_ends_the_others(self):
         mark = os.path.join(self.cluster.folder, "fails")
         script = f"""#!/bin/bash
+exec 2>&1
 srun -n2 -N1 -O -K bash -c 'echo rank $SLURM_PROCID; [ $SLURM_PROCID = 1 ] || exec sleep 1000
 while [ ! -e {mark} ]; do sleep 0.1; done; exit 3'
 echo srun ended with $?

@@ -153,6 +153,7 @@ class StandbyTest(unittest.TestCase):
         first.start()
         until(lambda: "standby of" in first.ask("/readyz")[1], 30, "the first to stand by")
         second.start()
+        until(lambda: second.ask("/healthz")[0] == 200, 30, "the other one to answer")
         until(lambda: json.loads(second.ask("/healthz")[1])["agents_port"], 30, "the other one to listen")
         self.assertEqual(json.loads(first.ask("/healthz")[1]), {"status": "ok", "agents_port": 0})
 

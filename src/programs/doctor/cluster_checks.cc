@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -211,9 +210,8 @@ void check_own_token(cli::Api& api, const DoctorOptions& options, std::vector<Ch
   for (const json& key : keys->at("keys")) {
     if (key.value("user", "") != "" || key.value("kind", "") != "key") continue;
     is_rotated = is_rotated || !key.value("expires_at_us", json()).is_number();
-    const bool is_over =
-        key.value("expires_at_us", std::numeric_limits<std::int64_t>::max()) / 1'000'000 <=
-        options.now_s;
+    const json ends = key.value("expires_at_us", json());
+    const bool is_over = ends.is_number() && ends.get<std::int64_t>() / 1'000'000 <= options.now_s;
     is_known = is_known || (!is_over && digest.starts_with(key.value("id", digest + "?")));
   }
   if (!is_rotated) return;  // the file itself says which token it is
