@@ -129,6 +129,17 @@ TEST_F(LentPlanTest, ASearchFindsNoMoreThanItWillBeLent) {
   EXPECT_TRUE(books.is_open(NodeId(1)));
   EXPECT_EQ(books.books(NodeId(1))->cores.size(), 1u);
   EXPECT_FALSE(books.is_open(NodeId(2))) << "nothing of that node is lent";
+  EXPECT_FALSE(plan.nodes.holds(NodeId(1))) << "nothing is promised there: that takes no plan";
+}
+
+TEST_F(LentPlanTest, ASearchForWholeNodesFindsNoneThatIsInUse) {
+  JobSpec spec = its();
+  spec.exclusive = true;
+  Plan plan;
+  const Claim claim{&spec, 0, JobId{}, now(), now() + seconds(10)};
+  EXPECT_TRUE(PlannedBooks(cluster.state, plan, claim).is_open(NodeId(1)));
+  run(its());
+  EXPECT_FALSE(PlannedBooks(cluster.state, plan, claim).is_open(NodeId(1)));
 }
 
 // Its groups are searched for one instant after the other.

@@ -187,6 +187,7 @@ class PlannedBooks final : public FreeNodes {
     std::optional<FreeBooks> books;
   };
   const Entry& entry(NodeId node);
+  const Entry& plain_entry(NodeId node);  // where the executor is lent a part only
   bool is_plain(NodeId node) const;
   // The job's executor, where it is lent a part of its nodes only.
   static const Executor* lent_executor(const State& state, const JobSpec& spec);
@@ -195,7 +196,7 @@ class PlannedBooks final : public FreeNodes {
   Plan& plan_;
   Claim claim_;
   const Executor* lent_ = nullptr;
-  std::map<NodeId, Entry> entries_;  // of those that are not plain, as far as they were asked for
+  std::map<NodeId, Entry> entries_;  // as far as they were asked for and are not the nodes' own
 };
 
 }  // namespace dove::core

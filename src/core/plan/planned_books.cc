@@ -18,8 +18,8 @@ const Executor* PlannedBooks::lent_executor(const State& state, const JobSpec& s
 // Most nodes, most of the time: nothing is promised there, so the node's own books are right. No
 // copy is made, and nothing is remembered: a search looks at thousands of such nodes.
 bool PlannedBooks::is_plain(NodeId id) const {
-  return lent_ == nullptr && claim_.from <= state_.now && claim_.spec->reservation.empty() &&
-         !plan_.is_reserved(id) && !plan_.promised.contains(id) && !plan_.to_come.contains(id);
+  return claim_.from <= state_.now && claim_.spec->reservation.empty() && !plan_.is_reserved(id) &&
+         !plan_.promised.contains(id) && !plan_.to_come.contains(id);
 }
 
 const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
@@ -36,14 +36,27 @@ const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
   return entry;
 }
 
+// What is free now is free for as long as the job stays, so no plan has to be made for what is lent
+// of it.
+const PlannedBooks::Entry& PlannedBooks::plain_entry(NodeId id) {
+  const auto [at, added] = entries_.try_emplace(id);
+  const Node& node = state_.nodes[id];
+  if (added) at->second.books = lent_books(*lent_, node, &state_.jobs, view_of(node));
+  return at->second;
+}
+
 const FreeBooks* PlannedBooks::books(NodeId node) {
-  if (is_plain(node)) return nullptr;
-  const Entry& it = entry(node);
+  const bool plain = is_plain(node);
+  if (plain && lent_ == nullptr) return nullptr;
+  const Entry& it = plain ? plain_entry(node) : entry(node);
   return it.books ? &*it.books : nullptr;
 }
 
 bool PlannedBooks::is_open(NodeId node) {
-  if (is_plain(node)) return !claim_.spec->exclusive || is_idle(state_.nodes[node]);
+  if (is_plain(node)) {
+    const Node& it = state_.nodes[node];
+    return (!claim_.spec->exclusive || is_idle(it)) && (!lent_ || is_lent(*lent_, it.name));
+  }
   // Most nodes that somebody has reserved are closed to most jobs, whatever is free on them.
   if (plan_.is_reserved(node) && !core::is_open(state_, {*claim_.spec, claim_.restart_nodes},
                                                 plan_.windows[node], claim_.from, claim_.to)) {
