@@ -144,12 +144,6 @@ Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
 }
 
 Result<int> run_slurms_srun(const Invocation& given) {
-  Invocation invocation = given;
-  std::error_code ignored;
-  const fs::path folder = fs::current_path(ignored) / invocation.get("chdir");
-  invocation.operands[0] = found_program(invocation.operands[0], environment_value("PATH"),
-                                         folder.string(), invocation.has("bcast"));
-  const JobInSlurm job = this_job_in_slurm();
   const std::string srun = find_slurms_srun();
   if (srun.empty()) {
     return Error{ErrorKind::kNotFound, "no_srun",
@@ -157,6 +151,14 @@ Result<int> run_slurms_srun(const Invocation& given) {
                  "dove's commands",
                  "PATH"};
   }
+  // It starts nothing, and names no program.
+  if (given.get("mpi") == "list") return become(srun, {"--mpi=list"}, environ);
+  Invocation invocation = given;
+  std::error_code ignored;
+  const fs::path folder = fs::current_path(ignored) / invocation.get("chdir");
+  invocation.operands[0] = found_program(invocation.operands[0], environment_value("PATH"),
+                                         folder.string(), invocation.has("bcast"));
+  const JobInSlurm job = this_job_in_slurm();
   TRY_ASSIGN(std::vector<NodeInSlurm> nodes, nodes_in_slurm());
   if (!nodes.empty()) return run_on_nodes(srun, invocation, job, std::move(nodes));
   TRY_ASSIGN(const std::vector<std::string> words, slurms_srun_words(invocation, job));

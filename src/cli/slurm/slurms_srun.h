@@ -21,7 +21,8 @@ Result<std::vector<std::string>> slurms_srun_words(const Invocation& invocation,
                                                    const JobInSlurm& job);
 
 // Becomes Slurm's srun, and returns in case of an error alone; where the step has several nodes,
-// runs one on each, and gives the highest exit code. REQUIRES: is_in_slurm(), a program is named.
+// runs one on each, and gives the highest exit code. REQUIRES: is_in_slurm(), and a program is
+// named or --mpi=list given.
 Result<int> run_slurms_srun(const Invocation& invocation);
 
 }  // namespace dove::cli

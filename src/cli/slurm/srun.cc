@@ -281,7 +281,8 @@ Result<int> run_srun(const Invocation& given) {
     print("slurm 22.05 (dove)\n");
     return 0;
   }
-  if (given.get("mpi") == "list" && !is_in_slurm()) {
+  if (given.get("mpi") == "list") {
+    if (is_in_slurm()) return run_slurms_srun(given);
     print("MPI plugin types are...\n\tnone\n");
     return 0;
   }

@@ -1,5 +1,11 @@
 // srun inside a job: what it refuses before a step begins.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "cli/cli_bed_for_test.h"
 #include "cli/command.h"
@@ -37,6 +43,27 @@ TEST_F(CliTest, SrunKnowsOnePlugInForMpiAndSaysWhatToUseInPlaceOfOthers) {
     EXPECT_NE(warned.err.find("--mpi has no effect: "), std::string::npos) << warned.err;
     EXPECT_NE(warned.err.find("start it with `mpirun`"), std::string::npos) << warned.err;
   }
+}
+
+// Slurm's own answers, with its plug-ins.
+TEST_F(CliTest, InAJobThatASlurmRunsItsSrunListsThePlugInsForMpi) {
+  const std::string folder = testing::TempDir() + "dove-srun-mpi-list";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/srun") << "#!/bin/sh\n[ \"$*\" = --mpi=list ] && exit 3\n";
+  std::filesystem::permissions(folder + "/srun", std::filesystem::perms::owner_all);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    setenv("DOVE_JOB_ID", "12", 1);
+    setenv("DOVE_BACKEND", "slurm", 1);
+    setenv("DOVE_SLURM_JOB_ID", "7", 1);
+    setenv("PATH", folder.c_str(), 1);
+    run({"srun", "--mpi=list"});
+    ::_exit(255);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
