@@ -208,7 +208,7 @@ void check_own_token(cli::Api& api, const DoctorOptions& options, std::vector<Ch
   bool is_rotated = false;
   bool is_known = false;
   for (const json& key : keys->at("keys")) {
-    if (key.value("user", "") != "" || key.value("kind", "") != "key") continue;
+    if (!key.value("user", "").empty() || key.value("kind", "") != "key") continue;
     is_rotated = is_rotated || !key.value("expires_at_us", json()).is_number();
     const json ends = key.value("expires_at_us", json());
     const bool is_over = ends.is_number() && ends.get<std::int64_t>() / 1'000'000 <= options.now_s;
