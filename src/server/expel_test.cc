@@ -78,6 +78,8 @@ TEST_F(Expel, ANewTokenToJoinWithLetsItsMachineBackIn) {
   ASSERT_TRUE(live.until([&] { return agent.closed; }));
   agent.placements =
       Json::array({{{"job", job}, {"attempt", 1}, {"stage", "started"}, {"exits", Json::array()}}});
+  EXPECT_EQ(agent.join().code(), "node_not_proven") << "an emptied directory would hold nothing";
+  agent.also_said = {{"former_boot_id", agent.boot_id}};
   ASSERT_EQ(agent.join().status, 201);
   ASSERT_EQ(agent.sync().status, 200);
   EXPECT_EQ(live.node_contact("n1"), "connected");
@@ -96,6 +98,7 @@ TEST_F(Expel, OtherNodesHearWhomToRefuse) {
   other.open_stream();
   other.lines.clear();
   ASSERT_TRUE(live.until([&] { return agent.closed; }));
+  agent.also_said = {{"former_boot_id", agent.boot_id}};
   ASSERT_EQ(agent.join().status, 201);
   EXPECT_EQ(other.wait_line("expelled").at("expelled"), Json::array());
 }

@@ -41,11 +41,13 @@ Comer comer(const Node& node, const NodeRegistered& event) {
   }
   // The machine of a node that a former version registered is not known until it comes once.
   const bool same_machine = node.machine_id.empty() || node.machine_id == event.machine_id;
-  // The agent was restarted, or its connection was lost, on a machine that ran on.
-  if (node.boot_id == event.boot_id && same_machine) return Comer::kItself;
+  const bool same_key = node.agent_token_sha256 == event.agent_token_sha256;
+  // The agent was restarted, or its connection was lost, on a machine that ran on. One that joins
+  // anew with an empty directory knows nothing of tasks that run on there, and could not end them.
+  const bool knows_tasks = same_key || event.former_boot_id == node.boot_id;
+  if (node.boot_id == event.boot_id && same_machine && knows_tasks) return Comer::kItself;
   // A copy of the agent's directory has the key as well, so the machine and its former boot are
   // compared, too.
-  const bool same_key = node.agent_token_sha256 == event.agent_token_sha256;
   const bool knows_life = node.machine_id.empty() || node.boot_id == event.former_boot_id;
   if (same_key && same_machine && knows_life) return Comer::kRebooted;
   // Where nothing runs, nothing can run twice.

@@ -142,6 +142,20 @@ TEST_F(ContactTest, OnlyATokenToJoinWithTakesAnExpelledNodeBack) {
   EXPECT_EQ(cluster.node(1).contact, Contact::kConnected);
 }
 
+// Its shims run on until the fence: nothing there would end them before the job runs again.
+TEST_F(ContactTest, AnEmptiedDirectoryKnowsNothingOfTheTasksOfItsBoot) {
+  NodeRegistered joins = registered("boot-1", "machine-1", "");
+  joins.agent_token_sha256 = "new";
+  cluster.submit_and_start();
+  cluster.tell(NodeDisconnected{NodeId(1), false});
+  EXPECT_EQ(comer_with(joins), Comer::kStranger);
+  joins.former_boot_id = "boot-1";
+  EXPECT_EQ(comer_with(joins), Comer::kItself) << "it lost its token alone";
+  joins.former_boot_id = "";
+  cluster.tell(NodeDeclaredOff{NodeId(1), "wiped"});
+  EXPECT_EQ(comer_with(joins), Comer::kItself) << "the fence has passed";
+}
+
 // A golden image: both know the boot that the image was made in. Once one of them has come, the
 // other does not know the node's last boot, even where the hardware says the same of both.
 TEST_F(ContactTest, TheSecondOfTwoCopiesOfADirectoryIsAStranger) {
