@@ -52,6 +52,7 @@ class Shim {
   void tell_started();
   void hear_container();
   void wait_for_something();
+  static bool is_stopped_already();
   void read_signals();
   void reap();
   void look_at_clock();
@@ -166,11 +167,20 @@ void Shim::run(const char* task) {
     held_ = true;
     write_held(config_.report_at);
     send_record(record_);
+  } else if (is_stopped_already()) {
+    held_ = true;
+    read_signals();
   } else {
     start_task();
   }
   while (!over_) wait_for_something();
   report_end();
+}
+
+// A stop that came while the task's directory and files were opened, which may take long.
+bool Shim::is_stopped_already() {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 && ::sigismember(&pending, agent::shim::kStopSignal) == 1;
 }
 
 std::int64_t Shim::next_us() const {
