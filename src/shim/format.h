@@ -94,7 +94,7 @@ inline constexpr std::uint32_t kOutOfMemory = 4;    // its cgroup counted an out
 inline constexpr std::uint32_t kSurvivors = 8;      // some process would not die (device wait)
 inline constexpr std::uint32_t kOutputDropped =
     16;  // rotated output could not be written (full disk)
-inline constexpr std::uint32_t kStoppedRunning = 32;   // the task's first process ran when told to
+inline constexpr std::uint32_t kStoppedRunning = 32;   // when its first process ran, or was to
 inline constexpr std::uint32_t kStoppedByOthers = 64;  // it was not the agent that told it to stop
 
 enum RecordKind : std::uint32_t { kHeldRecord = 1, kStartedRecord = 2, kEndedRecord = 3 };

@@ -170,6 +170,9 @@ void Shim::run(const char* task) {
   } else if (is_stopped_already()) {
     held_ = true;
     read_signals();
+    // It ends as one that the stop met a moment after its start.
+    record_.flags |= agent::shim::kStoppedRunning;
+    record_.exit_signal = record_.stop_signal = SIGTERM;
   } else {
     start_task();
   }
