@@ -240,7 +240,14 @@ class Backend(SharedNodes):
         self.assertTrue(all(len(line.split()) == 2 for line in gpus), gpus)
 
     def test_steps_are_numbered_in_their_job(self):
+        # Another Slurm gave the same numbers of allocations: its steps were counted beside these.
+        uid = pwd.getpwnam(PEOPLE[0]).pw_uid
+        ledger = f"{self.homes[PEOPLE[0]]}/dove-steps-{uid}"
+        with open(ledger, "w") as file:
+            file.writelines(f"0 7 {allocation} 0\n" for allocation in range(1, 900))
+        os.chown(ledger, uid, -1)
         job = self.script("""#!/bin/bash
+export TMPDIR=$PWD
 srun --output=all-%J-%s-%t bash -c 'echo $SLURM_STEP_ID'
 srun -N1 -n1 --output=one-%J bash -c 'echo $SLURM_STEP_ID'
 srun --ntasks-per-node=1 --output=node-%s-%N bash -c 'echo $SLURM_STEPID' || exit

@@ -95,7 +95,7 @@ Result<int> run_on_nodes(const std::string& srun, const Invocation& invocation,
   StepLedger ledger(step_ledger_path());
   // Other machines have ledgers of their own.
   if (environment_value("DOVE_NODE_RANK") == "0") {
-    context.step = ledger.next_step(context.nodes.front().slurms_id);
+    context.step = ledger.next_step(job.run);
   }
   for (NodeInSlurm& node : context.nodes) node.load = ledger.load_of(node.slurms_id);
   TRY_ASSIGN(const GangStep step, gang_step(invocation, sizes, context));

@@ -19,7 +19,9 @@ namespace {
 
 // What each task does first. Its arguments: for each task of the node its rank, output, error
 // output and devices; "--"; what it is to run. Where srun is our command, which puts Slurm's number
-// back for Slurm's own, the job is known by our number inside, too.
+// back for Slurm's own, the job is known by our number inside, too. Our srun counts steps by
+// DOVE_STEPS_OF: another Slurm, or the same one set up anew, gives the number of an allocation
+// again.
 constexpr const char kBegin[] = R"sh(
 i=$SLURM_LOCALID
 while [ "$i" -gt 0 ]; do shift 4; i=$((i - 1)); done
@@ -55,6 +57,7 @@ if [ "$DOVE_NODES" -gt 1 ]; then
   export SLURM_NODELIST="$DOVE_NODELIST" SLURM_JOB_NODELIST="$DOVE_NODELIST"
   export SLURM_TASKS_PER_NODE="${DOVE_TASKS_PER_NODE:-$SLURM_TASKS_PER_NODE}"
   export SLURM_JOB_CPUS_PER_NODE="${DOVE_CPUS_PER_NODE:-$SLURM_JOB_CPUS_PER_NODE}"
+  read -r DOVE_STEPS_OF </proc/sys/kernel/random/uuid && export DOVE_STEPS_OF
 fi
 cd -- "$DOVE_WORKDIR" || exit 1
 )sh";

@@ -17,6 +17,8 @@ JobInSlurm this_job_in_slurm() {
   job.array = job.index.empty() ? job.id : environment_value("SLURM_ARRAY_JOB_ID");
   job.slurms_id = environment_value("DOVE_SLURM_JOB_ID");
   if (job.slurms_id.empty()) job.slurms_id = environment_value("SLURM_JOB_ID");
+  job.run = environment_value("DOVE_STEPS_OF");
+  if (job.run.empty()) job.run = job.slurms_id;  // an adapter of a former version started it
   return job;
 }
 

@@ -18,6 +18,7 @@ struct JobInSlurm {
   std::string array;      // of the array that it is in; else `id`
   std::string index;      // in the array; else "" (Slurm says a number that means none)
   std::string slurms_id;  // of the allocation of this node
+  std::string run{};      // of a script on several nodes: no other one, of any job, has this name
 };
 JobInSlurm this_job_in_slurm();
 

@@ -76,18 +76,18 @@ void StepLedger::read() {
   }
 }
 
-std::int64_t StepLedger::next_step(const std::string& allocation) {
+std::int64_t StepLedger::next_step(const std::string& run) {
   if (!file_.is_open()) return -1;
-  Count count{allocation, 0};
+  Count count{run, 0};
   const auto found = std::find_if(counts_.begin(), counts_.end(),
-                                  [&](const Count& one) { return one.allocation == allocation; });
+                                  [&](const Count& one) { return one.run == run; });
   if (found != counts_.end()) {
     count = *found;
     counts_.erase(found);
   } else if (counts_.size() == kCountsMax) {
     counts_.erase(counts_.begin());
   }
-  counts_.push_back({allocation, count.steps + 1});
+  counts_.push_back({run, count.steps + 1});
   return count.steps;
 }
 
@@ -116,7 +116,7 @@ void StepLedger::close() {
   }
   // As of a process that there is not, with the count as its start.
   for (const Count& count : counts_) {
-    text += fmt::format("0 {} {} 0\n", count.steps, count.allocation);
+    text += fmt::format("0 {} {} 0\n", count.steps, count.run);
   }
   const bool is_written =
       ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());

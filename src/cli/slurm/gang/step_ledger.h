@@ -24,9 +24,8 @@ class StepLedger {
   // Waits a second at most for others that have it open.
   explicit StepLedger(const std::string& path);
 
-  // The number of the next step of the job that has this allocation, from 0; -1: there is no
-  // ledger.
-  std::int64_t next_step(const std::string& allocation);
+  // The number of the next step in that run of a job, from 0; -1: there is no ledger.
+  std::int64_t next_step(const std::string& run);
   // CPUs of the steps that run in that allocation.
   std::int64_t load_of(const std::string& allocation) const;
   // For as long as this process runs, whatever program it becomes.
@@ -43,7 +42,7 @@ class StepLedger {
     std::int64_t cpus = 0;
   };
   struct Count {
-    std::string allocation;
+    std::string run;
     std::int64_t steps = 0;
   };
   void read();
