@@ -51,6 +51,13 @@ class Submissions:
                 return
 
 
+def connections_to(port):
+    """The local ports of the connections to it that stand."""
+    with open("/proc/net/tcp") as file:
+        rows = [line.split() for line in file.readlines()[1:]]
+    return {row[1].split(":")[1] for row in rows if row[2].endswith(f":{port:04X}") and row[3] == "01"}
+
+
 class StandbyTest(unittest.TestCase):
     """With TLS, as between machines: agents have a port of their own, and certificates that every controller must believe."""
 
@@ -125,12 +132,15 @@ class StandbyTest(unittest.TestCase):
         with open(self.cluster.log.name, encoding="utf-8", errors="replace") as log:
             return [json.loads(line) for line in log if f'"event":"{event}"' in line]
 
-    def test_agents_know_where_the_next_leader_listens_for_them(self):
-        """They go there with what they have: the next leader certifies none of them before it answers."""
+    def test_agents_are_connected_to_the_next_leader(self):
+        """It certifies none of them before it answers, and shakes hands with none."""
         first, second = self.cluster.controllers
-        until(lambda: {said["node"] for said in self.said("controller_known") if said["url"].endswith(f":{second.port}")} ==
-              {"node1", "node2"}, 90, "both agents to learn the standby's port")
-        self.assertNotEqual(json.loads(second.ask("/healthz")[1])["agents_port"], second.port)
+        until(lambda: {said["node"] for said in self.said("controller_stands_by") if said["url"].endswith(f":{second.port}")} ==
+              {"node1", "node2"}, 90, "both agents to be connected to the standby")
+        port = json.loads(second.ask("/healthz")[1])["agents_port"]
+        self.assertNotEqual(port, second.port)
+        before = connections_to(port)
+        self.assertEqual(len(before), 2)
         epoch = self.cluster.api.call("GET", "/v1/cluster")["epoch"]
         certified = self.said("node_certified")
         first.kill()
@@ -139,6 +149,7 @@ class StandbyTest(unittest.TestCase):
               "both hellos of the new term")
         self.cluster.wait_connected()
         self.assertEqual(self.said("node_certified"), certified)
+        self.assertLessEqual(before, connections_to(port), "they go on")
         for i in range(2):
             self.assertEqual(self.pids(i), self.begun[i])
 
@@ -277,7 +288,7 @@ class PlainTest(StandbyTest):
     """As on one machine."""
 
     tls = False
-    test_agents_know_where_the_next_leader_listens_for_them = None
+    test_agents_are_connected_to_the_next_leader = None
     test_a_controller_that_begins_anew_takes_no_agents_while_the_lease_is_its_own = None
     test_the_leader_is_cut_from_the_database = test_what_reads_a_log_in_sqlite_says_what_to_use = None
     test_it_is_stopped_in_order_and_commands_know_both = test_keys_of_another_cluster_are_refused = None

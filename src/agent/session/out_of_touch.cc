@@ -72,11 +72,12 @@ void Session::lost(const Error& error) {
 // a while, these certificates would cost it more than all else. Silence on a connection that was
 // taken rather says that there is too much to do. Were it answered with such questions, there would
 // be even more, for ever. Where there are several, the next one is asked, which may be about to
-// lead: silence of any kind is no reason to want certificates of it.
+// lead: that another is silent, or has ended, is no reason to want certificates of it.
 void Session::not_reached(const Error& error) {
+  const bool is_gone = error.code == "connection_refused" && uplink_.has_several();
   const bool is_silence = error.kind == ErrorKind::kTimeout && uplink_.has_several();
   const int every = is_silence || is_held_up(error) ? kSilencesToAsk : kFailuresToAsk;
-  const bool asks = uplink_.secure() && (failures_ + 1) % every == 0;
+  const bool asks = uplink_.secure() && !is_gone && (failures_ + 1) % every == 0;
   connect_failed(error);
   if (!asks) return;
   reconnect_timer_.cancel();

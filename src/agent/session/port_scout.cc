@@ -21,11 +21,12 @@ constexpr std::chrono::seconds kMost{300};
 }  // namespace
 
 PortScout::PortScout(wire::Loop& loop, Uplink& uplink, std::string node,
-                     std::function<bool()> in_session)
+                     std::function<bool()> in_session, std::function<void(std::size_t place)> known)
     : loop_(loop),
       uplink_(uplink),
       node_(std::move(node)),
       in_session_(std::move(in_session)),
+      known_(std::move(known)),
       jitter_(std::hash<std::string>{}(node_)) {}
 
 void PortScout::begin() {
@@ -77,6 +78,7 @@ void PortScout::told(std::size_t place, const Result<wire::Response>& answer) {
   if (uplink_.know_port(place, port)) {
     telemetry::log(telemetry::Level::kInfo, "controller_known",
                    {{"node", node_}, {"url", uplink_.people_at(place)}});
+    known_(place);
     return look(place + 1);
   }
   Wait& wait = waits_[place];

@@ -29,8 +29,10 @@ namespace dove::agent {
 
 class PortScout {
  public:
-  // `uplink` outlives it. Asks only while `in_session` says so.
-  PortScout(wire::Loop& loop, Uplink& uplink, std::string node, std::function<bool()> in_session);
+  // `uplink` outlives it. Asks only while `in_session` says so; `known` hears of each place that
+  // has said it.
+  PortScout(wire::Loop& loop, Uplink& uplink, std::string node, std::function<bool()> in_session,
+            std::function<void(std::size_t place)> known);
 
   // There is a session.
   void begin();
@@ -50,6 +52,7 @@ class PortScout {
   Uplink& uplink_;
   const std::string node_;
   const std::function<bool()> in_session_;
+  const std::function<void(std::size_t place)> known_;
   Random jitter_;
   std::unique_ptr<wire::AsyncClient> client_;  // of the one that is asked
   std::map<std::size_t, Wait> waits_;          // before a place is asked again

@@ -10,51 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "wire/fake_time_for_test.h"
+#include "agent/session/fake_controllers_for_test.h"
 #include "wire/tls/authority.h"
 
 namespace dove::agent {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Controllers by their names, each with what it says of itself; "": nobody listens.
-class FakeControllers final : public wire::FakeTime {
- public:
-  std::unique_ptr<wire::ClientLine> line(const std::string& host, std::uint16_t,
-                                         const wire::AsyncClientOptions&) override {
-    return std::make_unique<Line>(*this, host);
-  }
-
-  struct Question {
-    std::string host;
-    std::string target;
-    std::int64_t at_us = 0;
-  };
-
-  std::map<std::string, std::string> words;
-  std::vector<Question> asked;
-
- private:
-  struct Line final : wire::ClientLine {
-    Line(FakeControllers& of, std::string to) : world(of), host(std::move(to)) {}
-    void call(wire::Request request, std::function<void(Result<wire::Response>)> done,
-              std::chrono::microseconds) override {
-      world.asked.push_back({host, request.method + ' ' + request.target, world.monotonic_us()});
-      world.after(1ms, [text = world.words[host], done = std::move(done)] {
-        if (!text.empty()) return done(wire::Response{200, {}, text});
-        done(Error{ErrorKind::kUnavailable, "connection_refused", "nobody listens", ""});
-      });
-    }
-    void connect_within(std::chrono::microseconds) override {}
-    std::unique_ptr<wire::InStream> open_stream(wire::Request, wire::StreamCallbacks) override {
-      return nullptr;
-    }
-    std::size_t pending() const override { return 0; }
-    FakeControllers& world;
-    const std::string host;
-  };
-};
 
 class PortScoutTest : public testing::Test {
  protected:
@@ -66,7 +28,9 @@ class PortScoutTest : public testing::Test {
         loop_,
         UplinkOptions{"n1", data_, {{true, "a", 7717, ""}, {true, "b", 7717, ""}}, "", digest});
     CHECK(uplink_->open().ok(), "the directory is empty");
-    scout_.emplace(loop_, *uplink_, "n1", [this] { return in_session_; });
+    scout_.emplace(
+        loop_, *uplink_, "n1", [this] { return in_session_; },
+        [this](std::size_t place) { known_.push_back(place); });
   }
   ~PortScoutTest() override { std::filesystem::remove_all(data_); }
 
@@ -87,6 +51,7 @@ class PortScoutTest : public testing::Test {
   std::string data_;
   bool in_session_ = true;
   std::unique_ptr<Uplink> uplink_;
+  std::vector<std::size_t> known_;
   std::optional<PortScout> scout_;
 };
 
@@ -100,6 +65,7 @@ TEST_F(PortScoutTest, AsksEachUntilItSaysWhereAgentsCall) {
   EXPECT_EQ(world_.asked[1].host, "b");
   EXPECT_EQ(uplink_->unknown_port(0), 1U);
   EXPECT_EQ(uplink_->address().port, 7718);
+  EXPECT_EQ(known_, std::vector<std::size_t>{0});
 
   // A former version does not say, and a port is a number of some size.
   for (const char* words : {R"({"status":"ok"})", R"({"agents_port":0})",

@@ -46,7 +46,10 @@ Session::Session(wire::Loop& loop, SessionOptions options, Uplink& uplink,
       host_(std::move(host)),
       certificate_(loop, uplink, options_.node,
                    {[this] { return connected(); }, [this] { host_.certified(); }}),
-      scout_(loop, uplink, options_.node, [this] { return connected(); }),
+      standing_(loop, uplink, options_.node, [this] { return connected(); }),
+      scout_(
+          loop, uplink, options_.node, [this] { return connected(); },
+          [this](std::size_t place) { standing_.keep(place); }),
       reports_(loop, {[this] { return version_told_ != node_.version(); },
                       [this](std::uint64_t number, std::vector<protocol::Report> batch) {
                         send_report(number, std::move(batch));
@@ -72,6 +75,7 @@ void Session::stop() {
   is_stopped_ = true;
   certificate_.stop();
   scout_.stop();
+  standing_.stop();
   orders_.reset();
   silent_orders_.reset();
   reports_.close();
@@ -274,6 +278,7 @@ void Session::synced(const protocol::SyncAnswer& answer, std::int64_t sent_us) {
   reports_.flush();
   heartbeat();
   scout_.begin();
+  standing_.begin();
 }
 
 void Session::open_orders() {

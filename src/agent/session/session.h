@@ -23,6 +23,7 @@
 #include "agent/session/node_description.h"
 #include "agent/session/port_scout.h"
 #include "agent/session/report_queue.h"
+#include "agent/session/standing_lines.h"
 #include "agent/session/uplink.h"
 #include "base/random.h"
 #include "base/result.h"
@@ -126,6 +127,7 @@ class Session {
   const LeaseKeeper::Renew renew_;
   const Host host_;
   NodeCertificate certificate_;
+  StandingLines standing_;
   PortScout scout_;
   ReportQueue reports_;
   std::optional<Contact> contact_;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "base/check.h"
 #include "codec/json.h"
@@ -28,6 +29,7 @@ constexpr std::int64_t kLeastLeft_s = 2;
 // A fifth of the fence, where nobody has set another.
 constexpr std::chrono::seconds kReach{1};
 constexpr std::chrono::seconds kAnswer{30};
+constexpr std::chrono::seconds kStandingAnswer{3};
 
 // Absent, and of another type: "".
 std::string text_of(const Json& object, const char* name) {
@@ -82,6 +84,7 @@ Uplink::Patience Uplink::patience() const {
 }
 
 std::chrono::microseconds Uplink::answer_within() const {
+  if (here().stands) return kStandingAnswer;
   return waits_for_turn() ? here().patience + kAnswer : kAnswer;
 }
 
@@ -125,7 +128,23 @@ void Uplink::move_port(Place& place, std::uint16_t port) {
 
 void Uplink::timed_out() { be_patient(here(), std::min(2 * here().patience, patience().most)); }
 
-void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
+void Uplink::turn() {
+  here().stands = false;
+  at_ = (at_ + 1) % places_.size();
+}
+
+wire::AsyncClient* Uplink::standing_line(std::size_t place) {
+  Place& there = places_[place];
+  if (place == at_ || !there.is_known) return nullptr;
+  if (there.is_stale) there.line = line_of(there);
+  there.is_stale = false;
+  return there.line.get();
+}
+
+bool Uplink::stands(std::size_t place, bool answered) {
+  if (place == at_) return false;
+  return !std::exchange(places_[place].stands, answered) && answered;
+}
 
 void Uplink::turn_to_leader() {
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -137,11 +156,12 @@ void Uplink::give_up_calls() {
   for (Place& place : places_) {
     place.front = front_of(place);
     place.line = line_of(place);
-    place.is_stale = false;
+    place.is_stale = place.stands = false;
   }
 }
 
 void Uplink::came_through() {
+  here().stands = false;
   for (Place& place : places_) be_patient(place, patience().least);
 }
 
@@ -293,9 +313,10 @@ Result<std::string> Uplink::key_digest() const {
   return secure() ? wire::key_digest(key_pem_) : std::string();
 }
 
-Result<std::string> Uplink::certificate_request() const {
+Result<std::string> Uplink::certificate_request() {
+  if (!request_.empty()) return request_;
   TRY_ASSIGN(std::string request, wire::certificate_request(key_pem_));
-  return codec::dump_json(Json{{"request", std::move(request)}});
+  return request_ = codec::dump_json(Json{{"request", std::move(request)}});
 }
 
 Result<void> Uplink::take(const Json& answer) {

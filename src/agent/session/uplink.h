@@ -97,7 +97,8 @@ class Uplink {
   void timed_out();
   // The timeout of calls outside a session, which may have to connect first. Where only one
   // controller can be asked, it leaves the connection all its time: nothing else ends the wait for
-  // a turn. Where there are several, one that hangs is left after 30 s.
+  // a turn. Where there are several, one that hangs is left after 30 s, and a connection that was
+  // made in quiet times, of which nothing was heard since, after 3 s: the machine may be gone.
   std::chrono::microseconds answer_within() const;
   // All connections of a session stand.
   void came_through();
@@ -110,6 +111,12 @@ class Uplink {
   // Asks that one at people's port, beside all else.
   std::unique_ptr<wire::AsyncClient> visitor(std::size_t place) const;
   std::string people_at(std::size_t place) const { return places_[place].people.text(); }
+  std::size_t places() const { return places_.size(); }
+  // The connection that a session there would have; nullptr: it is this session's, or it is not
+  // known where agents call.
+  wire::AsyncClient* standing_line(std::size_t place);
+  // It was asked over that, and did or did not answer. Whether that it does is news.
+  bool stands(std::size_t place, bool answered);
   // It said where; false: that is no port.
   bool know_port(std::size_t place, const nlohmann::json& port);
   bool led_here() const { return !has_several() || here().people.text() == led_by_; }
@@ -144,8 +151,8 @@ class Uplink {
   void begin_anew();
   // The digest of the node's key, as a Join names it; "" without TLS. Error: bad_key.
   Result<std::string> key_digest() const;
-  // The body of a request for a certificate.
-  Result<std::string> certificate_request() const;
+  // The body of a request for a certificate. Made once: whoever looks for a leader needs it often.
+  Result<std::string> certificate_request();
   // Takes what the controller answered to it. Errors: malformed_answer, and files that cannot be
   // written.
   Result<void> take(const nlohmann::json& answer);
@@ -174,6 +181,7 @@ class Uplink {
     wire::Address agents;
     bool is_known = false;             // which port agents call
     bool is_stale = false;             // line is of a former address, or session
+    bool stands = false;               // line was made, and answered, in quiet times
     std::chrono::seconds patience{0};  // until a connection stands
     std::unique_ptr<wire::AsyncClient> front;
     std::unique_ptr<wire::AsyncClient> line;
@@ -212,6 +220,7 @@ class Uplink {
   UplinkOptions options_;
   std::string token_;
   std::string key_pem_;
+  std::string request_;  // of that key's certificate; "": not made yet
   std::string authority_pem_;
   bool is_authority_lost_ = false;  // what told the cluster from another one is damaged or gone
   const std::shared_ptr<Time> time_ = std::make_shared<Time>();
