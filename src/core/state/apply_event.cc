@@ -118,6 +118,8 @@ class EventFold {
           job.cancelled_by.clear();
           job.requeue_requested = false;
           job.nodes_avoided.clear();
+          // Programs of the first level kept what its last session ended for.
+          if (state_.level > kFirstLevel) end_idle(state_, job.id);
           learn_waits(state_, job);
           count_waiting(state_, job, +1);
           count_asked(state_, job, +1);

@@ -8,7 +8,11 @@ void fold_idle(State& state, const Job& job, const IdleObserved& event) {
   if (job.attempts.back().stage != Stage::kRunning) return;
   const auto known = state.idle.find(job.id);
   // The first warning counts: a second one for the same check would move the end away each time.
-  if (known != state.idle.end() && known->second.check == event.check) return;
+  // That of a former attempt is over. Programs of the first level took it for the present one's.
+  if (known != state.idle.end() && known->second.check == event.check &&
+      (known->second.attempt == event.attempt || state.level <= kFirstLevel)) {
+    return;
+  }
   state.idle[job.id] = {event.attempt,  event.check, event.rule,
                         event.evidence, state.now,   state.now + event.warning};
 }
@@ -36,7 +40,10 @@ void renew_idle(State& state) {
 
 Instant idle_stop_at(const State& state, const Job& job) {
   const auto notice = state.idle.find(job.id);
-  return notice == state.idle.end() ? kNever : notice->second.ends_at;
+  // A former attempt may have ended for it: logs of the first level keep that notice.
+  const bool is_now =
+      notice != state.idle.end() && notice->second.attempt == job.attempts.back().number;
+  return is_now ? notice->second.ends_at : kNever;
 }
 
 void fold_kept(State& state, const Job& job, const JobKept& event) {

@@ -71,6 +71,42 @@ TEST_F(SessionsTest, WhatItEndedForIsKeptUntilItIsForgotten) {
   EXPECT_FALSE(is_warned());
 }
 
+class EndedSession : public SessionsTest {
+ protected:
+  // Ended for being idle, and run again.
+  void run_again() {
+    warn();
+    cluster.decided(Stop{job, 1, StopReason::kIdle});
+    cluster.leave(job, 1);
+    cluster.decided(EndJob{job, Outcome::kStoppedIdle, 1});
+    cluster.tell(JobRequeueRequested{job});
+    cluster.launch(job);
+    cluster.start(job);
+    cluster.pass(seconds(601));
+  }
+  void warn_again() {
+    cluster.tell(IdleObserved{job, 2, IdleCheck::kInput, "all", "no input for 1 h", seconds(600)});
+  }
+};
+
+TEST_F(EndedSession, ThatRunsAgainIsNotIdleYet) {
+  cluster.tell(LevelRaised{kNewestLevel});
+  run_again();
+  EXPECT_FALSE(is_warned());
+  EXPECT_EQ(find_broken_invariant(cluster.state), std::nullopt);
+  warn_again();
+  EXPECT_EQ(left(), seconds(600));
+}
+
+TEST_F(EndedSession, IsNotStoppedByAWarningThatAnOlderProgramKept) {
+  ASSERT_EQ(cluster.state.level, kFirstLevel);
+  run_again();
+  EXPECT_EQ(idle_stop_at(cluster.state, cluster.job(job)), kNever);
+  cluster.tell(LevelRaised{kNewestLevel});
+  warn_again();
+  EXPECT_EQ(left(), seconds(600));
+}
+
 TEST_F(SessionsTest, AJobThatEndsForSomethingElseIsNoLongerIdle) {
   warn();
   cluster.end(job);
