@@ -75,7 +75,9 @@ int launch_failures_in_a_row(const Job& job) {
     if (at->stop_reason != StopReason::kLaunchFailed) break;
     ++failures;
   }
-  return failures;
+  // Each but the last was counted as a requeue. That count begins anew when an ended job is run
+  // again, or a held one released: the failures of before are somebody's who has looked at them.
+  return std::min(failures, job.requeues_in_a_row + 1);
 }
 
 // The pause before the next launch, after `failures` in a row, the last of which took `took`. The

@@ -118,8 +118,11 @@ class EventFold {
           job.cancelled_by.clear();
           job.requeue_requested = false;
           job.nodes_avoided.clear();
-          // Programs of the first level kept what its last session ended for.
-          if (state_.level > kFirstLevel) end_idle(state_, job.id);
+          // Programs of the first level kept its idle notice and the time that it had used up.
+          if (state_.level > kFirstLevel) {
+            end_idle(state_, job.id);
+            job.ran_before = {};
+          }
           learn_waits(state_, job);
           count_waiting(state_, job, +1);
           count_asked(state_, job, +1);
@@ -230,8 +233,7 @@ class EventFold {
   void operator()(const NodeRemoved& event) {
     Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return;
-    // An administrator's word that the machine is gone ends what is there; it is the one proof that
-    // nobody checks.
+    // An administrator's word that the machine is gone is the one proof that nobody checks.
     lose_node(state_, *node);
     node->removed = true;
   }

@@ -56,6 +56,20 @@ TEST(ApplyEvent, AnEndedJobThatIsRequeuedWaitsAgain) {
   EXPECT_EQ(cluster.job(job).outcome, Outcome::kNone);
 }
 
+TEST(ApplyEvent, AnEndedJobThatIsRequeuedHasAllItsTimeAgain) {
+  TestCluster cluster(1);
+  const auto run_and_requeue = [&] {
+    const JobId job = cluster.submit_and_start({.limit_s = 3600, .preempt = Preempt::kCheckpoint});
+    cluster.pass(seconds(3600));
+    cluster.end(job, Outcome::kTimedOut);
+    cluster.tell(JobRequeueRequested{job});
+    return cluster.job(job).ran_before;
+  };
+  EXPECT_EQ(run_and_requeue(), seconds(3600)) << "as older programs fold it";
+  cluster.tell(LevelRaised{kNewestLevel});
+  EXPECT_EQ(run_and_requeue(), Span{});
+}
+
 TEST(ApplyEvent, APoolMayGiveWholeNodes) {
   TestCluster cluster(1);
   Pool pool;
