@@ -146,9 +146,10 @@ std::vector<Command> job_action_commands() {
       "Keeps them for as long as the cluster's rule for idle sessions allows, or for --for if\n"
       "that is shorter. A session's lifetime stays as it is.");
   keep.options.push_back({"for", 0, "SPAN", "how long: 30m, 4h"});
-  CommandSpec requeue =
-      spec_of("requeue", "Run jobs again from the start",
-              "A running job is stopped and waits for its next attempt; an ended one waits again.");
+  CommandSpec requeue = spec_of(
+      "requeue", "Run jobs again from the start",
+      "A running job is stopped and waits for its next attempt; an ended one waits again, with\n"
+      "all its time, if it could be submitted now.");
   requeue.options.push_back({"hold", 0, "", "have it wait until it is released"});
   return {{checkpoint, guarded("checkpoint", run_checkpoint)},
           {keep, guarded("keep", run_keep)},

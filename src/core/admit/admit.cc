@@ -312,7 +312,8 @@ Result<void> check_limits(const State& state, const JobSpec& spec, std::int64_t 
   return together(checks);
 }
 
-Result<void> check_holders(const State& state, const JobSpec& spec) {
+// As `elements` more jobs.
+Result<void> check_holders(const State& state, const JobSpec& spec, std::int64_t elements) {
   // Names before numbers: whether queue and pool exist and take the job, then whether it fits in.
   const auto queue = state.queues.find(spec.queue);
   if (queue == state.queues.end()) {
@@ -326,9 +327,6 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   TRY(check_leaf(state, spec));
   TRY(check_pool(state, spec));
   TRY(check_submitter(state, spec.user));
-  // Each element of an array is a job of its own, and counts as one wherever jobs are counted.
-  const auto elements =
-      std::max<std::int64_t>(static_cast<std::int64_t>(spec.array.indices.size()), 1);
   const std::int64_t live = state.usage.jobs_running + state.usage.jobs_waiting;
   // What the cluster holds bounds its memory and the time of a restart, so it is checked before
   // anybody's quota.
@@ -352,6 +350,14 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
     }
   }
   return {};
+}
+
+// What depends on the state, and may have changed since a job was submitted.
+Result<void> check_now(const State& state, const JobSpec& spec, std::int64_t elements) {
+  TRY(check_holders(state, spec, elements));
+  TRY(admit_executor(state, spec));
+  TRY(check_slices_of_pool(state, spec));
+  return admit_times(state, spec);
 }
 
 // What the submitter should know of the pool.
@@ -380,6 +386,10 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
 
 }  // namespace
 
+Result<void> admit_again(const State& state, const JobSpec& spec) {
+  return check_now(state, spec, 1);
+}
+
 std::vector<std::string> submission_warnings(const State& state, const JobSpec& spec) {
   if (!state.queues.contains(spec.queue) || pool_of(state, spec) == nullptr) return {};
   return fit_warnings(state, spec);
@@ -405,10 +415,8 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
   for (std::size_t i = 0; i < spec.dependencies.size(); ++i) {
     TRY(check_dependency(state, spec.dependencies[i], fmt::format("dependencies[{}]", i)));
   }
-  TRY(check_holders(state, spec));
-  TRY(admit_executor(state, spec));
-  TRY(check_slices_of_pool(state, spec));
-  TRY(admit_times(state, spec));
+  // Each element of an array is a job of its own, and counts as one wherever jobs are counted.
+  TRY(check_now(state, spec, std::max<std::int64_t>(std::ssize(spec.array.indices), 1)));
   // Whatever remains is no error. Nodes may join, and the job may wait for them.
   return fit_warnings(state, spec);
 }

@@ -16,6 +16,10 @@ namespace dove::core {
 // amounts, whether any nodes could ever hold it (a warning, not an error). Errors name the field.
 Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec);
 
+// May a job that has ended, one element if it is of an array, run again under its number? Its
+// shape was admitted once; its queue, pool, user, project and limits are asked as they are now.
+Result<void> admit_again(const State& state, const JobSpec& spec);
+
 // What admit() warns of, also where it would refuse: for what was submitted before. None without
 // the job's queue and pool.
 std::vector<std::string> submission_warnings(const State& state, const JobSpec& spec);

@@ -81,8 +81,15 @@ class Admission {
   Result<void> operator()(const JobRequeueRequested& event) const {
     const Job* job = state_.find_job(event.job);
     if (job == nullptr) return not_found("job", event.job.value);
-    if (job->phase != JobPhase::kWaiting) return {};
-    return conflict("job_waiting", fmt::format("job {} is waiting already", event.job.value));
+    switch (job->phase) {
+      case JobPhase::kWaiting:
+        return conflict("job_waiting", fmt::format("job {} is waiting already", event.job.value));
+      case JobPhase::kActive:
+        return {};
+      case JobPhase::kEnded:
+        break;
+    }
+    return admit_again(state_, *job->spec);
   }
 
   Result<void> operator()(const CheckpointTaken& event) const {

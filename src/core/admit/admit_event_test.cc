@@ -22,6 +22,42 @@ TEST_F(AdmitEvent, AnEndedJobIsNotCancelled) {
   EXPECT_FALSE(may(JobCancelRequested{JobId(99)}));
 }
 
+TEST_F(AdmitEvent, AnEndedJobRunsAgainOnlyWhereItCouldBeSubmitted) {
+  cluster.declare(queue_of("team"));
+  const JobId job = cluster.submit_and_start({.queue = "team"});
+  EXPECT_TRUE(may(JobRequeueRequested{job})) << "it is there already";
+  cluster.end(job, Outcome::kFailed);
+  EXPECT_TRUE(may(JobRequeueRequested{job}));
+  const auto refusal = [&] {
+    const auto answer = admit(cluster.state, plain_policies(), JobRequeueRequested{job});
+    return answer.ok() ? "" : answer.error().code;
+  };
+  UserLimit limit;
+  limit.name = "ann";
+  limit.limits.jobs_waiting = 0;
+  cluster.declare(limit);
+  EXPECT_EQ(refusal(), "too_many_waiting");
+  Queue closed = queue_of("team");
+  closed.open = false;
+  cluster.declare(closed);
+  EXPECT_EQ(refusal(), "queue_closed");
+  cluster.tell(ObjectDeleted{"queue", "team"});
+  EXPECT_EQ(refusal(), "queue_unknown");
+}
+
+TEST_F(AdmitEvent, AnElementThatRunsAgainCountsAsOneJob) {
+  ClusterSettings settings;
+  settings.jobs_max = 3;
+  cluster.declare(settings);
+  JobSpec spec = spec_of({});
+  spec.array.indices = {0, 1, 2};
+  const JobId array = cluster.submit(spec);
+  cluster.decided(EndJob{array, Outcome::kCancelled, 0});
+  EXPECT_TRUE(may(JobRequeueRequested{array}));
+  cluster.submit();
+  EXPECT_FALSE(may(JobRequeueRequested{array}));
+}
+
 TEST_F(AdmitEvent, AQueueNeedsAParentThatExists) {
   EXPECT_FALSE(may(ObjectApplied{queue_of("team", "none such")}));
   cluster.declare(queue_of("org"));

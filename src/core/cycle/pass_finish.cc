@@ -89,6 +89,12 @@ Span pause_after(int failures, Span took) {
   return std::min(Span{took.us << (failures - 2)}, kLaunch_pause_max);
 }
 
+// A person who asked for another attempt while this one was ending has been told that it comes.
+bool gives_way(StopReason reason) {
+  return reason == StopReason::kNone || reason == StopReason::kFinished ||
+         reason == StopReason::kTimeLimit || reason == StopReason::kIdle;
+}
+
 // What becomes of a job whose attempt is over on all its nodes.
 Decision over(const State& state, const Job& job, const Attempt& attempt) {
   StopReason reason = attempt.stop_reason;
@@ -97,6 +103,7 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
   if (reason == StopReason::kNone || reason == StopReason::kTaskFailed) {
     reason = reason_by_exits(job, attempt);
   }
+  if (job.requeue_requested && gives_way(reason)) reason = StopReason::kRequeued;
   const std::int32_t code = exit_code_of(attempt);
   const auto ends = [&](Outcome outcome, std::int32_t with) {
     return EndJob{job.id, outcome, with};

@@ -135,6 +135,7 @@ class DecisionFold {
     if (decision.held) job->held = true;
     end_attempt(*job, decision.reason);
     if (decision.counted) ++job->retries_used;
+    if (decision.reason == StopReason::kRequeued && state_.level > kFirstLevel) run_anew(*job);
     // The tests before the start failed: it has had nothing yet, and does not wait again.
     if (decision.reason == StopReason::kPreflight) job->at_head = true;
     if (decision.pause.us > 0) job->not_before = state_.now + decision.pause;
@@ -269,6 +270,12 @@ class DecisionFold {
     end_hang(state_, job.id);
     if (attempt.stop_reason != StopReason::kIdle) end_idle(state_, job.id);  // else it says why
     state_.changes.touch(job.id);
+  }
+
+  // Asked for while its attempt was stopped for what would have ended the job.
+  void run_anew(Job& job) {
+    end_idle(state_, job.id);
+    if (job.attempts.back().stop_reason == StopReason::kTimeLimit) job.ran_before = {};
   }
 
   bool is_on_untrusted(const Attempt& attempt, JobId job) const {
