@@ -16,6 +16,7 @@
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
 #include "core/state/books.h"
+#include "core/state/dependency.h"
 #include "core/state/fold.h"
 #include "model/huge_pages.h"
 #include "text/feature_expression.h"
@@ -147,12 +148,6 @@ Result<void> check_features(const JobSpec& spec) {
                "features");
 }
 
-// A job, or an array of which an element is still known.
-bool knows(const State& state, JobId id) {
-  const auto at = state.jobs.lower_bound(id);
-  return at != state.jobs.end() && (at->first == id || at->second.array == id);
-}
-
 Result<void> check_dependency(const State& state, const Dependency& one, const std::string& field) {
   TRY(check_amount(one.delay.us, kSpan_max.us, field + ".delay"));
   // A singleton waits for jobs by name and user, and names no job.
@@ -167,12 +162,19 @@ Result<void> check_dependency(const State& state, const Dependency& one, const s
   // An outcome has to be known; that a job has ended is known by its being forgotten.
   const bool needs_outcome =
       one.kind != DependencyKind::kAfter && one.kind != DependencyKind::kAfterAny;
-  if (needs_outcome && !knows(state, one.job)) {
+  if (needs_outcome && !knows_outcome(state, one.job)) {
     return wrong("dependency_forgotten",
                  fmt::format("how job {} ended is no longer known: leave the dependency out, or "
                              "use afterany",
                              one.job.value),
                  field + ".job");
+  }
+  return {};
+}
+
+Result<void> check_dependencies_of(const State& state, const JobSpec& spec) {
+  for (std::size_t i = 0; i < spec.dependencies.size(); ++i) {
+    TRY(check_dependency(state, spec.dependencies[i], fmt::format("dependencies[{}]", i)));
   }
   return {};
 }
@@ -386,8 +388,10 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
 
 }  // namespace
 
-Result<void> admit_again(const State& state, const JobSpec& spec) {
-  return check_now(state, spec, 1);
+Result<void> admit_again(const State& state, const Job& job) {
+  // Eligible once, eligible for good.
+  if (job.eligible_at.us == 0) TRY(check_dependencies_of(state, *job.spec));
+  return check_now(state, *job.spec, 1);
 }
 
 std::vector<std::string> submission_warnings(const State& state, const JobSpec& spec) {
@@ -412,9 +416,7 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
                  fmt::format("a job has at most {} dependencies", kDependencies_max),
                  "dependencies");
   }
-  for (std::size_t i = 0; i < spec.dependencies.size(); ++i) {
-    TRY(check_dependency(state, spec.dependencies[i], fmt::format("dependencies[{}]", i)));
-  }
+  TRY(check_dependencies_of(state, spec));
   // Each element of an array is a job of its own, and counts as one wherever jobs are counted.
   TRY(check_now(state, spec, std::max<std::int64_t>(std::ssize(spec.array.indices), 1)));
   // Whatever remains is no error. Nodes may join, and the job may wait for them.

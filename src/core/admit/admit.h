@@ -17,8 +17,9 @@ namespace dove::core {
 Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec);
 
 // May a job that has ended, one element if it is of an array, run again under its number? Its
-// shape was admitted once; its queue, pool, user, project and limits are asked as they are now.
-Result<void> admit_again(const State& state, const JobSpec& spec);
+// shape was admitted once; its queue, pool, user, project, limits, and the dependencies that it
+// waited for are asked as they are now.
+Result<void> admit_again(const State& state, const Job& job);
 
 // What admit() warns of, also where it would refuse: for what was submitted before. None without
 // the job's queue and pool.

@@ -89,7 +89,7 @@ class Admission {
       case JobPhase::kEnded:
         break;
     }
-    return admit_again(state_, *job->spec);
+    return admit_again(state_, *job);
   }
 
   Result<void> operator()(const CheckpointTaken& event) const {

@@ -45,6 +45,18 @@ TEST_F(AdmitEvent, AnEndedJobRunsAgainOnlyWhereItCouldBeSubmitted) {
   EXPECT_EQ(refusal(), "queue_unknown");
 }
 
+TEST_F(AdmitEvent, AJobThatNeverRanIsRefusedOnceWhatItWaitedForIsForgotten) {
+  const JobId first = cluster.submit_and_start();
+  cluster.end(first);
+  JobSpec spec = spec_of({});
+  spec.dependencies = {{DependencyKind::kAfterOk, first, {}}};
+  const JobId next = cluster.submit(spec);
+  cluster.decided(EndJob{next, Outcome::kCancelled, 0});
+  EXPECT_TRUE(may(JobRequeueRequested{next}));
+  cluster.decided(ForgetJob{first});
+  EXPECT_FALSE(may(JobRequeueRequested{next}));
+}
+
 TEST_F(AdmitEvent, AnElementThatRunsAgainCountsAsOneJob) {
   ClusterSettings settings;
   settings.jobs_max = 3;

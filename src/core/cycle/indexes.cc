@@ -32,39 +32,82 @@ void set_wake(OrderedSet<std::pair<Instant, Id>>& wakes, Id id, Instant& noted, 
 
 bool has_dependents(const Indexes& indexes, JobId id) { return indexes.dependents.contains(id); }
 
+IndexedArray& array_of(Indexes& indexes, const Job& job) {
+  IndexedArray& array = indexes.arrays[job.array];
+  array.elements = job.spec->array.indices.size();
+  return array;
+}
+
+// That of an element, also of one that is forgotten; null: it is of none.
+const std::pair<const JobId, IndexedArray>* array_around(const Indexes& indexes, JobId id) {
+  auto at = indexes.arrays.upper_bound(id);
+  if (at == indexes.arrays.begin()) return nullptr;
+  --at;
+  return id.value < at->first.value + at->second.elements ? &*at : nullptr;
+}
+
+// Whether somebody alive names the array or one of its elements.
+bool is_named(const Indexes& indexes, JobId array, const IndexedArray& entry) {
+  const auto at = indexes.dependents.lower_bound(array);
+  return at != indexes.dependents.end() && at->first.value < array.value + entry.elements;
+}
+
 // Whether retention may drop the job: nobody alive refers to it or is of its array.
 bool is_forgettable(const Indexes& indexes, const Job& job) {
-  if (job.phase != JobPhase::kEnded || has_dependents(indexes, job.id)) return false;
-  if (!job.array) return true;
-  const auto array = indexes.arrays.find(job.array);
-  // An array is forgotten as a whole: a later element, or a job after it, may ask for any of its
-  // elements.
-  return !has_dependents(indexes, job.array) &&
-         (array == indexes.arrays.end() || array->second.live == 0);
+  if (job.phase != JobPhase::kEnded) return false;
+  return job.array ? indexes.arrays.at(job.array).forgettable : !has_dependents(indexes, job.id);
+}
+
+ForgetKey forget_key(const Indexes& indexes, JobId id, const IndexedJob& entry) {
+  const auto* array = array_around(indexes, id);
+  return {array == nullptr ? entry.ended_at : array->second.last_end, entry.ended_at, id};
 }
 
 void set_forgettable(Indexes& indexes, const Job& job) {
   const auto entry = indexes.jobs.find(job.id);
   if (entry == indexes.jobs.end()) return;
-  // The set is the queue of the purge pass, by when a job ended.
+  // The set is the queue of the purge pass.
   const bool now = is_forgettable(indexes, job);
   if (now == entry->second.forgettable) return;
   entry->second.forgettable = now;
+  const ForgetKey key = forget_key(indexes, job.id, entry->second);
   if (now) {
-    indexes.forgettable.insert({entry->second.ended_at, job.id});
+    indexes.forgettable.insert(key);
   } else {
-    indexes.forgettable.erase({entry->second.ended_at, job.id});
+    indexes.forgettable.erase(key);
   }
+}
+
+void set_array(const State& state, Indexes& indexes, JobId id, IndexedArray& array, bool now) {
+  if (now == array.forgettable) return;
+  array.forgettable = now;
+  for (auto at = state.jobs.lower_bound(id); at != state.jobs.end(); ++at) {
+    if (at->second.array != id) return;
+    set_forgettable(indexes, at->second);
+  }
+}
+
+// An array is forgotten from its last end on: a later element, or a job after it, may ask for any
+// of its elements.
+void set_array_forgettable(const State& state, Indexes& indexes, JobId id) {
+  IndexedArray& array = indexes.arrays.at(id);
+  set_array(state, indexes, id, array, array.live == 0 && !is_named(indexes, id, array));
+}
+
+void note_end(const State& state, Indexes& indexes, const Job& job) {
+  IndexedArray& array = array_of(indexes, job);
+  if (job.ended_at <= array.last_end) return;
+  // Those that are queued by the former one.
+  set_array(state, indexes, job.array, array, false);
+  array.last_end = job.ended_at;
 }
 
 // What `id` names: a job, or all elements of an array.
 void set_forgettable_named(const State& state, Indexes& indexes, JobId id) {
-  // Elements of an array have the ids that follow its own.
-  for (auto at = state.jobs.lower_bound(id); at != state.jobs.end(); ++at) {
-    if (at->second.id != id && at->second.array != id) return;
-    set_forgettable(indexes, at->second);
-    if (at->second.array != id) return;
+  if (const auto* array = array_around(indexes, id)) {
+    return set_array_forgettable(state, indexes, array->first);
   }
+  if (const Job* job = state.find_job(id)) set_forgettable(indexes, *job);
 }
 
 // Singletons wait for earlier jobs of their name: only the first can be free to go, and only the
@@ -122,8 +165,8 @@ void link(const State& state, Indexes& indexes, const Job& job) {
     set_forgettable_named(state, indexes, one.job);
   }
   // The first live element of an array makes all its ended ones unforgettable.
-  if (job.array && indexes.arrays[job.array].live++ == 0)
-    set_forgettable_named(state, indexes, job.array);
+  if (job.array && array_of(indexes, job).live++ == 0)
+    set_array_forgettable(state, indexes, job.array);
 }
 
 void unlink(const State& state, Indexes& indexes, JobId id, const JobSpec& spec, JobId array) {
@@ -138,7 +181,7 @@ void unlink(const State& state, Indexes& indexes, JobId id, const JobSpec& spec,
     // Nobody depends on it now; it may be forgotten.
     set_forgettable_named(state, indexes, one.job);
   }
-  if (array && --indexes.arrays[array].live == 0) set_forgettable_named(state, indexes, array);
+  if (array && --indexes.arrays[array].live == 0) set_array_forgettable(state, indexes, array);
 }
 
 // All of them, though most will find nothing new: only the dependency itself knows what it waits
@@ -151,7 +194,7 @@ void check_dependents(Indexes& indexes, JobId id) {
 void forget(Indexes& indexes, JobId id) {
   const auto at = indexes.jobs.find(id);
   if (at == indexes.jobs.end()) return;
-  if (at->second.forgettable) indexes.forgettable.erase({at->second.ended_at, id});
+  if (at->second.forgettable) indexes.forgettable.erase(forget_key(indexes, id, at->second));
   indexes.plan.ends -= at->second.ends ? 1 : 0;
   // Only ended ones are in that count. A job that is deleted while it lives was never counted.
   if (!at->second.live) --indexes.ended_count;
@@ -224,7 +267,11 @@ void build(State& state, Indexes& indexes, const Policies& policies, bool by_ord
   state.changes.note_usage_fell();
   // Everything counts as touched: the same code builds and follows, so the two cannot differ.
   for (const Node& node : state.nodes) state.changes.touch(node.id);
-  for (const auto& [id, job] : state.jobs) state.changes.touch(id);
+  for (const auto& [id, job] : state.jobs) {
+    state.changes.touch(id);
+    // Known before the first element is queued by it.
+    if (job.array && job.phase == JobPhase::kEnded) note_end(state, indexes, job);
+  }
 }
 
 void count_total(Indexes& indexes, IndexedNode& entry, const Total& now) {
@@ -319,7 +366,10 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
   if (added) entry.live = !live;
   if (live != entry.live) {
     entry.live = live;
-    if (!live) entry.ended_at = job.ended_at;  // before unlink, which may make it forgettable
+    if (!live) {  // before unlink, which may make it forgettable
+      entry.ended_at = job.ended_at;
+      if (job.array) note_end(state, indexes, job);
+    }
     if (live) {
       if (!added) --indexes.ended_count;
       link(state, indexes, job);
@@ -327,6 +377,7 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
       ++indexes.ended_count;
       if (!added) unlink(state, indexes, id, *job.spec, job.array);
     }
+    if (job.array) set_array_forgettable(state, indexes, job.array);
     set_forgettable(indexes, job);
     if (live) entry.ended_at = {};
   }

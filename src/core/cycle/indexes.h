@@ -57,8 +57,20 @@ struct IndexedNode {
 };
 
 struct IndexedArray {
+  std::uint64_t elements = 0;  // their ids follow one another, from that of the array on
   std::int32_t live = 0;
   std::int32_t active = 0;
+  bool forgettable = false;  // as last counted
+  Instant last_end;          // of its ended elements
+};
+
+// When a job ended, after when the last of its array did: elements go in turn, and the one that
+// ended last goes last.
+struct ForgetKey {
+  Instant from;
+  Instant ended_at;
+  JobId job;
+  auto operator<=>(const ForgetKey&) const = default;
 };
 
 using KeptNodes = std::map<JobId, std::vector<NodeId>>;  // core/cycle/kept_nodes.h
@@ -108,7 +120,7 @@ struct Indexes {
   ScoreBoard scores;
   OrderedSet<std::pair<Instant, JobId>> job_wakes;
   OrderedSet<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
-  OrderedSet<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on
+  OrderedSet<ForgetKey> forgettable;                  // ended jobs nobody depends on
   std::int64_t ended_count = 0;
 
   Plan plan;

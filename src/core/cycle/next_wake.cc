@@ -1,6 +1,8 @@
 #include "core/cycle/next_wake.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "core/cycle/wake.h"
@@ -12,31 +14,65 @@
 
 namespace dove::core {
 
+namespace {
+
+// What ended and is not forgotten yet, from the state alone.
+struct Retained {
+  struct Array {
+    std::uint64_t elements = 0;
+    Instant last_end;
+  };
+
+  void add(const Job& job) {
+    if (job.phase == JobPhase::kEnded) ++ended;
+    if (!job.array) return;
+    Array& array = arrays[job.array];
+    array.elements = job.spec->array.indices.size();
+    if (job.phase == JobPhase::kEnded) array.last_end = std::max(array.last_end, job.ended_at);
+    // As is_forgettable in the indexes: an array is kept as a whole while one element lives.
+    if (job.phase != JobPhase::kEnded) pinned.insert(job.array);
+  }
+  // Whatever somebody still refers to is not forgotten, however old.
+  void pin(JobId id) {
+    pinned.insert(id);
+    const auto after = arrays.upper_bound(id);
+    if (after == arrays.begin()) return;
+    const auto& [first, array] = *std::prev(after);
+    if (id.value < first.value + array.elements) pinned.insert(first);
+  }
+  // From when its time counts; kNever: it is pinned.
+  Instant from(const Job& job) const {
+    if (pinned.contains(job.array ? job.array : job.id)) return kNever;
+    return job.array ? arrays.at(job.array).last_end : job.ended_at;
+  }
+
+  std::int64_t ended = 0;
+  std::map<JobId, Array> arrays;
+  std::set<JobId> pinned;
+};
+
+}  // namespace
+
 Instant wake_at(const State& state) {
   Instant wake = kNever;
-  // Ended jobs that somebody still refers to are not forgotten, however old.
-  std::set<JobId> pinned;
-  std::int64_t ended = 0;
+  Retained retained;
+  for (const auto& [id, job] : state.jobs) retained.add(job);
   // From the state alone, by going over all of it: what the indexes say below must be the same or
   // earlier.
   for (const auto& [id, job] : state.jobs) {
-    if (job.phase == JobPhase::kEnded) {
-      ++ended;
-      continue;
-    }
+    if (job.phase == JobPhase::kEnded) continue;
     wake = std::min(wake, wake_of(state, job));
-    // As is_forgettable in the indexes: an array is kept as a whole while one element lives.
-    if (job.array) pinned.insert(job.array);
     for (const Dependency& one : job.spec->dependencies) {
-      if (one.job) pinned.insert(one.job);
+      if (one.job) retained.pin(one.job);
     }
   }
   for (const auto& [id, job] : state.jobs) {
-    if (job.phase != JobPhase::kEnded || pinned.contains(id) || pinned.contains(job.array))
-      continue;
-    wake = std::min(wake, job.ended_at + state.settings.ended_jobs_kept);
+    if (job.phase != JobPhase::kEnded) continue;
+    const Instant from = retained.from(job);
+    if (from == kNever) continue;
+    wake = std::min(wake, from + state.settings.ended_jobs_kept);
     // Too many: the purge pass has work at once.
-    if (ended > state.settings.ended_jobs_max) wake = state.now;
+    if (retained.ended > state.settings.ended_jobs_max) wake = state.now;
   }
   for (const Node& node : state.nodes) {
     wake = std::min({wake, lost_at(state, node), maintenance_wake(state, node)});
@@ -56,7 +92,7 @@ Instant wake_at(const State& state, const Indexes& indexes) {
     wake = std::min(wake, maintenance_wake(state, *state.find_node(id)));
   }
   if (!indexes.forgettable.empty()) {
-    const Instant oldest = indexes.forgettable.begin()->first;
+    const Instant oldest = indexes.forgettable.begin()->from;
     const bool over = indexes.ended_count > state.settings.ended_jobs_max;
     wake = std::min(wake, over ? state.now : oldest + state.settings.ended_jobs_kept);
   }

@@ -13,7 +13,7 @@ constexpr std::size_t kForgotten_max = 1000;
 
 std::vector<JobId> next_of(const Indexes& indexes) {
   std::vector<JobId> next;
-  for (const auto& [ended_at, id] : indexes.forgettable) {
+  for (const auto& [from, ended_at, id] : indexes.forgettable) {
     if (next.size() == ReadAhead::kJobs) break;
     next.push_back(id);
   }
@@ -28,10 +28,10 @@ Back purge(Cycle& cycle) {
   const std::size_t most = kForgotten_max + cycle.decisions.size();
   ReadAhead read_ahead(cycle.state, true);
   for (std::size_t i = 0; i < most && !indexes.forgettable.empty(); ++i) {
-    const auto [ended_at, id] = *indexes.forgettable.begin();
+    const auto [from, ended_at, id] = *indexes.forgettable.begin();
     // Oldest first, so the first that is too young ends the pass.
     const bool too_many = indexes.ended_count > settings.ended_jobs_max;
-    if (!too_many && ended_at + settings.ended_jobs_kept > cycle.state.now) return std::nullopt;
+    if (!too_many && from + settings.ended_jobs_kept > cycle.state.now) return std::nullopt;
     read_ahead.before([&] { return next_of(indexes); });
     cycle.emit(ForgetJob{id, true});
   }

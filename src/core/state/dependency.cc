@@ -43,7 +43,8 @@ void each_named(const State& state, JobId id, Visit visit) {
 
 // The outcomes of what a dependency names, summed up.
 struct Tally {
-  std::int64_t count = 0;
+  std::size_t count = 0;
+  std::size_t named = 1;
   JobId unfinished;
   JobId not_begun;
   JobId bad;
@@ -71,9 +72,14 @@ struct Tally {
 
 Tally tally(const State& state, JobId id) {
   Tally sum;
-  each_named(state, id, [&](const Job& job) { sum.add(job); });
+  each_named(state, id, [&](const Job& job) {
+    if (job.array == id) sum.named = job.spec->array.indices.size();
+    sum.add(job);
+  });
   return sum;
 }
+
+bool is_whole(const Tally& sum) { return sum.count == sum.named; }
 
 DependencyVerdict all_well(const Tally& sum) {
   // One that ended badly decides, whatever the others are still doing.
@@ -116,6 +122,8 @@ DependencyVerdict no_earlier_left(const State& state, const Job& job, const Sing
 
 }  // namespace
 
+bool knows_outcome(const State& state, JobId id) { return is_whole(tally(state, id)); }
+
 DependencyVerdict check_dependency(const State& state, const Job& job, const Dependency& one,
                                    const Singletons* index) {
   if (one.kind == DependencyKind::kSingleton) return no_earlier_left(state, job, index);
@@ -131,8 +139,10 @@ DependencyVerdict check_dependency(const State& state, const Job& job, const Dep
     case DependencyKind::kAfterAny:
       return sum.unfinished ? waits(sum.unfinished) : met(sum.last_end);
     case DependencyKind::kAfterOk:
-      // How a forgotten job ended is not known. To guess "well" could start what must not run.
-      return sum.count == 0 ? never(one.job) : all_well(sum);
+      // How a forgotten job ended is not known. To guess "well" could start what must not run, as
+      // programs of the first level did for arrays of which an element was left.
+      if (state.level > kFirstLevel ? !is_whole(sum) : sum.count == 0) return never(one.job);
+      return all_well(sum);
     case DependencyKind::kAfterNotOk:
       if (sum.unfinished) return waits(sum.unfinished);
       return sum.bad ? met(sum.last_end) : never(one.job);

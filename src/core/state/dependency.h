@@ -32,6 +32,9 @@ struct Singletons {
   std::map<std::pair<std::string, std::string>, std::set<JobId>> named;
 };
 
+// Whether nothing of what `id` names, a job or an array, has been forgotten.
+bool knows_outcome(const State& state, JobId id);
+
 DependencyVerdict check_dependency(const State& state, const Job& job, const Dependency& one,
                                    const Singletons* index = nullptr);
 

@@ -62,6 +62,26 @@ TEST_F(DependencyTest, OneOfSeveralIsEnoughWhereTheJobSaysSo) {
   EXPECT_EQ(level(any), DependencyLevel::kWaiting);
 }
 
+TEST_F(DependencyTest, AnArrayOfWhichAnElementIsForgottenDidNotEndWell) {
+  JobSpec spec = spec_of({});
+  spec.array.indices = {0, 1};
+  const JobId array = cluster.submit(spec);
+  const JobId second(array.value + 1);
+  for (const JobId id : {array, second}) {
+    cluster.launch(id);
+    cluster.start(id);
+    cluster.end(id);
+  }
+  const JobId next = after(DependencyKind::kAfterOk, array);
+  EXPECT_TRUE(knows_outcome(cluster.state, array));
+  cluster.decided(ForgetJob{array});
+  EXPECT_FALSE(knows_outcome(cluster.state, array));
+  EXPECT_TRUE(knows_outcome(cluster.state, second)) << "named by itself";
+  EXPECT_EQ(level(next), DependencyLevel::kMet) << "as older programs fold it";
+  cluster.tell(LevelRaised{kNewestLevel});
+  EXPECT_EQ(level(next), DependencyLevel::kNever);
+}
+
 TEST_F(DependencyTest, AnArrayIsDoneWhenAllElementsAre) {
   JobSpec spec = spec_of({});
   spec.array.indices = {0, 1};
