@@ -144,31 +144,36 @@ class Backup(unittest.TestCase):
         os.unlink(data + "/own.pem")
         self.dove("backup", made, "--plain", "--data", data)
 
+    def follow(self, place, every="1s"):
+        """The process, and the record after which it goes on."""
+        process = subprocess.Popen([DOVE, "backup", place, "--plain", "--follow", "--every", every, "--data",
+                                    self.cluster.data], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, env=self.cluster.environment)
+        self.addCleanup(process.kill)
+        for line in process.stdout:
+            if "segments follow" in line:
+                return process, int(re.search(r"from record (\d+)", line)[1])
+        self.fail("it does not follow")
+
+    @staticmethod
+    def ended(process):
+        process.terminate()
+        said = process.communicate(timeout=30)[0]
+        return process.returncode, said
+
+    def end(self, process):
+        code, said = self.ended(process)
+        self.assertEqual(code, 0, said)
+        return int(re.search(r"records to (\d+)$", said.strip())[1])
+
     def test_segments_follow_and_are_restored(self):
         place = self.path("followed")
-
-        def follow():
-            process = subprocess.Popen([DOVE, "backup", place, "--plain", "--follow", "--every", "1s", "--data",
-                                        self.cluster.data], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, text=True, env=self.cluster.environment)
-            self.addCleanup(process.kill)
-            for line in process.stdout:
-                if "segments follow" in line:
-                    return process, int(re.search(r"from record (\d+)", line)[1])
-            self.fail("it does not follow")
-
-        def end(process):
-            process.terminate()
-            said = process.communicate(timeout=30)[0]
-            self.assertEqual(process.returncode, 0, said)
-            return int(re.search(r"records to (\d+)$", said.strip())[1])
-
-        process, base = follow()
+        process, base = self.follow(place)
         self.cluster.wait(self.cluster.submit({"name": "later", "command": ["true"]}))
-        kept = end(process)
-        process, again = follow()
+        kept = self.end(process)
+        process, again = self.follow(place)
         self.assertEqual(again, kept, "it goes on where it was")
-        end(process)
+        self.end(process)
         restored = self.path("restored_later")
         self.assertIn("verified", self.dove("restore", place, "--data", restored))
         self.assertIn("verified: every decision", self.dove("replay", restored))
@@ -184,6 +189,22 @@ class Backup(unittest.TestCase):
         self.dove("restore", place, "--data", nowhere, "--at", str(base))
         # Another log cannot go on with it: what it holds differs from there on.
         self.assertIn("make another backup", self.dove("backup", place, "--plain", "--follow", "--data", nowhere, code=4))
+
+        os.unlink(f"{place}/segments/{base:020}")
+        lost = self.path("lost")
+        self.assertIn(f"segments/{base:020}: it is missing", self.dove("restore", place, "--data", lost, code=1))
+        self.assertIn("it is missing", self.dove("restore", place, "--data", lost, "--at", str(base + 1), code=1))
+        self.assertFalse(os.path.exists(lost))
+        self.dove("restore", place, "--data", lost, "--at", str(base))
+
+    def test_one_alone_writes_segments(self):
+        place = self.path("followed_twice")
+        both = [self.follow(place, every="1d")[0] for _ in range(2)]
+        self.cluster.wait(self.cluster.submit({"command": ["true"]}))
+        done = [self.ended(process) for process in both]  # each looks once more
+        self.assertEqual(sorted(code for code, _ in done), [0, 4], done)
+        self.assertIn("let one alone follow this backup", done[0][1] + done[1][1])
+        self.assertIn("verified", self.dove("restore", place, "--data", self.path("of_one")))
 
     def test_what_is_wrong_leaves_nothing(self):
         data = self.path("nowhere")

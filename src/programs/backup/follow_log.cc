@@ -41,6 +41,12 @@ Result<void> keep_all(const BackupSource& from, BackupPlace& place, KeptTo& kept
   return keep_each(*log, place, kept);
 }
 
+// After trouble: what was being put may be there all the same.
+Result<void> go_on(const BackupSource& from, BackupPlace& place, const KeptTo& base, KeptTo& kept) {
+  TRY_ASSIGN(kept, kept_to(place, base));
+  return keep_all(from, place, kept);
+}
+
 void wait(Span every, const std::atomic<bool>& stop) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(every.us);
   while (!stop && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLook);
@@ -57,7 +63,7 @@ Result<void> follow_log(const BackupSource& from, BackupPlace& place, const Kept
   bool waits = false;
   for (bool last = false; !last;) {
     last = stop;
-    const Result<void> done = keep_all(from, place, kept);
+    const Result<void> done = waits ? go_on(from, place, base, kept) : keep_all(from, place, kept);
     if (!done.ok() && (last || !passes(done.error()))) return done.error();
     if (!done.ok() && !waits) {
       fmt::print(stderr, "dove backup: {}; records after {} are kept later\n", done.error().message,

@@ -106,9 +106,29 @@ Result<void> check_continues(const store::LogPage& page, const KeptTo& kept) {
                fmt::format("record {}", kept.head.value)};
 }
 
+// What another one writes would end elsewhere, and the segments would no longer follow each other.
+Result<void> check_alone(BackupPlace& place, const KeptTo& kept) {
+  TRY_ASSIGN(const KeptTo last, kept_to(place, kept));
+  if (last.head == kept.head && last.chain == kept.chain) return {};
+  const std::string path = place.path(kLast);
+  return Error{ErrorKind::kConflict, "backup_followed_twice",
+               fmt::format("{}: another command writes segments here, up to record {} by now: let "
+                           "one alone follow this backup",
+                           path, last.head.value),
+               path};
+}
+
 bool reaches(const store::Head& head, const store::CutPoint& until) {
   if (until.seq) return head.seq >= *until.seq;
   return until.at && *until.at < head.at;
+}
+
+// REQUIRES: no segment follows `head`.
+Result<void> check_ends(BackupPlace& place, const store::Head& head) {
+  TRY_ASSIGN(const KeptTo last, kept_to(place, {head.seq, head.epoch, head.chain_sha256}));
+  if (last.head <= head.seq) return {};
+  return damaged(place, head.seq,
+                 fmt::format("it is missing, and segments go on to record {}", last.head.value));
 }
 
 }  // namespace
@@ -138,6 +158,7 @@ Result<bool> keep_segment(store::LogStore& log, store::LogSource& rows, BackupPl
   if (page.batches.empty()) return false;
   TRY_ASSIGN(const std::vector<store::Batch> batches, store::verified_batches(page));
   TRY_ASSIGN(segment.blobs, blobs_of(log, batches));
+  TRY(check_alone(place, kept));
   TRY(place.put(name_of(kept.head), encode(segment)));
   kept.head = store::last_seq(page.batches.back().header);
   kept.chain = store::hex_of(store::sha256_from(page.batches.back().chain));
@@ -153,7 +174,7 @@ Result<void> add_segments(BackupPlace& place, const std::string& directory,
   while (!reaches(log->head(), until)) {
     const Seq after = log->head().seq;
     TRY_ASSIGN(const std::optional<std::string> text, place.get(name_of(after), kSegmentBytesMax));
-    if (!text) return {};
+    if (!text) return check_ends(place, log->head());
     TRY_ASSIGN(Segment segment, decode(place, after, *text));
     TRY_ASSIGN(const store::LogPage page, store::decode_page(segment.page));
     TRY_ASSIGN(std::vector<store::Batch> batches, store::verified_batches(page));

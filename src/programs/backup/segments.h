@@ -29,14 +29,15 @@ struct KeptTo {
 Result<KeptTo> kept_to(BackupPlace& place, const KeptTo& base);
 
 // Keeps one more segment of the log, whose chain is verified before; false: there is nothing new.
-// Moves `kept` on. Errors: kConflict `log_differs`, kNotFound `records_forgotten`, both with the
-// remedy; those of the place.
+// Moves `kept` on; after an error it is read anew (kept_to), since nobody knows what the place has.
+// Errors: kConflict `log_differs`, `backup_followed_twice`, kNotFound `records_forgotten`, all with
+// the remedy; those of the place.
 // `rows` are those of `log`.
 Result<bool> keep_segment(store::LogStore& log, store::LogSource& rows, BackupPlace& place,
                           KeptTo& kept);
 
 // Adds the segments at `place` to the log that was restored in `directory`, up to the first one
-// that reaches `until`. Errors: kCorrupt `backup_damaged`.
+// that reaches `until`. Errors: kCorrupt `backup_damaged`, also for one that is missing.
 Result<void> add_segments(BackupPlace& place, const std::string& directory,
                           const store::CutPoint& until);
 

@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "cli/cli.h"
 #include "files/text_file.h"
 #include "listener/own_keys.h"
-#include "programs/commands.h"
 #include "store/sqlite/sqlite_store.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
@@ -74,7 +74,7 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
   options.leads_at = url_of(settings, settings.port);
   options.lease_us = settings.lease_us;
   options.name = name_of_this(settings);
-  options.version = version();
+  options.version = cli::version();
   TRY_ASSIGN(auto store, store::PostgresStore::open(std::move(options)));
   TRY_ASSIGN(const std::string keys, store->agreed_keys(""));
   if (!keys.empty() && keys != keys_digest(data)) {
