@@ -4,7 +4,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -16,8 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kSegmentBytes = 16 << 20;      // of records; one batch may be more
-constexpr std::size_t kSegmentBytesMax = 512 << 20;  // with what its jobs run
+// A segment ends with the batch that reaches one of these: of records, of what their jobs run.
+constexpr std::size_t kRecordBytes = 16 << 20;
+constexpr std::size_t kBlobBytes = 64 << 20;
+// One batch may have more: what the controller lets wait (512 MiB of what jobs run).
+constexpr std::size_t kSegmentBytesMax = std::size_t{2} << 30;
 constexpr std::size_t kLastBytesMax = 4 << 10;
 constexpr const char kLast[] = "segments/last.json";
 constexpr std::string_view kMagic = "dove segment 1\n";
@@ -60,28 +62,34 @@ Result<Segment> decode(const BackupPlace& place, Seq after, const std::string& t
   return segment;
 }
 
-// What the jobs of these batches run. What the log has dropped already is left out: no job of now
-// needs it.
-Result<std::map<std::string, std::string>> blobs_of(store::LogStore& log,
-                                                    const std::vector<store::Batch>& batches) {
-  std::set<std::string> named;
-  for (const store::Batch& batch : batches) {
-    for (const StampedEvent& event : batch.events) {
+Result<std::optional<std::string>> read_segment(BackupPlace& place, Seq after) {
+  Result<std::optional<std::string>> text = place.get(name_of(after), kSegmentBytesMax);
+  if (text.ok() || text.error().kind != ErrorKind::kTooLarge) return text;
+  return damaged(place, after, "it is larger than any that was written");
+}
+
+// Adds what the jobs of these batches run, up to the batch with which it is enough: how many those
+// are. What the log has dropped already is left out: no job of now needs it.
+Result<std::size_t> add_blobs(store::LogStore& log, const std::vector<store::Batch>& batches,
+                              std::map<std::string, std::string>& blobs) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    for (const StampedEvent& event : batches[i].events) {
       const auto* submitted = std::get_if<JobSubmitted>(&event.event);
-      if (submitted != nullptr) named.insert(submitted->spec->exec_digest);
+      if (submitted == nullptr || blobs.contains(submitted->spec->exec_digest)) continue;
+      TRY_ASSIGN(std::optional<std::string> blob, log.blob(submitted->spec->exec_digest));
+      if (!blob) continue;
+      bytes += blob->size();
+      blobs[submitted->spec->exec_digest] = std::move(*blob);
     }
+    if (bytes >= kBlobBytes) return i + 1;
   }
-  std::map<std::string, std::string> found;
-  for (const std::string& digest : named) {
-    TRY_ASSIGN(std::optional<std::string> blob, log.blob(digest));
-    if (blob) found[digest] = std::move(*blob);
-  }
-  return found;
+  return batches.size();
 }
 
 // The rows that follow, as they are stored.
 Result<std::string> next_rows(store::LogSource& rows, const KeptTo& kept) {
-  Result<std::string> bytes = rows.page(kept.head, kept.epoch, kSegmentBytes);
+  Result<std::string> bytes = rows.page(kept.head, kept.epoch, kRecordBytes);
   if (!bytes.ok()) {
     Error error = bytes.error();
     if (error.code == "records_forgotten") {
@@ -153,11 +161,15 @@ Result<bool> keep_segment(store::LogStore& log, store::LogSource& rows, BackupPl
                           KeptTo& kept) {
   Segment segment;
   TRY_ASSIGN(segment.page, next_rows(rows, kept));
-  TRY_ASSIGN(const store::LogPage page, store::decode_page(segment.page));
+  TRY_ASSIGN(store::LogPage page, store::decode_page(segment.page));
   TRY(check_continues(page, kept));
   if (page.batches.empty()) return false;
   TRY_ASSIGN(const std::vector<store::Batch> batches, store::verified_batches(page));
-  TRY_ASSIGN(segment.blobs, blobs_of(log, batches));
+  TRY_ASSIGN(const std::size_t count, add_blobs(log, batches, segment.blobs));
+  if (count < batches.size()) {
+    page.batches.resize(count);
+    segment.page = store::encode(page);
+  }
   TRY(check_alone(place, kept));
   TRY(place.put(name_of(kept.head), encode(segment)));
   kept.head = store::last_seq(page.batches.back().header);
@@ -173,7 +185,7 @@ Result<void> add_segments(BackupPlace& place, const std::string& directory,
   TRY_ASSIGN(const auto log, store::SqliteStore::open(directory, store::OpenMode::kWrite));
   while (!reaches(log->head(), until)) {
     const Seq after = log->head().seq;
-    TRY_ASSIGN(const std::optional<std::string> text, place.get(name_of(after), kSegmentBytesMax));
+    TRY_ASSIGN(const std::optional<std::string> text, read_segment(place, after));
     if (!text) return check_ends(place, log->head());
     TRY_ASSIGN(Segment segment, decode(place, after, *text));
     TRY_ASSIGN(const store::LogPage page, store::decode_page(segment.page));

@@ -10,6 +10,7 @@
 
 #include "programs/backup/follow_log.h"
 #include "store/sqlite/bed_for_test.h"
+#include "wire/secret.h"
 
 namespace dove::store {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LogStoreConformance);
@@ -23,12 +24,13 @@ class MemoryPlace final : public BackupPlace {
   Result<std::optional<std::string>> get(const std::string& name, std::size_t bytes_max) override {
     const auto at = files.find(name);
     if (at == files.end()) return std::optional<std::string>();
-    if (at->second.size() <= bytes_max) return std::optional(at->second);
+    if (at->second.size() <= bytes_max && name != too_large) return std::optional(at->second);
     return Error{ErrorKind::kTooLarge, "file_too_large", name, name};
   }
   std::string path(const std::string& name) const override { return "place/" + name; }
 
   std::map<std::string, std::string> files;
+  std::string too_large;  // this one, as if
   // Once, when this file is written, the caller gets a timeout.
   struct Late {
     std::string file;
@@ -53,6 +55,17 @@ class Segments : public testing::Test {
   Segments() : log_(store::open(directory_.path())), epoch_(*log_->begin_epoch("test")) {}
 
   void append() { store::append(*log_, epoch_, 1, 1); }
+  // With a job, and what it runs.
+  void append_job(std::size_t bytes) {
+    const std::string runs(bytes, static_cast<char>('a' + jobs_++));
+    JobSpec spec;
+    spec.exec_digest = wire::sha256_hex(runs);
+    store::Batch batch = store::batch_after(log_->head(), epoch_, 1, 0);
+    batch.events[0].event = JobSubmitted{std::make_shared<const JobSpec>(spec)};
+    batch.blobs.emplace_back(spec.exec_digest, runs);
+    const Result<void> done = log_->append(epoch_, log_->head().seq, batch);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
   Result<bool> keep(KeptTo& kept) { return keep_segment(*log_, *log_, place_, kept); }
   void keep_all(KeptTo& kept) {
     for (;;) {
@@ -72,6 +85,7 @@ class Segments : public testing::Test {
   std::unique_ptr<store::SqliteStore> log_;
   const Epoch epoch_;
   const KeptTo base_{Seq{}, Epoch{}, std::string(64, '0')};
+  int jobs_ = 0;
   MemoryPlace place_;
 };
 
@@ -91,6 +105,27 @@ TEST_F(Segments, OneThatIsMissingIsNoEnd) {
       << whole.error().message;
   EXPECT_FALSE(restored({.at = {}, .seq = Seq{3}}).ok());
   EXPECT_EQ(*restored({.at = {}, .seq = Seq{2}}), Seq{2});
+}
+
+TEST_F(Segments, OneEndsOnceItsJobsRunMuch) {
+  for (int i = 0; i < 3; ++i) append_job(33 << 20);
+  KeptTo kept = base_;
+  ASSERT_TRUE(*keep(kept));
+  EXPECT_EQ(kept.head, Seq{2});
+  keep_all(kept);
+  EXPECT_EQ(kept.head, Seq{3});
+  EXPECT_EQ(*restored(), Seq{3});
+}
+
+TEST_F(Segments, OneThatIsTooLargeIsNamed) {
+  append();
+  KeptTo kept = base_;
+  keep_all(kept);
+  place_.too_large = "segments/00000000000000000000";
+  const Result<Seq> whole = restored();
+  ASSERT_FALSE(whole.ok());
+  EXPECT_EQ(whole.error().code, "backup_damaged");
+  EXPECT_NE(whole.error().message.find("--at 0 restores"), std::string::npos);
 }
 
 TEST_F(Segments, TwoDoNotWriteThem) {
