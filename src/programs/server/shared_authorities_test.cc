@@ -137,6 +137,19 @@ TEST(SharedAuthorities, ARotationReachesStandbysAndTheNextLeader) {
   EXPECT_EQ(standby.next(), "");
 }
 
+TEST(SharedAuthorities, ARotationOnAMachineWhoseClockIsBehindIsNotUndone) {
+  FakeDatabase database;
+  const Directory leader(-1);  // as its clock has it, the authority begins tomorrow
+  lead(database, leader);
+  const Result<wire::Authority> next = begin_rotation(leader.path, "dove", std::time(nullptr));
+  ASSERT_TRUE(next.ok());
+  lead(database, leader);
+  EXPECT_EQ(leader.next(), next->digest());
+  const Directory standby(3);
+  stand_by(database, standby);
+  EXPECT_EQ(standby.next(), next->digest());
+}
+
 // Nodes have followed the rotation since.
 TEST(SharedAuthorities, ADatabaseThatWentBackUndoesNoRotation) {
   FakeDatabase database;

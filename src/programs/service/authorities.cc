@@ -84,6 +84,20 @@ Result<void> replace_next(const std::string& data_dir, const std::optional<wire:
   return {};
 }
 
+// Other controllers take it for the newer one by when it begins, whatever this machine's clock
+// says.
+Result<wire::Authority> make_newer(const std::string& data_dir, const std::string& name,
+                                   std::int64_t at_s) {
+  wire::Authority made = wire::Authority::make(name, at_s);
+  const std::string present = files::text_or_empty(pem_of(data_dir, false), kFileBytesMax);
+  const auto former = wire::read_certificate(present);
+  if (!former.ok()) return made;  // a server that cannot read it says so
+  TRY_ASSIGN(const auto facts, wire::read_certificate(made.credentials().chain_pem));
+  const std::int64_t newer_by_s = facts.not_before_s - former->not_before_s;
+  if (newer_by_s > 0) return made;
+  return wire::Authority::make(name, at_s - newer_by_s + 1);
+}
+
 // For a rotation that ended between its two renames.
 void finish_renaming(const std::string& data_dir) {
   const Result<std::string> certificate = files::read_text(pem_of(data_dir, true), kFileBytesMax);
@@ -155,7 +169,7 @@ Result<wire::Authority> begin_rotation(const std::string& data_dir, const std::s
     return Error{ErrorKind::kConflict, "rotation_under_way",
                  pem_of(data_dir, true) + " is there already", pem_of(data_dir, true)};
   }
-  wire::Authority made = wire::Authority::make(name, at_s);
+  TRY_ASSIGN(wire::Authority made, make_newer(data_dir, name, at_s));
   TRY(write(data_dir, true, made));
   return made;
 }

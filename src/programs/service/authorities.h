@@ -31,7 +31,8 @@ Result<Authorities> open_authorities(const std::string& data_dir, const std::str
 Result<wire::Authority> open_authority(const std::string& data_dir, const std::string& name);
 // What is wrong with those that are there; nothing is written.
 std::vector<Error> damages_of_authorities(const std::string& data_dir);
-// Makes the next one. Error kConflict: there is one already.
+// Makes the next one, which begins after the present one in any case. Error kConflict: there is one
+// already.
 Result<wire::Authority> begin_rotation(const std::string& data_dir, const std::string& name,
                                        std::int64_t now_s);
 // The next one takes the place of the present one. Error kNotFound: there is none.
