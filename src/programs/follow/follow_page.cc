@@ -97,7 +97,7 @@ wire::Response FollowPage::readiness() const {
   const Follower::Standing now = standing_();
   const std::string how_far = fmt::format("the copy ends at {}, the log of {} at {}",
                                           now.kept.value, url_, now.source.value);
-  if (!now.trouble && now.whole_us != 0) {
+  if (now.is_current(telemetry::monotonic_us())) {
     return json(200, {{"status", "ready"},
                       {"follows", url_},
                       {"records_to", now.kept.value},

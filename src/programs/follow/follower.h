@@ -36,6 +36,13 @@ class Follower {
     Seq source;                 // the source's, when it last answered
     std::int64_t whole_us = 0;  // monotonic: when the copy last was whole; 0: not since the start
     std::optional<Error> trouble;  // why it is not followed now
+
+    // It holds all that the source had, or did moments ago: a busy source is ahead by some records.
+    bool is_current(std::int64_t now_us) const {
+      if (trouble || whole_us == 0) return false;
+      return kept >= source || now_us - whole_us < kMoment_us;
+    }
+    static constexpr std::int64_t kMoment_us = 10'000'000;
   };
 
   // Opens the copy, and begins to follow. `on_end`: called once at most, from any thread, when it
