@@ -2,7 +2,8 @@
 // back for a gang of that size from a full cluster of preemptible jobs of JOB_GPUS each, on NODES
 // nodes of 8: "reclaim_ms NUMBER", and how many jobs were stopped. Then the same where one job of
 // each node may not be stopped, so that no set of victims would do: "refuse_ms NUMBER", and nobody
-// is stopped.
+// is stopped. Last, what a cycle takes while 2 000 shapes wait that nobody may be stopped for, as
+// those that might be are no lower: "shapes_ms NUMBER".
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -58,12 +59,26 @@ class Fleet {
     start();
   }
 
+  // Each of a memory of its own.
+  void wait(const char* queue, int shapes) {
+    for (int i = 1; i <= shapes; ++i) submit(queue, kGpus_of_a_node, 1, Preempt::kNone, {}, i);
+    decide();
+  }
+
+  // Something happens that helps none of them.
+  void pass_a_cycle() {
+    brain_.begin_batch(state_.now + seconds(1), Epoch(1));
+    submit("training", kGpus_of_a_node, 1, Preempt::kNone, {}, 1);
+    decide();
+  }
+
   void submit(const char* queue, std::int32_t gpus, int tasks, Preempt preempt,
-              std::vector<std::string> nodes = {}) {
+              std::vector<std::string> nodes = {}, std::int64_t memory_mib = 0) {
     auto spec = std::make_shared<JobSpec>();
     spec->user = "ann";
-    spec->queue = queue;
     spec->groups.resize(1);
+    spec->groups[0].per_task.memory_bytes = memory_mib << 20;
+    spec->queue = queue;
     spec->groups[0].tasks = tasks;
     if (tasks > 1) spec->groups[0].tasks_per_node = kGpus_of_a_node;
     spec->groups[0].per_task.gpus = gpus;
@@ -131,7 +146,14 @@ int main(int argc, char** argv) {
   begin = std::clock();
   const long long in_vain = stopped_in(pinned.decide());
   const long long refused_us = us_since(begin);
+  Fleet blocked(nodes);
+  blocked.fill(1, nodes * kGpus_of_a_node);
+  blocked.wait("training", 2'000);
+  begin = std::clock();
+  blocked.pass_a_cycle();
+  const long long blocked_us = us_since(begin);
   fmt::print("reclaim_ms {}.{:01}\nstopped {}\nrefuse_ms {}.{:01}\nstopped_in_vain {}\n", us / 1000,
              us % 1000 / 100, stopped, refused_us / 1000, refused_us % 1000 / 100, in_vain);
+  fmt::print("shapes_ms {}.{:01}\n", blocked_us / 1000, blocked_us % 1000 / 100);
   return 0;
 }

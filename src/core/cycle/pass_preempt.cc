@@ -8,6 +8,7 @@
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
 #include "core/preempt/foreign_jobs.h"
+#include "core/preempt/stoppable.h"
 #include "core/preempt/victim_limits.h"
 #include "core/preempt/victim_search.h"
 #include "core/preempt/victims.h"
@@ -152,18 +153,26 @@ class Round {
     return *foreign_;
   }
 
+  // Counted once, and anew after each stop of this round: a later beneficiary counts on what was
+  // stopped for an earlier one.
+  Stoppable& stoppable_now() {
+    if (!stoppable_) {
+      const std::vector<JobId> running(indexes_.preemptible.begin(), indexes_.preemptible.end());
+      const std::vector<JobId> stopping(indexes_.stopping.begin(), indexes_.stopping.end());
+      stoppable_.emplace(state_, running, stopping);
+    }
+    return *stoppable_;
+  }
+
   // Stops the victims, if there are any that make room. False: there is nobody to stop.
   bool seek(const Job& job, VictimRules rules) {
     const OrderPolicy& order = order_of(state_, cycle_.policies, job.spec->queue);
     rules.takes_over = order.head() == Head::kTakesOver;
-    // Copied, since each stop of this round changes the sets: a later beneficiary counts on what
-    // was stopped for an earlier one.
-    const std::vector<JobId> stopping(indexes_.stopping.begin(), indexes_.stopping.end());
-    const std::set<JobId>& preemptible = indexes_.preemptible;
-    const std::vector<JobId> running(preemptible.begin(), preemptible.end());
+    Stoppable& stoppable = stoppable_now();
     const std::vector<Victim> victims =
-        find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules, foreign_for(job));
+        find_victims(state_, job, nodes_of(*job.spec), stoppable, rules, foreign_for(job));
     if (victims.empty()) return false;
+    const std::vector<JobId> stopping(stoppable.stopping().begin(), stoppable.stopping().end());
     const RankedNodes nodes = open_nodes(state_, job, nodes_of(*job.spec));
     VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping, victims);
     // True from here on: there was somebody to stop, and the search for this beneficiary is paid
@@ -191,6 +200,7 @@ class Round {
     // In the same cycle as the stops. Otherwise whoever is next in the queue could take what is
     // freed.
     cycle_.emit(Promise{job.id, all_gone_at(job, found, stopping), found.placements, true});
+    stoppable_.reset();
     stopped_ = true;
   }
 
@@ -225,6 +235,7 @@ class Round {
   const State& state_;
   Indexes& indexes_;
   std::optional<std::vector<ForeignJobPtr>> foreign_;
+  std::optional<Stoppable> stoppable_;
   bool stopped_ = false;
 };
 

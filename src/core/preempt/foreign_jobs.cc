@@ -169,7 +169,7 @@ std::vector<ForeignJobPtr> yielding_to(const State& state, const Job& beneficiar
   std::erase_if(found,
                 [&](const ForeignJobPtr& one) { return !shares_device(one->job, placements); });
   if (found.empty()) return found;
-  VictimQueues queues(state, beneficiary, {});
+  VictimQueues queues(state, beneficiary, std::span<const JobId>());
   const Level mine = queues.level(beneficiary);
   // As when it was decided (victims.h): another job may have come to the place since.
   std::erase_if(found, [&](const ForeignJobPtr& one) {

@@ -24,8 +24,9 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   rules.rotation = true;
   rules.soon = true;
   rules.takes_over = order_of(state, policies, job.spec->queue).head() == Head::kTakesOver;
+  Stoppable stoppable(state, running.preemptible, running.stopping);
   const std::vector<Victim> victims =
-      find_victims(state, job, available, running.preemptible, running.stopping, rules, foreign);
+      find_victims(state, job, available, stoppable, rules, foreign);
   Reason reason;
   reason.kind = ReasonKind::kPreemption;
   reason.used = static_cast<std::int64_t>(running.preemptible.size() + foreign.size());

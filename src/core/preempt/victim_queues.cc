@@ -1,6 +1,7 @@
 #include "core/preempt/victim_queues.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/queue/queue_order.h"
 #include "core/state/books.h"
@@ -87,86 +88,130 @@ Instant soon(const State& state, std::span<const JobId> stopping) {
   return until;
 }
 
+namespace {
+
+class Bookkeeping {
+ public:
+  explicit Bookkeeping(const State& state) : state_(state) {}
+
+  std::shared_ptr<const QueueBooks> count(std::span<const JobId> stopping) {
+    count_nodes();
+    rank_bands();
+    count_changes(stopping);
+    return std::move(books_);
+  }
+
+ private:
+  void count_nodes() {
+    Amount& total = books_->total;
+    for (const Node& node : state_.nodes) {
+      // The whole of the cluster, closed nodes included: shares must not jump because a node is
+      // being repaired.
+      if (node.removed || node.inventory == nullptr) continue;
+      total.gpus_milli +=
+          static_cast<std::int64_t>(node.device_free_milli.size()) * kWholeDevice_milli;
+      for (const NumaNode& numa : node.inventory->numa) {
+        total.cores += static_cast<std::int64_t>(numa.cores.size());
+      }
+      total.memory_bytes += node.inventory->memory_bytes;
+    }
+  }
+
+  // Queues in the order of their bands from the top down, missing ones counting as 0.
+  void rank_bands() {
+    std::vector<std::pair<std::vector<std::int32_t>, std::string>> all;
+    for (const auto& [name, queue] : state_.queues) {
+      std::vector<const Queue*> path = queue_path(state_, name);
+      std::reverse(path.begin(), path.end());
+      std::vector<std::int32_t> bands;
+      for (const Queue* each : path) bands.push_back(each->band);
+      // Zeros at the end say nothing, as missing bands are zeros: queues below one another then
+      // compare equal, as they should.
+      while (!bands.empty() && bands.back() == 0) bands.pop_back();
+      books_->sides[name].path = std::move(path);
+      all.emplace_back(std::move(bands), name);
+    }
+    const auto before = [](const auto& a, const auto& b) {
+      const std::size_t depth = std::max(a.first.size(), b.first.size());
+      for (std::size_t i = 0; i < depth; ++i) {
+        const std::int32_t left = i < a.first.size() ? a.first[i] : 0;
+        const std::int32_t right = i < b.first.size() ? b.first[i] : 0;
+        if (left != right) return left < right;
+      }
+      return false;
+    };
+    // Stable, and state_.queues is sorted by name: the ranks are a function of the state.
+    std::stable_sort(all.begin(), all.end(), before);
+    std::int32_t rank = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      // Queues with the same bands share a rank. A total order of levels rests on it, and thereby
+      // that preemption ends.
+      if (i > 0 && before(all[i - 1], all[i])) ++rank;
+      books_->sides[all[i].second].bands = rank;
+    }
+  }
+
+  void count_changes(std::span<const JobId> stopping) {
+    for (const auto& [name, usage] : state_.usage_by_queue) books_->held[name] = amount_of(usage);
+    // Usage counts them until they have ended. For this search they are gone, or the same surplus
+    // would be taken twice.
+    for (JobId id : stopping) {
+      const Job& job = *state_.find_job(id);
+      for (const PlacementRecord& record : job.attempts.back().placements) {
+        if (record.stage == PlacementStage::kEnded) continue;
+        add_to(books_->held, job, core::amount_of(state_, {record.placement}), -1);
+      }
+    }
+    books_->until = soon(state_, stopping);
+    for (const auto& [id, promise] : state_.promises) {
+      const Job* job = state_.find_job(id);
+      // A promise that is due later does not compete: until then others may use the places.
+      if (job == nullptr || promise.start_at > books_->until) continue;
+      add_to(books_->comes, *job, core::amount_of(state_, promise.placements), +1);
+    }
+  }
+
+  void add_to(std::map<std::string, Amount>& to, const Job& job, const Amount& amount, int sign) {
+    // A queue's use is that of all queues below it, too.
+    for (const Queue* each : books_->side(job.spec->queue).path) add(to[each->name], amount, sign);
+  }
+
+  const State& state_;
+  std::shared_ptr<QueueBooks> books_ = std::make_shared<QueueBooks>();
+};
+
+}  // namespace
+
+std::shared_ptr<const QueueBooks> queue_books(const State& state, std::span<const JobId> stopping) {
+  return Bookkeeping(state).count(stopping);
+}
+
+const QueueBooks::Side& QueueBooks::side(const std::string& queue) const {
+  static const Side none;
+  const auto at = sides.find(queue);
+  return at == sides.end() ? none : at->second;
+}
+
+Level QueueBooks::level(const Job& job) const {
+  const Side& it = side(job.spec->queue);
+  const std::int64_t own = it.path.empty() ? 0 : it.path.back()->priority;
+  return {it.bands, job.priority + own};
+}
+
 VictimQueues::VictimQueues(const State& state, const Job& beneficiary,
                            std::span<const JobId> stopping)
-    : state_(state), gain_(least_amount(*beneficiary.spec)) {
-  for (const Node& node : state.nodes) {
-    // The whole of the cluster, closed nodes included: shares must not jump because a node is being
-    // repaired.
-    if (node.removed || node.inventory == nullptr) continue;
-    total_.gpus_milli +=
-        static_cast<std::int64_t>(node.device_free_milli.size()) * kWholeDevice_milli;
-    for (const NumaNode& numa : node.inventory->numa) {
-      total_.cores += static_cast<std::int64_t>(numa.cores.size());
-    }
-    total_.memory_bytes += node.inventory->memory_bytes;
-  }
-  rank_bands();
-  count_changes(beneficiary.id, stopping);
-  mine_ = side(beneficiary.spec->queue);
-}
+    : VictimQueues(state, beneficiary, queue_books(state, stopping)) {}
 
-// Queues in the order of their bands from the top down, missing ones counting as 0.
-void VictimQueues::rank_bands() {
-  std::vector<std::pair<std::vector<std::int32_t>, std::string>> all;
-  for (const auto& [name, queue] : state_.queues) {
-    std::vector<const Queue*> path = queue_path(state_, name);
-    std::reverse(path.begin(), path.end());
-    std::vector<std::int32_t> bands;
-    for (const Queue* each : path) bands.push_back(each->band);
-    // Zeros at the end say nothing, as missing bands are zeros: queues below one another then
-    // compare equal, as they should.
-    while (!bands.empty() && bands.back() == 0) bands.pop_back();
-    sides_[name].path = std::move(path);
-    all.emplace_back(std::move(bands), name);
-  }
-  const auto before = [](const auto& a, const auto& b) {
-    const std::size_t depth = std::max(a.first.size(), b.first.size());
-    for (std::size_t i = 0; i < depth; ++i) {
-      const std::int32_t left = i < a.first.size() ? a.first[i] : 0;
-      const std::int32_t right = i < b.first.size() ? b.first[i] : 0;
-      if (left != right) return left < right;
-    }
-    return false;
-  };
-  // Stable, and state_.queues is sorted by name: the ranks are a function of the state.
-  std::stable_sort(all.begin(), all.end(), before);
-  std::int32_t rank = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    // Queues with the same bands share a rank. A total order of levels rests on it, and thereby
-    // that preemption ends.
-    if (i > 0 && before(all[i - 1], all[i])) ++rank;
-    sides_[all[i].second].bands = rank;
-  }
+VictimQueues::VictimQueues(const State& state, const Job& beneficiary,
+                           std::shared_ptr<const QueueBooks> books)
+    : books_(std::move(books)),
+      gain_(least_amount(*beneficiary.spec)),
+      mine_(books_->side(beneficiary.spec->queue)) {
+  const auto promise = state.promises.find(beneficiary.id);
+  if (promise == state.promises.end() || promise->second.start_at > books_->until) return;
+  // It is what the beneficiary gains, and not what others of its queue have before it.
+  promised_ = core::amount_of(state, promise->second.placements);
 }
-
-void VictimQueues::count_changes(JobId beneficiary, std::span<const JobId> stopping) {
-  for (const auto& [name, usage] : state_.usage_by_queue) held_[name] = amount_of(usage);
-  // Usage counts them until they have ended. For this search they are gone, or the same surplus
-  // would be taken twice.
-  for (JobId id : stopping) {
-    const Job& job = *state_.find_job(id);
-    for (const PlacementRecord& record : job.attempts.back().placements) {
-      if (record.stage == PlacementStage::kEnded) continue;
-      add(held_, job.spec->queue, core::amount_of(state_, {record.placement}), -1);
-    }
-  }
-  const Instant until = soon(state_, stopping);
-  for (const auto& [id, promise] : state_.promises) {
-    const Job* job = state_.find_job(id);
-    // A promise that is due later does not compete: until then others may use the places.
-    if (job == nullptr || id == beneficiary || promise.start_at > until) continue;
-    add(comes_, job->spec->queue, core::amount_of(state_, promise.placements), +1);
-  }
-}
-
-void VictimQueues::add(std::map<std::string, Amount>& to, const std::string& queue,
-                       const Amount& amount, int sign) {
-  // A queue's use is that of all queues below it, too.
-  for (const Queue* each : side(queue).path) core::add(to[each->name], amount, sign);
-}
-
-const VictimQueues::Side& VictimQueues::side(const std::string& queue) { return sides_[queue]; }
 
 std::size_t VictimQueues::parting(const Side& victim) const {
   std::size_t at = 0;
@@ -178,26 +223,30 @@ std::size_t VictimQueues::parting(const Side& victim) const {
 
 const Amount& VictimQueues::held(const Queue& queue) const {
   static const Amount nothing;
-  const auto at = held_.find(queue.name);
-  return at == held_.end() ? nothing : at->second;
+  if (const auto left = left_.find(queue.name); left != left_.end()) return left->second;
+  const auto at = books_->held.find(queue.name);
+  return at == books_->held.end() ? nothing : at->second;
 }
 
-Level VictimQueues::level(const Job& job) {
-  const Side& it = side(job.spec->queue);
-  const std::int64_t own = it.path.empty() ? 0 : it.path.back()->priority;
-  return {it.bands, job.priority + own};
+Amount VictimQueues::gain_of(const Queue& queue) const {
+  Amount gain = gain_;
+  const auto comes = books_->comes.find(queue.name);
+  if (comes == books_->comes.end()) return gain;
+  add(gain, comes->second, +1);
+  add(gain, promised_, -1);
+  return gain;
 }
 
-bool VictimQueues::is_apart(const Job& victim) {
-  const Side& theirs = side(victim.spec->queue);
+bool VictimQueues::is_apart(const Job& victim) const {
+  const Side& theirs = books_->side(victim.spec->queue);
   const std::size_t at = parting(theirs);
   // Equal paths have no parting queue: within one queue levels and rotation decide. A queue and one
   // below it compete as little, for what the lower one holds is the upper one's as well.
   return at < theirs.path.size() && at < mine_.path.size();
 }
 
-bool VictimQueues::keeps_guaranteed(const Job& victim, const Amount& loss) {
-  const Side& theirs = side(victim.spec->queue);
+bool VictimQueues::keeps_guaranteed(const Job& victim, const Amount& loss) const {
+  const Side& theirs = books_->side(victim.spec->queue);
   // Queues above the parting point are common to both. What one loses there the other gains.
   for (std::size_t i = parting(theirs); i < theirs.path.size(); ++i) {
     const Queue& queue = *theirs.path[i];
@@ -224,15 +273,12 @@ bool VictimQueues::within(const Queue& queue, const Amount& gain) const {
   return each_resource(queue.guaranteed, held(queue), gain, fits) && uses;
 }
 
-bool VictimQueues::reclaims(const Job& victim) {
+bool VictimQueues::reclaims(const Job& victim) const {
   if (!is_apart(victim)) return false;
-  const Queue& queue = *mine_.path[parting(side(victim.spec->queue))];
+  const Queue& queue = *mine_.path[parting(books_->side(victim.spec->queue))];
   // What is promised to others of the queue counts before this job: a guarantee is not to be spent
   // twice.
-  Amount gain = gain_;
-  const auto comes = comes_.find(queue.name);
-  if (comes != comes_.end()) core::add(gain, comes->second, +1);
-  return within(queue, gain);
+  return within(queue, gain_of(queue));
 }
 
 // The largest part of a resource that the queue holds beyond its guarantee, for its weight.
@@ -250,28 +296,27 @@ std::int64_t VictimQueues::share(const Queue& queue, const Amount& gain) const {
   // is guaranteed is its own and puts it at no disadvantage.
   // By weight: a queue of twice the weight may have twice as much before it counts as ahead.
   const QueueWeights weights = weights_of(queue);
-  const std::int64_t gpus =
-      part(now.gpus_milli + gain.gpus_milli, std::max(own.gpus_milli, by_model), total_.gpus_milli);
+  const std::int64_t gpus = part(now.gpus_milli + gain.gpus_milli,
+                                 std::max(own.gpus_milli, by_model), books_->total.gpus_milli);
   const std::int64_t memory = part((now.memory_bytes + gain.memory_bytes) / kMebi,
-                                   own.memory_bytes / kMebi, total_.memory_bytes / kMebi);
-  return std::max({part(now.cores + gain.cores, own.cores, total_.cores) / weights.cores,
+                                   own.memory_bytes / kMebi, books_->total.memory_bytes / kMebi);
+  return std::max({part(now.cores + gain.cores, own.cores, books_->total.cores) / weights.cores,
                    gpus / weights.gpus, memory / weights.memory});
 }
 
-bool VictimQueues::has_less(const Job& victim) {
+bool VictimQueues::has_less(const Job& victim) const {
   if (!is_apart(victim)) return false;
-  const Side& theirs = side(victim.spec->queue);
+  const Side& theirs = books_->side(victim.spec->queue);
   const std::size_t at = parting(theirs);
-  Amount gain = gain_;
-  const auto comes = comes_.find(mine_.path[at]->name);
-  if (comes != comes_.end()) core::add(gain, comes->second, +1);
   // The one's share afterwards against the other's now: were it equal, the two could take from each
   // other, back and forth.
-  return share(*mine_.path[at], gain) < share(*theirs.path[at], {});
+  return share(*mine_.path[at], gain_of(*mine_.path[at])) < share(*theirs.path[at], {});
 }
 
 void VictimQueues::lose(const Job& victim, const Amount& loss) {
-  add(held_, victim.spec->queue, loss, -1);
+  for (const Queue* each : books_->side(victim.spec->queue).path) {
+    add(left_.try_emplace(each->name, held(*each)).first->second, loss, -1);
+  }
 }
 
 }  // namespace dove::core

@@ -1,16 +1,17 @@
 // VictimQueues: what the tree of queues allows one job to take from another.
 //
-// It is built for one beneficiary and used for one search on one thread. Usage is taken as it will
-// be: what stopping attempts hold is already released, and what other waiting jobs will soon get by
-// promise already counts for their queues. A victim that was allowed counts as gone for the next
-// question, so every subset of the allowed victims is allowed as well.
+// It is built for one beneficiary and used for one search on one thread; what does not depend on
+// the beneficiary is a QueueBooks, which many searches share. Usage is taken as it will be: what
+// stopping attempts hold is already released, and what other waiting jobs will soon get by promise
+// already counts for their queues. A victim that was allowed counts as gone for the next question,
+// so every subset of the allowed victims is allowed as well.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/place/limits.h"
@@ -33,46 +34,61 @@ struct Level {
   auto operator<=>(const Level&) const = default;
 };
 
-class VictimQueues {
- public:
-  // `stopping`: the jobs whose attempts are being stopped. REQUIRES: `state` outlives this.
-  VictimQueues(const State& state, const Job& beneficiary, std::span<const JobId> stopping);
-
-  Level level(const Job& job);
-  // Whether the two wait in different queues of a common parent (or below such queues).
-  bool is_apart(const Job& victim);
-  // Every queue of the victim that is not the beneficiary's too keeps what it is guaranteed.
-  bool keeps_guaranteed(const Job& victim, const Amount& loss);
-  // The beneficiary's queue, where the paths part, stays within what it is guaranteed.
-  bool reclaims(const Job& victim);
-  // The beneficiary's queue, where the paths part, ends below the share that the victim's has now.
-  bool has_less(const Job& victim);
-  void lose(const Job& victim, const Amount& loss);
-
- private:
+// What all queues hold, whoever asks.
+struct QueueBooks {
   struct Side {
     std::vector<const Queue*> path;  // from the top
     std::int32_t bands = 0;
   };
 
-  const Side& side(const std::string& queue);
+  const Side& side(const std::string& queue) const;
+  Level level(const Job& job) const;
+
+  Amount total;                         // of all nodes
+  std::map<std::string, Amount> held;   // by queue, once stopping attempts are gone
+  std::map<std::string, Amount> comes;  // by queue: what its jobs were promised by `until`
+  std::map<std::string, Side> sides;
+  Instant until;  // soon()
+};
+
+// A walk over all nodes, queues and promises: do it once for many beneficiaries. It is true until
+// the state changes. `stopping`: the jobs whose attempts are being stopped. REQUIRES: `state`
+// outlives what is returned.
+std::shared_ptr<const QueueBooks> queue_books(const State& state, std::span<const JobId> stopping);
+
+class VictimQueues {
+ public:
+  VictimQueues(const State& state, const Job& beneficiary, std::span<const JobId> stopping);
+  // REQUIRES: `books` are those of `state` as it is.
+  VictimQueues(const State& state, const Job& beneficiary, std::shared_ptr<const QueueBooks> books);
+
+  Level level(const Job& job) const { return books_->level(job); }
+  // Whether the two wait in different queues of a common parent (or below such queues).
+  bool is_apart(const Job& victim) const;
+  // Every queue of the victim that is not the beneficiary's too keeps what it is guaranteed.
+  bool keeps_guaranteed(const Job& victim, const Amount& loss) const;
+  // The beneficiary's queue, where the paths part, stays within what it is guaranteed.
+  bool reclaims(const Job& victim) const;
+  // The beneficiary's queue, where the paths part, ends below the share that the victim's has now.
+  bool has_less(const Job& victim) const;
+  void lose(const Job& victim, const Amount& loss);
+
+ private:
+  using Side = QueueBooks::Side;
+
   // The place of the first queue that only one of the two paths has.
   std::size_t parting(const Side& victim) const;
   std::int64_t share(const Queue& queue, const Amount& gain) const;
   bool within(const Queue& queue, const Amount& gain) const;
   const Amount& held(const Queue& queue) const;
-  void rank_bands();
-  void count_changes(JobId beneficiary, std::span<const JobId> stopping);
-  void add(std::map<std::string, Amount>& to, const std::string& queue, const Amount& amount,
-           int sign);
+  // What the beneficiary and others of the queue will have in addition.
+  Amount gain_of(const Queue& queue) const;
 
-  const State& state_;
-  Amount gain_;                          // of the beneficiary
-  Amount total_;                         // of all nodes
-  std::map<std::string, Amount> held_;   // by queue: what it holds once stopping attempts are gone
-  std::map<std::string, Amount> comes_;  // by queue: what its jobs were promised
-  std::map<std::string, Side> sides_;
-  Side mine_;
+  std::shared_ptr<const QueueBooks> books_;
+  Amount gain_;                         // of the beneficiary
+  std::map<std::string, Amount> left_;  // by queue: what it holds, where victims were lost
+  Amount promised_;                     // what the beneficiary was promised, and `comes` counts
+  const Side& mine_;
 };
 
 }  // namespace dove::core

@@ -19,8 +19,9 @@ class VictimSearchTest : public testing::Test {
     const JobId id = cluster.submit(spec);
     const Job& job = cluster.job(id);
     const RankedNodes ranked = ranked_nodes(cluster.state);
+    Stoppable stoppable(cluster.state, running, {});
     VictimSearch search(cluster.state, first_fit, job, ranked, {},
-                        find_victims(cluster.state, job, ranked, running, {}, {}));
+                        find_victims(cluster.state, job, ranked, stoppable, {}));
     std::vector<JobId> found;
     const auto preemption = search.find();
     if (!preemption) return found;

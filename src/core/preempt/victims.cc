@@ -1,6 +1,8 @@
 #include "core/preempt/victims.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -17,17 +19,6 @@ namespace {
 // another for ever.
 constexpr Span kRun_min = seconds(600);  // of an attempt before another takes over
 
-std::int64_t weight_of(const Attempt& attempt) {
-  std::int64_t weight = 0;
-  for (const PlacementRecord& record : attempt.placements) {
-    if (record.stage == PlacementStage::kEnded) continue;
-    weight += static_cast<std::int64_t>(record.placement->cores.size());
-    // A whole GPU weighs as much as a thousand cores, as in Victim::lost.
-    for (const DeviceGrant& grant : record.placement->devices) weight += grant.share_milli;
-  }
-  return weight;
-}
-
 Amount held_by(const State& state, const Attempt& attempt) {
   Amount held;
   for (const PlacementRecord& record : attempt.placements) {
@@ -38,23 +29,34 @@ Amount held_by(const State& state, const Attempt& attempt) {
 
 class Choice {
  public:
-  Choice(const State& state, const Job& beneficiary, std::span<const JobId> stopping,
+  Choice(const State& state, const Job& beneficiary, const Stoppable& stoppable,
          const VictimRules& rules)
       : state_(state),
         beneficiary_(beneficiary),
         rules_(rules),
-        queues_(state, beneficiary, stopping),
+        queues_(state, beneficiary, stoppable.books()),
         level_(queues_.level(beneficiary)) {
     const Amount needs = least_amount(*beneficiary.spec);
     weight_ = needs.gpus_milli + needs.cores;
     exclusive_ = beneficiary.spec->exclusive;
   }
 
+  // False: consider() would take none of them.
+  bool could_take(const Kin& kin) const {
+    // As kind_of() and is_protected(), without what each job is asked by itself.
+    if (kin.in_slice && !rules_.soon) return false;
+    if (rules_.moves) return kin.weight_min < weight_ && kin.level <= level_;
+    const Job& one = *state_.find_job(kin.one);
+    const bool in_line = kin.level == level_ && !queues_.is_apart(one);
+    if (in_line && rules_.rotation && kin.has_slice) return true;
+    if (kin.pauses && !rules_.soon) return false;
+    if (kin.level < level_ || (in_line && rules_.takes_over)) return true;
+    if (exclusive_) return false;
+    return queues_.reclaims(one) || (kin.level == level_ && queues_.has_less(one));
+  }
+
+  // REQUIRES: one of Stoppable::jobs().
   std::optional<Victim> consider(const Job& job) {
-    // What ends by itself, or on somebody's order, frees its places without a victim.
-    if (job.phase != JobPhase::kActive || job.attempts.back().stage >= Stage::kStopping) return {};
-    if (job.cancel_requested || job.requeue_requested) return {};
-    if (!is_preemptible(*job.spec)) return {};
     const auto kind = kind_of(job);
     if (!kind || is_protected(job, *kind)) return {};
     const Attempt& attempt = job.attempts.back();
@@ -163,16 +165,32 @@ bool suits(const TaskGroup& group, const Node& node) {
   return true;
 }
 
-ById<NodeId, bool> usable_nodes(const State& state, const JobSpec& spec, const RankedNodes& nodes) {
-  ById<NodeId, bool> usable(state.nodes.size(), false);
-  for (const NodeEntry& entry : nodes) {
-    const Node& node = state.nodes[entry.node];
-    usable[entry.node] =
-        allows(spec, node) && std::any_of(spec.groups.begin(), spec.groups.end(),
-                                          [&](const TaskGroup& g) { return suits(g, node); });
+// Whether the beneficiary could use a node. Each is looked at once, and only if somebody there
+// could be stopped: to look at all nodes for nobody would be the larger part of the work.
+class UsableNodes {
+ public:
+  UsableNodes(const State& state, const JobSpec& spec, const ById<NodeId, bool>& among)
+      : state_(state), spec_(spec), among_(among) {}
+
+  bool operator()(NodeId id) {
+    const auto [at, is_new] = known_.try_emplace(id, false);
+    if (is_new) at->second = looks_usable(id);
+    return at->second;
   }
-  return usable;
-}
+
+ private:
+  bool looks_usable(NodeId id) const {
+    if (!among_[id]) return false;
+    const Node& node = state_.nodes[id];
+    return allows(spec_, node) && std::any_of(spec_.groups.begin(), spec_.groups.end(),
+                                              [&](const TaskGroup& g) { return suits(g, node); });
+  }
+
+  const State& state_;
+  const JobSpec& spec_;
+  const ById<NodeId, bool>& among_;
+  std::map<NodeId, bool> known_;
+};
 
 }  // namespace
 
@@ -279,16 +297,20 @@ RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ra
 }
 
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
-                                 const RankedNodes& nodes, std::span<const JobId> running,
-                                 std::span<const JobId> stopping, const VictimRules& rules,
-                                 std::span<const ForeignJobPtr> foreign) {
-  Choice choice(state, beneficiary, stopping, rules);
+                                 const RankedNodes& nodes, Stoppable& stoppable,
+                                 const VictimRules& rules, std::span<const ForeignJobPtr> foreign) {
+  Choice choice(state, beneficiary, stoppable, rules);
+  UsableNodes usable(state, *beneficiary.spec, stoppable.among(nodes));
   std::vector<Victim> victims;
-  // `running` is ascending, so ties below end up by age whatever was asked before.
-  for (JobId id : running) {
-    const Job* job = state.find_job(id);
-    if (job == nullptr) continue;
-    if (auto victim = choice.consider(*job)) victims.push_back(*victim);
+  const bool any = std::any_of(stoppable.kin().begin(), stoppable.kin().end(), [&](const Kin& kin) {
+    return choice.could_take(kin) &&
+           std::any_of(kin.nodes.begin(), kin.nodes.end(), std::ref(usable));
+  });
+  if (any) {
+    // They are ascending, so ties below end up by age whatever was asked before.
+    for (JobId id : stoppable.jobs()) {
+      if (auto victim = choice.consider(*state.find_job(id))) victims.push_back(*victim);
+    }
   }
   if (takes_from_foreign(state, beneficiary)) {
     const std::vector<ForeignJobPtr> leaving = put_back_for(state, beneficiary.id);
@@ -300,15 +322,11 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
       if (auto victim = choice.consider(one, is_leaving)) victims.push_back(std::move(*victim));
     }
   }
-  if (victims.empty()) return victims;
-  // Late, for those who may be stopped are few: to look at all nodes for nobody would be the larger
-  // part of the work.
-  const ById<NodeId, bool> usable = usable_nodes(state, *beneficiary.spec, nodes);
   std::erase_if(victims, [&](const Victim& victim) {
     const Attempt& attempt = job_of(state, victim).attempts.back();
     return std::none_of(
         attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
-          return record.stage != PlacementStage::kEnded && usable[record.placement->node];
+          return record.stage != PlacementStage::kEnded && usable(record.placement->node);
         });
   });
   // lets_through must see them in the order in which they will be taken: what it allows depends on

@@ -33,6 +33,7 @@
 
 #include "core/place/place.h"
 #include "core/preempt/foreign_jobs.h"
+#include "core/preempt/stoppable.h"
 #include "core/preempt/victim_queues.h"
 #include "core/state/state.h"
 
@@ -89,11 +90,11 @@ RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ra
 
 // All that may be stopped for the beneficiary, in the order of kinds, levels and lost work; any
 // subset may be. A job that holds nothing on a node of `nodes` that the beneficiary could use is
-// left out: it would only use up what may be taken of its queue. `running`: ids of preemptible
-// active jobs, ascending. `foreign`: foreign_jobs(state), where the beneficiary takes from them.
+// left out: it would only use up what may be taken of its queue. `foreign`: foreign_jobs(state),
+// where the beneficiary takes from them. REQUIRES: `stoppable` is of this state.
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
-                                 const RankedNodes& nodes, std::span<const JobId> running,
-                                 std::span<const JobId> stopping, const VictimRules& rules,
+                                 const RankedNodes& nodes, Stoppable& stoppable,
+                                 const VictimRules& rules,
                                  std::span<const ForeignJobPtr> foreign = {});
 
 }  // namespace dove::core

@@ -15,8 +15,10 @@ class VictimsTest : public testing::Test {
       if (job.phase == JobPhase::kActive && is_preemptible(*job.spec)) running.push_back(id);
     }
     std::vector<JobId> found;
-    for (const Victim& each : find_victims(cluster.state, cluster.job(beneficiary),
-                                           ranked_nodes(cluster.state), running, {}, rules)) {
+    const RankedNodes ranked = ranked_nodes(cluster.state);
+    Stoppable stoppable(cluster.state, running, {});
+    for (const Victim& each :
+         find_victims(cluster.state, cluster.job(beneficiary), ranked, stoppable, rules)) {
       found.push_back(each.job);
     }
     return found;
