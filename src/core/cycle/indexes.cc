@@ -155,24 +155,42 @@ void unlink_named(Indexes& indexes, JobId id, const JobSpec& spec) {
   if (indexes.singletons.jobs.empty()) indexes.singletons.named.clear();
 }
 
+// Whose beginning and end the job is to hear of.
+JobId awaited(const State& state, const Job& job, const Dependency& one) {
+  if (one.kind != DependencyKind::kAfterCorr) return one.job;
+  const JobId counterpart = counterpart_of(state, job, one.job);
+  return counterpart ? counterpart : one.job;
+}
+
 void link(const State& state, Indexes& indexes, const Job& job) {
   link_named(state, indexes, job);
   indexes.scores.add(*job.spec);
   for (const Dependency& one : job.spec->dependencies) {
     if (!one.job) continue;
+    indexes.waiters[awaited(state, job, one)].insert(job.id);
+    std::set<JobId>& dependents = indexes.dependents[one.job];
+    const bool is_first = dependents.empty();
+    dependents.insert(job.id);
     // A job that something depends on must stay, even ended.
-    indexes.dependents[one.job].insert(job.id);
-    set_forgettable_named(state, indexes, one.job);
+    if (is_first) set_forgettable_named(state, indexes, one.job);
   }
   // The first live element of an array makes all its ended ones unforgettable.
   if (job.array && array_of(indexes, job).live++ == 0)
     set_array_forgettable(state, indexes, job.array);
 }
 
-void unlink(const State& state, Indexes& indexes, JobId id, const JobSpec& spec, JobId array) {
+void unlink(const State& state, Indexes& indexes, const Job& job) {
+  const JobId id = job.id;
+  const JobSpec& spec = *job.spec;
   unlink_named(indexes, id, spec);
   indexes.scores.remove(spec);
   for (const Dependency& one : spec.dependencies) {
+    // Found as when it was linked: what has dependents is not forgotten.
+    const auto waiters = indexes.waiters.find(awaited(state, job, one));
+    if (waiters != indexes.waiters.end()) {
+      waiters->second.erase(id);
+      if (waiters->second.empty()) indexes.waiters.erase(waiters);
+    }
     const auto at = indexes.dependents.find(one.job);
     if (at == indexes.dependents.end()) continue;
     at->second.erase(id);
@@ -181,14 +199,16 @@ void unlink(const State& state, Indexes& indexes, JobId id, const JobSpec& spec,
     // Nobody depends on it now; it may be forgotten.
     set_forgettable_named(state, indexes, one.job);
   }
-  if (array && --indexes.arrays[array].live == 0) set_array_forgettable(state, indexes, array);
+  if (job.array && --indexes.arrays[job.array].live == 0) {
+    set_array_forgettable(state, indexes, job.array);
+  }
 }
 
 // All of them, though most will find nothing new: only the dependency itself knows what it waits
 // for.
-void check_dependents(Indexes& indexes, JobId id) {
-  const auto at = indexes.dependents.find(id);
-  if (at != indexes.dependents.end()) indexes.to_check.insert(at->second.begin(), at->second.end());
+void check_waiters(Indexes& indexes, JobId id) {
+  const auto at = indexes.waiters.find(id);
+  if (at != indexes.waiters.end()) indexes.to_check.insert(at->second.begin(), at->second.end());
 }
 
 void forget(Indexes& indexes, JobId id) {
@@ -229,6 +249,11 @@ bool count_places(const Job& job, IndexedJob& entry) {
   entry.attempt = attempt;
   entry.places = places;
   return changed;
+}
+
+bool has_begun(const Job& job) {
+  return std::any_of(job.attempts.begin(), job.attempts.end(),
+                     [](const Attempt& attempt) { return attempt.started_at.us != 0; });
 }
 
 void count_end(const State& state, Indexes& indexes, const Job& job, IndexedJob& entry) {
@@ -364,6 +389,11 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
   const bool active = job.phase == JobPhase::kActive;
   // As if it had been the opposite, so that the first look links it or counts it as ended.
   if (added) entry.live = !live;
+  const bool begun = has_begun(job);
+  // It may have ended anew, and otherwise, since the last look.
+  const bool ended_anew = !live && job.ended_at != entry.ended_at;
+  const bool tells = live != entry.live || begun != entry.begun || ended_anew;
+  entry.begun = begun;
   if (live != entry.live) {
     entry.live = live;
     if (!live) {  // before unlink, which may make it forgettable
@@ -375,7 +405,7 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
       link(state, indexes, job);
     } else {
       ++indexes.ended_count;
-      if (!added) unlink(state, indexes, id, *job.spec, job.array);
+      if (!added) unlink(state, indexes, job);
     }
     if (job.array) set_array_forgettable(state, indexes, job.array);
     set_forgettable(indexes, job);
@@ -394,9 +424,12 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
     state.accounts.of(state, job);
     indexes.tree.usage_changed(indexes.tree.holder_of(job));
   }
-  // Those who wait for this job, or for its array, may have become eligible or lost all hope.
-  check_dependents(indexes, id);
-  if (job.array && job.array != id) check_dependents(indexes, job.array);
+  // Those who wait for this job, or for its array, may have become eligible or lost all hope. No
+  // other change of it is any of theirs.
+  if (tells) {
+    check_waiters(indexes, id);
+    if (job.array && job.array != id) check_waiters(indexes, job.array);
+  }
   switch (job.phase) {
     case JobPhase::kWaiting:
       indexes.to_check.insert(id);

@@ -38,6 +38,7 @@ struct IndexedJob {
   bool active = false;  // as last counted
   bool ends = false;    // active, and it is known when at the latest
   bool forgettable = false;
+  bool begun = false;         // as last counted: its tasks have run, in whatever attempt
   AttemptNumber attempt = 0;  // that held this many places, as last counted
   std::int32_t places = 0;
   std::uint32_t equivalence_class = 0;  // 0: not queued
@@ -106,6 +107,7 @@ struct Indexes {
   ById<NodeId, IndexedNode> nodes;
   std::map<JobId, IndexedArray> arrays;
   std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name
+  std::map<JobId, std::set<JobId>> waiters;     // the same by whom they wait for, counterpart_of()
   Singletons singletons;
 
   EquivalenceClasses classes;

@@ -44,6 +44,36 @@ TEST_F(IndexesTest, KnowWhoMayBeStoppedAndWhoIsBeing) {
   EXPECT_TRUE(indexes.stopping.contains(job));
 }
 
+// With arrays of N elements, anything more would be N looks for each change of each element.
+TEST_F(IndexesTest, AnElementThatBeginsOrEndsIsToldToItsOwnCounterpartAlone) {
+  JobSpec spec = spec_of({});
+  spec.array.indices = {0, 1, 2, 3, 4};
+  const JobId array = cluster.submit(spec), element(array.value + 1);
+  spec.dependencies = {{DependencyKind::kAfterCorr, array, {}}};
+  const JobId first = cluster.submit(spec), counterpart(first.value + 1);
+  spec.array.indices.clear();
+  spec.dependencies = {{DependencyKind::kAfterAny, array, {}}};
+  const JobId after_all = cluster.submit(spec);
+  const auto told = [this] {
+    look();
+    std::vector<JobId> ids;
+    while (!indexes.to_check.empty()) ids.push_back(indexes.to_check.take_first());
+    return ids;
+  };
+  told();
+  // An array's id is that of its first element, too.
+  const std::vector<JobId> concerned{first, counterpart, after_all};
+  cluster.launch(element);
+  EXPECT_TRUE(told().empty()) << "it has not begun";
+  cluster.start(element);
+  EXPECT_EQ(told(), concerned);
+  cluster.leave(element);
+  EXPECT_TRUE(told().empty());
+  cluster.decided(EndJob{element, Outcome::kCompleted, 0});
+  EXPECT_EQ(told(), concerned);
+  EXPECT_FALSE(indexes.jobs.at(element).forgettable) << "others of its array live";
+}
+
 TEST_F(IndexesTest, AreBuiltAnewWhenSomethingIsDeclared) {
   look();
   Pool half;

@@ -88,16 +88,11 @@ DependencyVerdict all_well(const Tally& sum) {
 }
 
 DependencyVerdict element_well(const State& state, const Job& job, JobId other) {
-  Tally sum;
-  bool is_array = false;
-  // Slurm's aftercorr: element n waits for element n. A job that is no array is waited for as a
-  // whole.
-  each_named(state, other, [&](const Job& each) {
-    is_array = is_array || each.array == other;
-    if (each.array != other || each.array_index == job.array_index) sum.add(each);
-  });
+  const Job* counterpart = state.find_job(counterpart_of(state, job, other));
   // No such element, and none can come: it would wait for ever.
-  if (sum.count == 0) return never(other);
+  if (counterpart == nullptr) return never(other);
+  Tally sum;
+  sum.add(*counterpart);
   return all_well(sum);
 }
 
@@ -123,6 +118,20 @@ DependencyVerdict no_earlier_left(const State& state, const Job& job, const Sing
 }  // namespace
 
 bool knows_outcome(const State& state, JobId id) { return is_whole(tally(state, id)); }
+
+JobId counterpart_of(const State& state, const Job& job, JobId other) {
+  // The first that is left of the array, or the one job of that name.
+  const auto at = state.jobs.lower_bound(other);
+  if (at == state.jobs.end()) return {};
+  const Job& first = at->second;
+  if (first.array != other) return first.id == other ? other : JobId{};
+  // Elements have the ids that follow the array's own, in the order of their indices.
+  const std::vector<std::int32_t>& indices = first.spec->array.indices;
+  const auto index = std::lower_bound(indices.begin(), indices.end(), job.array_index);
+  if (index == indices.end() || *index != job.array_index) return {};
+  const JobId id(other.value + static_cast<std::uint64_t>(index - indices.begin()));
+  return state.find_job(id) == nullptr ? JobId{} : id;
+}
 
 DependencyVerdict check_dependency(const State& state, const Job& job, const Dependency& one,
                                    const Singletons* index) {

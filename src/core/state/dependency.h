@@ -35,6 +35,10 @@ struct Singletons {
 // Whether nothing of what `id` names, a job or an array, has been forgotten.
 bool knows_outcome(const State& state, JobId id);
 
+// Slurm's aftercorr: whom the job waits for where it names `other`. The element of its own index,
+// if that is an array, else the job as a whole; 0: there is none.
+JobId counterpart_of(const State& state, const Job& job, JobId other);
+
 DependencyVerdict check_dependency(const State& state, const Job& job, const Dependency& one,
                                    const Singletons* index = nullptr);
 

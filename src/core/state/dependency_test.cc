@@ -96,6 +96,33 @@ TEST_F(DependencyTest, AnArrayIsDoneWhenAllElementsAre) {
   EXPECT_EQ(level(next), DependencyLevel::kMet);
 }
 
+TEST_F(DependencyTest, AfterCorrWaitsForTheElementOfItsOwnIndex) {
+  JobSpec spec = spec_of({});
+  spec.array.indices = {2, 5, 9};
+  const JobId array = cluster.submit(spec);
+  spec.array.indices = {1, 5, 9};
+  spec.dependencies = {{DependencyKind::kAfterCorr, array, {}}};
+  const JobId one(cluster.submit(spec)), five(one.value + 1), nine(one.value + 2);
+  const JobId element_five(array.value + 1);
+  EXPECT_EQ(counterpart_of(cluster.state, cluster.job(one), array), JobId());
+  EXPECT_EQ(counterpart_of(cluster.state, cluster.job(five), array), element_five);
+  EXPECT_EQ(counterpart_of(cluster.state, cluster.job(nine), array), JobId(array.value + 2));
+  EXPECT_EQ(level(one), DependencyLevel::kNever) << "there is no such element";
+  EXPECT_EQ(level(five), DependencyLevel::kWaiting);
+  cluster.launch(element_five);
+  cluster.start(element_five);
+  cluster.end(element_five);
+  EXPECT_EQ(level(five), DependencyLevel::kMet);
+  EXPECT_EQ(level(nine), DependencyLevel::kWaiting);
+  // A job that is no array is waited for as a whole, by all of them.
+  const JobId job = cluster.submit();
+  EXPECT_EQ(counterpart_of(cluster.state, cluster.job(nine), job), job);
+  // The first of the array is gone: the others keep their ids.
+  cluster.state.jobs.erase(array);
+  EXPECT_EQ(counterpart_of(cluster.state, cluster.job(nine), array), JobId(array.value + 2));
+  EXPECT_EQ(counterpart_of(cluster.state, cluster.job(nine), JobId(1000)), JobId());
+}
+
 TEST_F(DependencyTest, ASingletonWaitsForTheEarlierOneWithOrWithoutAnIndex) {
   const JobId first = cluster.submit();
   JobSpec spec = spec_of({});
