@@ -162,6 +162,13 @@ Result<void> Connection::configure() {
 
 bool Connection::is_over() const { return is_over_; }
 
+bool Connection::has_ended() {
+  if (is_over_) return true;
+  pollfd socket{PQsocket(connection_.get()), POLLRDHUP, 0};
+  is_over_ = ::poll(&socket, 1, 0) != 0;
+  return is_over_;
+}
+
 LineSafety Connection::safety() const {
   PGconn* connection = connection_.get();
   LineSafety made;

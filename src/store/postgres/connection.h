@@ -108,6 +108,9 @@ class Connection {
   // How long an answer is waited for from now on, whatever the server's own time-out is.
   void be_patient(std::chrono::seconds patience) { patience_ = patience; }
   bool is_over() const;
+  // The same, and whether the server has ended it since, as far as that is known here. REQUIRES: no
+  // answer is awaited.
+  bool has_ended();
   LineSafety safety() const;
 
  private:

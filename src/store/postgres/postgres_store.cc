@@ -135,6 +135,18 @@ Result<void> PostgresStore::open_writer() {
   return {};
 }
 
+// Nothing of a batch was sent, so it is not in doubt; whether another leads is asked with the
+// batch.
+Result<void> PostgresStore::reopen_writer() {
+  if (!writer_->connection.has_ended()) return {};
+  const Epoch newest = writer_->newest_epoch;
+  const Sha256 chain = writer_->chain;
+  TRY(open_writer());
+  writer_->newest_epoch = newest;
+  writer_->chain = chain;
+  return {};
+}
+
 namespace {
 
 Result<void> send_batch(Connection& line, Chain& hasher, Sha256& chain, const Batch& batch) {
@@ -158,6 +170,7 @@ Result<void> PostgresStore::append(Epoch epoch, Seq expected_head, const Batch& 
   std::lock_guard lock(writer_mutex_);
   const Epoch newest = writer_ == nullptr ? Epoch{} : writer_->newest_epoch;
   TRY(check_append(head(), newest, epoch, expected_head, batch));
+  TRY(reopen_writer());
   Connection& line = writer_->connection;
   TRY(line.begin_pipeline());
   Sha256 chain = writer_->chain;

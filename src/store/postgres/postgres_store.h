@@ -122,6 +122,8 @@ class PostgresStore : public LogStore,
   void know_chain(Seq seq, const Sha256& chain);  // REQUIRES: state_mutex_
   Result<Rows> ask_soon(const char* sql, const Params& params);
   Result<void> open_writer();
+  // In the same term, where it was ended while nothing was written.
+  Result<void> reopen_writer();    // REQUIRES: writer_mutex_ and a writer
   Result<void> open_lease_line();  // REQUIRES: lease_mutex_
   // REQUIRES: writer_mutex_ and an open writer.
   Result<Epoch> take_lease(const std::string& holder);

@@ -150,6 +150,26 @@ TEST(PostgresStore, WhoeverLedBeforeWritesNothing) {
   EXPECT_EQ(batches_in(*second), 2u);
 }
 
+TEST(PostgresStore, ALeaderOutlastsADatabaseThatIsStartedAnew) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto first = open(url, "http://a");
+  const Epoch epoch = *first->begin_epoch("a");
+  append(*first, epoch, 1, 1);
+  PostgresServer::instance().stop();
+  ASSERT_TRUE(PostgresServer::instance().begin());
+  append(*first, epoch, 1, 0);
+  EXPECT_EQ(batches_in(*first), 2u);
+  PostgresServer::instance().stop();
+  ASSERT_TRUE(PostgresServer::instance().begin());
+  auto second = open(url, "http://b");
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("UPDATE leader SET until = clock_timestamp()").ok());
+  append(*second, *second->begin_epoch("b"), 1, 0);
+  const Batch late = batch_after(first->head(), epoch, 1, 0);
+  EXPECT_EQ(first->append(epoch, first->head().seq, late).error().code, "epoch_stale");
+  EXPECT_EQ(batches_in(*second), 3u);
+}
+
 TEST(PostgresStore, ALeaseThatIsGivenBackIsOverAtOnce) {
   const std::string url = PostgresServer::instance().new_database();
   auto first = open(url);
