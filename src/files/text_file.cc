@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "files/descriptor.h"
+#include "files/owner.h"
 
 namespace dove::files {
 namespace {
@@ -36,6 +37,26 @@ bool sync_directory_of(const std::string& path) {
       slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
   const Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return fd.get() >= 0 && ::fsync(fd.get()) == 0;
+}
+
+Result<void> write(const std::string& path, std::string_view text, unsigned mode, Survives survives,
+                   const std::optional<Owner>& owner) {
+  const bool durable = survives == Survives::kPowerCut;
+  const std::string fresh = path + ".new";
+  // What a crash left there may have another mode, or another owner's link behind it.
+  ::unlink(fresh.c_str());
+  Descriptor fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (fd.get() < 0) return failed(path, "file_unwritable", "written");
+  const bool written = write_all(fd.get(), text) &&
+                       (!owner || ::fchown(fd.get(), owner->user, owner->group) == 0) &&
+                       ::fchmod(fd.get(), mode) == 0 && (!durable || ::fsync(fd.get()) == 0);
+  if (!written || !fd.close() || ::rename(fresh.c_str(), path.c_str()) != 0 ||
+      (durable && !sync_directory_of(path))) {
+    const Error error = failed(path, "file_unwritable", "written");
+    ::unlink(fresh.c_str());
+    return error;
+  }
+  return {};
 }
 
 }  // namespace
@@ -70,21 +91,12 @@ std::string text_or_empty(const std::string& path, std::size_t bytes_max) {
 
 Result<void> write_atomically(const std::string& path, std::string_view text, unsigned mode,
                               Survives survives) {
-  const bool durable = survives == Survives::kPowerCut;
-  const std::string fresh = path + ".new";
-  // What a crash left there may have another mode, or another owner's link behind it.
-  ::unlink(fresh.c_str());
-  Descriptor fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (fd.get() < 0) return failed(path, "file_unwritable", "written");
-  const bool written = write_all(fd.get(), text) && ::fchmod(fd.get(), mode) == 0 &&
-                       (!durable || ::fsync(fd.get()) == 0);
-  if (!written || !fd.close() || ::rename(fresh.c_str(), path.c_str()) != 0 ||
-      (durable && !sync_directory_of(path))) {
-    const Error error = failed(path, "file_unwritable", "written");
-    ::unlink(fresh.c_str());
-    return error;
-  }
-  return {};
+  return write(path, text, mode, survives, std::nullopt);
+}
+
+Result<void> write_for_owner(const std::string& path, std::string_view text, unsigned mode) {
+  return write(path, text, mode, Survives::kPowerCut,
+               ::geteuid() == 0 ? owner_beside(path) : std::nullopt);
 }
 
 }  // namespace dove::files

@@ -26,5 +26,8 @@ enum class Survives {
 // if any, is still there, or (kPowerCut alone) the new one, which a power cut may take back.
 Result<void> write_atomically(const std::string& path, std::string_view text, unsigned mode,
                               Survives survives = Survives::kCrash);
+// The same, on the disk when the call returns. What root writes becomes the user's whose directory
+// it is in: the program that runs as that user is to read it.
+Result<void> write_for_owner(const std::string& path, std::string_view text, unsigned mode);
 
 }  // namespace dove::files

@@ -150,12 +150,12 @@ cli::Command ca_init_command() {
 cli::Command ca_rotate_command() {
   cli::CommandSpec rotate_spec = spec(
       "ca rotate", "Replace the cluster's certificate authority by another",
-      "Run it on the controller's machine while the server runs; nothing is restarted. The first\n"
-      "call makes the next authority. Further calls show which nodes have no certificate from it\n"
-      "yet. With --finish the server presents a certificate from the next authority and no\n"
-      "longer trusts the former one. The server cannot see which clients know the next\n"
-      "authority: those on this machine and in jobs do, others need the file that `dove ca show`\n"
-      "prints.");
+      "Run it on the controller's machine, as root or as the server's user, while the server\n"
+      "runs; nothing is restarted. The first call makes the next authority. Further calls show\n"
+      "which nodes have no certificate from it yet. With --finish the server presents a\n"
+      "certificate from the next authority and no longer trusts the former one. The server cannot\n"
+      "see which clients know the next authority: those on this machine and in jobs do, others\n"
+      "need the file that `dove ca show` prints.");
   rotate_spec.options.push_back({"finish", 0, "", "the next authority takes over", false});
   rotate_spec.options.push_back(
       {"force", 0, "", "with --finish: even if nodes have not followed", false});

@@ -92,6 +92,36 @@ class Doctor(unittest.TestCase):
         self.assertNotEqual(started.returncode, 0)
         self.assertIn(f"{data}/secret", started.stderr)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root gives files to others")
+    def test_what_root_makes_is_the_servers(self):
+        """As after `dove ca rotate` by root, where the unit runs the server as another user."""
+        data = self.copy()
+        if not os.path.exists(f"{data}/ca.pem"):
+            self.cluster.run("ca", "init", "--data", data)
+        for path in (data, *(f"{data}/{name}" for name in os.listdir(data))):
+            os.lchown(path, 1000, 1000)
+        self.cluster.run("ca", "rotate", "--data", data)
+        self.assertEqual({os.stat(f"{data}/ca.next.{kind}").st_uid for kind in ("key", "pem")}, {1000})
+        key = f"{data}/ca.next.key"
+        self.assertEqual(self.doctor("server", "--data", data)[f"file {key}/server"]["verdict"], "good")
+        os.chown(key, 0, 0)
+        check = self.doctor("server", "--data", data, code=1)[f"file {key}/server"]
+        self.assertEqual((check["verdict"], check["remedy"]), ("fault", f"chown --reference={data} {key}"))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root gives files to others")
+    def test_what_root_restores_is_the_servers(self):
+        backup, data = f"{self.cluster.folder}/backup-for-another", f"{self.cluster.folder}/restored-for-another"
+        self.cluster.run("backup", backup, "--plain", "--data", self.cluster.data)
+        os.mkdir(data)
+        os.chown(data, 1000, 1000)
+        self.cluster.run("restore", backup, "--data", data)
+        owners = {name: os.lstat(os.path.join(folder, name)).st_uid
+                  for folder, folders, names in os.walk(data) for name in (".", *folders, *names)}
+        self.assertEqual(set(owners.values()), {1000}, owners)
+        os.chown(f"{data}/log.sqlite", 0, 0)
+        self.cluster.run("restore", "--in-place", "--data", data)
+        self.assertEqual(os.stat(f"{data}/log.sqlite").st_uid, 1000)
+
     def test_a_token_that_somebody_put_there(self):
         data = self.copy()
         with open(f"{data}/token", "w") as file:

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "files/descriptor.h"
+#include "files/owner.h"
 #include "files/text_file.h"
 #include "programs/backup/shared_backup.h"
 #include "programs/backup/shared_restore.h"
@@ -349,6 +350,7 @@ Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,
   if (!to.store.empty()) TRY(check_empty_store(to.store));
   TRY_ASSIGN(BackupFacts facts, read_manifest(from));
   const std::string partial = data + ".partial";
+  const std::optional<files::Owner> owner = files::owner_of(data);
   TRY(make_directory(partial));
   Begun begun(partial);
   TRY(put_back(from, partial, facts, key_pem));
@@ -360,6 +362,7 @@ Result<BackupFacts> restore_backup(const std::string& from, BackupPlace& place,
     facts.dropped = cut.dropped;
   }
   if (!to.store.empty()) TRY(move_to_store(partial, to.store));
+  if (owner) TRY(files::give_tree(partial, *owner));
   // A directory takes the place of an empty one.
   if (Result<void> placed = begun.becomes(data); !placed.ok()) {
     Error failed = placed.error();
@@ -387,6 +390,7 @@ Result<std::optional<KeptTo>> backed_up_to(BackupPlace& place) {
 Result<store::CutFacts> restore_in_place(const std::string& data, std::int64_t now_s) {
   TRY(verified_head(data));
   TRY_ASSIGN(const store::CutFacts facts, store::cut_log(data, {}, now_s));
+  if (const auto owner = files::owner_of(data)) TRY(files::give_tree(data, *owner));
   std::error_code failed;
   fs::remove(data + "/" + kCopyMark, failed);  // from now on the log is its own
   if (!failed) return facts;

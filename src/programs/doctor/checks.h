@@ -46,7 +46,8 @@ std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options);
 Check check_disk(const std::string& part, const std::string& directory, std::int64_t bytes_least);
 // How long an fsync of the directory takes: each batch of the log waits for one.
 Check check_fsync(const std::string& part, const std::string& directory);
-// A file that its owner alone may read. One that is not there is good.
+// A file that its owner alone may read, who is that of the directory. One that is not there is
+// good.
 Check check_private(const std::string& part, const std::string& path);
 // When it ends; a warning below `days_least`. One that is not there is good.
 Check check_certificate(const std::string& part, const std::string& path, std::int64_t now_s,

@@ -10,6 +10,7 @@
 
 #include "codec/quantity.h"
 #include "command/command.h"
+#include "files/owner.h"
 #include "files/text_file.h"
 #include "programs/doctor/checks.h"
 #include "telemetry/clock.h"
@@ -121,10 +122,19 @@ Check check_private(const std::string& part, const std::string& path) {
     return check;
   }
   check.evidence = fmt::format("mode {:04o}", is.st_mode & 07777U);
-  if ((is.st_mode & 077U) == 0) return check;
+  if ((is.st_mode & 077U) != 0) {
+    check.verdict = Verdict::kFault;
+    check.evidence += ": others may read or change it";
+    check.remedy = "chmod 600 " + path;
+    return check;
+  }
+  // Whose the directory is runs the program.
+  const std::optional<files::Owner> runs = files::owner_beside(path);
+  if (!runs || runs->user == 0 || runs->user == is.st_uid) return check;
   check.verdict = Verdict::kFault;
-  check.evidence += ": others may read or change it";
-  check.remedy = "chmod 600 " + path;
+  check.evidence += fmt::format(
+      ": user {} owns it, and user {}, whose the data are, cannot read it", is.st_uid, runs->user);
+  check.remedy = fmt::format("chown --reference={} {}", path.substr(0, path.rfind('/')), path);
   return check;
 }
 

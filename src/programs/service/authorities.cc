@@ -30,10 +30,8 @@ std::string pem_of(const std::string& data_dir, bool next) {
 
 // The key first: a certificate without it would be of no use.
 Result<void> write(const std::string& data_dir, bool next, const wire::Authority& made) {
-  TRY(files::write_atomically(key_of(data_dir, next), made.credentials().key_pem, 0600,
-                              files::Survives::kPowerCut));
-  return files::write_atomically(pem_of(data_dir, next), made.credentials().chain_pem, 0644,
-                                 files::Survives::kPowerCut);
+  TRY(files::write_for_owner(key_of(data_dir, next), made.credentials().key_pem, 0600));
+  return files::write_for_owner(pem_of(data_dir, next), made.credentials().chain_pem, 0644);
 }
 
 Result<void> rename(const std::string& from, const std::string& to) {
@@ -62,6 +60,17 @@ Result<wire::Authority> open_pair(const std::string& data_dir, bool next,
                at_fault == files ? pem_of(data_dir, next) : at_fault};
 }
 
+// A file that only another user may read stays: it is whole.
+Error hidden(const std::string& data_dir, const Error& error) {
+  if (error.code != "file_unreadable") return error;
+  return Error{
+      error.kind, error.code,
+      fmt::format("{}; it must be the user's that the server runs as: chown --reference={} "
+                  "{}",
+                  error.message, data_dir, error.field),
+      error.field};
+}
+
 bool missing(const Result<std::string>& read) {
   return !read.ok() && read.error().kind == ErrorKind::kNotFound;
 }
@@ -70,8 +79,8 @@ Result<std::optional<wire::Authority>> open_next(const std::string& data_dir) {
   const Result<std::string> certificate = files::read_text(pem_of(data_dir, true), kFileBytesMax);
   const Result<std::string> key = files::read_text(key_of(data_dir, true), kFileBytesMax);
   if (missing(certificate) || missing(key)) return std::optional<wire::Authority>();
-  if (!certificate.ok()) return certificate.error();
-  if (!key.ok()) return key.error();
+  if (!certificate.ok()) return hidden(data_dir, certificate.error());
+  if (!key.ok()) return hidden(data_dir, key.error());
   TRY_ASSIGN(wire::Authority opened, open_pair(data_dir, true, *certificate, *key));
   return std::optional<wire::Authority>(std::move(opened));
 }
@@ -126,21 +135,22 @@ Result<wire::Authority> open_authority(const std::string& data_dir, const std::s
                    {{"file", certificate_path}, {"digest", made.digest()}});
     return made;
   }
-  if (missing(certificate) && key.ok()) {
+  if (missing(certificate)) {
     return Error{ErrorKind::kInvalid, "no_authority",
                  fmt::format("{} is there and {} is not: put it back, or remove both, and every "
                              "node joins again",
                              key_path, certificate_path),
                  certificate_path};
   }
-  if (!certificate.ok()) return certificate.error();
-  if (!key.ok()) {
+  if (missing(key)) {
     return Error{ErrorKind::kInvalid, "no_authority",
-                 fmt::format("{} is there and {} cannot be read ({}): put it back, or remove both, "
-                             "and every node joins again",
-                             certificate_path, key_path, key.error().message),
+                 fmt::format("{} is there and {} is not: put it back, or remove both, and every "
+                             "node joins again",
+                             certificate_path, key_path),
                  key_path};
   }
+  if (!certificate.ok()) return hidden(data_dir, certificate.error());
+  if (!key.ok()) return hidden(data_dir, key.error());
   return open_pair(data_dir, false, *certificate, *key);
 }
 
