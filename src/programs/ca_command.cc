@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kFileBytesMax = 256 << 10;
 
 std::string data_of(const cli::Invocation& invocation) {
-  return std::filesystem::absolute(invocation.get("data", default_data_dir()));
+  return std::filesystem::absolute(invocation.get("data", server_data_here()));
 }
 
 int fail(const Error& error) {
@@ -125,7 +125,7 @@ cli::CommandSpec spec(const char* name, const char* summary, const char* descrip
   spec.summary = summary;
   spec.group = "Programs";
   spec.description = description;
-  spec.options = {{"data", 0, "DIR", "the controller's directory (~/.local/state/dove)", false}};
+  spec.options = {{"data", 0, "DIR", kServerDataHelp, false}};
   return spec;
 }
 

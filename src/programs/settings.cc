@@ -29,6 +29,11 @@ std::string environment_name(const std::string& option) {
   return name;
 }
 
+// A directory that cannot be seen into is there, too.
+std::string data_here(const std::string& own, const char* service) {
+  return access(own.c_str(), F_OK) != 0 && access(service, F_OK) == 0 ? service : own;
+}
+
 }  // namespace
 
 Result<Settings> Settings::load(const cli::CommandSpec& spec, const cli::Invocation& invocation) {
@@ -119,6 +124,16 @@ std::string default_data_dir() {
     home = entry != nullptr ? entry->pw_dir : "/var/lib";
   }
   return std::string(home) + "/.local/state/dove";
+}
+
+std::string server_data_here() {
+  const char* stated = std::getenv("DOVE_DATA");
+  if (stated != nullptr && *stated != '\0') return stated;
+  return data_here(default_data_dir(), "/var/lib/dove/server");
+}
+
+std::string agent_data_here() {
+  return data_here(default_data_dir() + "-agent", "/var/lib/dove/agent");
 }
 
 cli::OptionSpec insecure_spec() {

@@ -40,6 +40,12 @@ class Settings {
 
 // $XDG_STATE_HOME/dove, or ~/.local/state/dove.
 std::string default_data_dir();
+// Where commands look for the data of a program on this machine: the user's own, or, where there
+// are none, those of the service (deploy/systemd). DOVE_DATA names the server's before both.
+std::string server_data_here();
+inline constexpr const char* kServerDataHelp =
+    "the server's directory (DOVE_DATA, else ~/.local/state/dove, else /var/lib/dove/server)";
+std::string agent_data_here();
 
 // --insecure of commands that show secrets to the server that --url names.
 cli::OptionSpec insecure_spec();

@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from cluster import ROOT, Cluster, until
+from cluster import DOVE, ROOT, Cluster, until
 
 
 class Doctor(unittest.TestCase):
@@ -91,6 +91,32 @@ class Doctor(unittest.TestCase):
         started = self.cluster.run("server", "--data", data, "--port", "0", check=False)
         self.assertNotEqual(started.returncode, 0)
         self.assertIn(f"{data}/secret", started.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root mounts")
+    def test_the_services_data_are_found(self):
+        """Where packages have them, in a root of its own."""
+        data, home = self.copy(), f"{self.cluster.folder}/no-data-of-its-own"
+        if not os.path.exists(f"{data}/ca.pem"):
+            self.cluster.run("ca", "init", "--data", data)
+        node = f"{self.cluster.folder}/nodes/{next(iter(self.cluster.agents))}"
+
+        def said(*words, user=0, more=""):
+            script = ("mount -t tmpfs none /var/lib && mkdir -p /var/lib/dove/server /var/lib/dove/agent && "
+                      f"mount --bind {data} /var/lib/dove/server && mount --bind {node} /var/lib/dove/agent && {more}"
+                      f'exec setpriv --reuid {user} --clear-groups "$@"')
+            return subprocess.run(["unshare", "--mount", "sh", "-ec", script, "sh", DOVE, *words], capture_output=True,
+                                  text=True, timeout=60, env={"PATH": os.environ["PATH"], "HOME": home})
+        shown = said("ca", "show")
+        self.assertEqual((shown.returncode, shown.stdout.count("BEGIN CERTIFICATE")), (0, 1), shown.stderr)
+        checks = json.loads(said("doctor", "-o", "json", "server", "agent").stdout)["checks"]
+        self.assertIn(("server", "data /var/lib/dove/server", "good"),
+                      {(check["part"], check["subject"], check["verdict"]) for check in checks})
+        self.assertNotIn("fault", {check["verdict"] for check in checks if check["subject"].startswith("data ")}, checks)
+        backup = said("backup", f"{self.cluster.folder}/of-the-service", "--plain")
+        self.assertEqual(backup.returncode, 0, backup.stderr)
+        # Somebody who cannot see them is told so.
+        table = said("doctor", user=12345, more="chmod 0750 /var/lib/dove/server && ")
+        self.assertRegex(table.stdout, r"unknown +server +", table.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root gives files to others")
     def test_what_root_makes_is_the_servers(self):

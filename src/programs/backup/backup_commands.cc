@@ -56,7 +56,7 @@ cli::CommandSpec backup_spec() {
       "With --follow it keeps running and stores what the server writes afterwards beside the\n"
       "backup: any moment since can be restored. It continues a backup that is there.";
   spec.options = {
-      {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
+      {"data", 0, "DIR", kServerDataHelp, false},
       {"store", 0, "URL",
        "PostgreSQL that holds its log (postgres://...); --data is then any controller's", false},
       {"seal-to", 0, "FILE", "certificate (PEM) for which keys and secrets are sealed", false},
@@ -113,8 +113,7 @@ Error bad_option(const char* option, const char* why) {
 }
 
 std::string data_of(const cli::Invocation& invocation) {
-  const std::string stated = cli::environment_value("DOVE_DATA");
-  return fs::absolute(invocation.get("data", stated.empty() ? default_data_dir() : stated));
+  return fs::absolute(invocation.get("data", server_data_here()));
 }
 
 // The text of the file that the option names; "" without the option.

@@ -31,8 +31,9 @@ cli::CommandSpec spec() {
       "it looks at everything on this machine. It writes nothing, and server and agent may run\n"
       "meanwhile. Exits 0 when all is well or there are only warnings, 1 when there is a fault.";
   spec.options = {
-      {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
-      {"agent-data", 0, "DIR", "the agent's directory (~/.local/state/dove-agent)", false},
+      {"data", 0, "DIR", kServerDataHelp, false},
+      {"agent-data", 0, "DIR",
+       "the agent's directory (~/.local/state/dove-agent, else /var/lib/dove/agent)", false},
       {"shared", 0, "DIR", "the agent's --shared (as its configuration says)", false},
       {"tls-certificate", 0, "FILE", "the server's --tls-certificate (as its configuration says)",
        false},
@@ -109,6 +110,12 @@ std::string stated(const cli::Invocation& invocation, const cli::CommandSpec& of
   return fs::absolute(given->text(name, ""));
 }
 
+// What this user cannot see is looked at, and said to be unknown.
+bool may_hold(const std::string& directory, const char* name) {
+  std::error_code failed;
+  return fs::exists(directory + "/" + name, failed) || failed == std::errc::permission_denied;
+}
+
 int run(const cli::Invocation& invocation) {
   for (const std::string& part : invocation.operands) {
     if (part == "server" || part == "agent" || part == "store" || part == "cluster") continue;
@@ -122,10 +129,8 @@ int run(const cli::Invocation& invocation) {
   DoctorOptions options;
   options.now_s = telemetry::now_us() / 1'000'000;
   options.whole_log = invocation.has("whole-log");
-  const std::string data = cli::environment_value("DOVE_DATA");
-  options.server_data =
-      fs::absolute(invocation.get("data", data.empty() ? default_data_dir() : data));
-  options.agent_data = fs::absolute(invocation.get("agent-data", default_data_dir() + "-agent"));
+  options.server_data = fs::absolute(invocation.get("data", server_data_here()));
+  options.agent_data = fs::absolute(invocation.get("agent-data", agent_data_here()));
   const cli::CommandSpec agent = agent_command().spec;
   options.shared = stated(invocation, agent, options.agent_data, "shared");
   const cli::CommandSpec server = server_command().spec;
@@ -137,11 +142,10 @@ int run(const cli::Invocation& invocation) {
     return parts.empty() ? is_here : std::find(parts.begin(), parts.end(), part) != parts.end();
   };
   std::vector<Check> checks;
-  std::error_code ignored;
-  if (wants("server", fs::exists(options.server_data + "/log.sqlite", ignored))) {
+  if (wants("server", may_hold(options.server_data, "log.sqlite"))) {
     append(checks, check_server(options));
   }
-  if (wants("agent", fs::exists(options.agent_data + "/agent_token", ignored))) {
+  if (wants("agent", may_hold(options.agent_data, "agent_token"))) {
     append(checks, check_agent(options));
   }
   if (wants("store", !options.store.empty())) {
