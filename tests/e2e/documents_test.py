@@ -47,6 +47,21 @@ class Documents(unittest.TestCase):
         self.assertGreater(seen, 100)
         self.assertEqual(wrong, [])
 
+    def test_they_name_the_directories_that_the_units_have(self):
+        kept = set()
+        for unit in os.listdir(os.path.join(ROOT, "deploy/systemd")):
+            with open(os.path.join(ROOT, "deploy/systemd", unit), encoding="utf-8") as file:
+                kept.update(f"/var/lib/{name}" for name in re.findall(r"^StateDirectory=(.+)$", file.read(), re.M))
+        self.assertIn("/var/lib/dove/server", kept)
+        wrong = []
+        for path in documents():
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    wrong += [f"{path}:{number}: {name}" for name in re.findall(r"/var/lib/dove[-/]?[\w/-]*", line)
+                              if not any(name == one or name.startswith(one + "/") for one in kept)
+                              and not re.search(r"cd /var/lib/dove ", line)]
+        self.assertEqual(wrong, [])
+
     def test_the_api_document_names_the_port_that_the_server_listens_on(self):
         port = re.search(r"port to listen on, 0 for a free one \((\d+)\)", self.manual).group(1)
         with open(os.path.join(ROOT, "api/openapi.yaml"), encoding="utf-8") as file:

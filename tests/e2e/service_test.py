@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What systemd hears of the server, of an agent, of the proxy, of the SSH gateway and of the adapter beside a Slurm: that they are
-ready, that they get on, and nothing while they do not; and that it understands our units."""
+"""What systemd hears of the server, of an agent, of the proxy, of the SSH gateway, of a backup that follows and of the adapter beside a
+Slurm: that they are ready, that they get on, and nothing while they do not; and that it understands our units."""
 import glob
 import os
 import shutil
@@ -86,6 +86,10 @@ class Service(unittest.TestCase):
     def test_ssh_gateway(self):
         self.check(Notified(self.cluster, "ssh-gateway", "--url", self.cluster.url, "--port", "0", "--key-file",
                             os.path.join(self.cluster.data, "ssh_gateway_token"), "--data", os.path.join(self.cluster.folder, "ssh")))
+
+    def test_backup(self):
+        self.check(Notified(self.cluster, "backup", os.path.join(self.cluster.folder, "kept"), "--data", self.cluster.data,
+                            "--plain", "--follow"))
 
     def test_slurm(self):
         """Where there is no Slurm it gets on all the same."""

@@ -27,7 +27,7 @@ CACHE = os.path.join(ROOT, "build/packages-cache")
 SKIP = 77
 LIMIT_S = 600
 OURS = ["dovetail-agent", "dovetail-cli", "dovetail-server", "python3-dovetail"]
-UNITS = ["dove-agent", "dove-proxy", "dove-server", "dove-slurm", "dove-ssh-gateway"]
+UNITS = ["dove-agent", "dove-backup", "dove-proxy", "dove-server", "dove-slurm", "dove-ssh-gateway"]
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 # What dpkg, apt and other packages write by themselves, whichever package comes and goes.
 ASIDE = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "tmp", "root")

@@ -14,8 +14,9 @@ UNITS = "lib/systemd/system"
 MODULES = "usr/lib/python3/dist-packages"
 MAINTAINER = os.environ.get("DOVE_MAINTAINER", "The Dovetail project <dovetail@localhost>")
 # Units of each package, with the settings without which they do not start.
-SERVER_UNITS = {"dove-server": "server", "dove-proxy": "proxy", "dove-ssh-gateway": "ssh-gateway", "dove-slurm": "slurm"}
-AGENT_UNITS = {"dove-agent": "agent"}
+SERVER_UNITS = {"dove-server": "server.yaml", "dove-proxy": "proxy.yaml", "dove-ssh-gateway": "ssh-gateway.yaml",
+                "dove-slurm": "slurm.yaml", "dove-backup": "backup.env"}
+AGENT_UNITS = {"dove-agent": "agent.yaml"}
 
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Dovetail
@@ -54,7 +55,7 @@ class Package:
             self.put_tree_file(f"{UNITS}/{unit}.service", f"deploy/systemd/{unit}.service")
             self.put_text(f"{UNITS}/{unit}.service.d/configured.conf",
                           f"# A unit that nobody has configured does not start.\n[Unit]\n"
-                          f"ConditionPathExists=/etc/dove/{settings}.yaml\n")
+                          f"ConditionPathExists=/etc/dove/{settings}\n")
 
     def architecture(self, source):
         has_programs = any(isinstance(what, tuple) and what[0] == "elf" for what, _ in self.files.values())
