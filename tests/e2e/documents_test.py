@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What documents say about the program is true: each `dove` command that they name exists, and so does the default port."""
+import glob
 import os
 import re
 import subprocess
@@ -61,6 +62,18 @@ class Documents(unittest.TestCase):
                               if not any(name == one or name.startswith(one + "/") for one in kept)
                               and not re.search(r"cd /var/lib/dove ", line)]
         self.assertEqual(wrong, [])
+
+    def test_packages_hold_the_pages_that_the_program_names(self):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from packaging import layout
+        held, named = {*layout.pages(), *glob.glob("docs/recipes/*.md", root_dir=ROOT)}, set()  # those are for its authors
+        for folder, _, names in os.walk(os.path.join(ROOT, "src")):
+            for name in names:
+                if name.endswith((".cc", ".h")):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        named.update(re.findall(r"docs/[\w/-]+\.md", file.read()))
+        self.assertGreater(len(named), 10)
+        self.assertEqual(named - held, set())
 
     def test_the_api_document_names_the_port_that_the_server_listens_on(self):
         port = re.search(r"port to listen on, 0 for a free one \((\d+)\)", self.manual).group(1)

@@ -181,6 +181,7 @@ class OnABareDebian(unittest.TestCase):
         self.assertEqual(root.run("stat", "-c", "%U %a", "/var/lib/dove/server").strip(), "dove 750")
         with gzip.open(root.path("usr/share/man/man1/dove-submit.1.gz"), "rt") as file:
             self.assertTrue(file.read().startswith(".TH dove"))
+        self.assertTrue(os.path.exists(root.path("usr/share/doc/dovetail-cli/docs/operate/recovery.md")))
         self.assertEqual(root.run("python3", "-c", "import dove; print(dove.__file__)").strip(),
                          "/usr/lib/python3/dist-packages/dove/__init__.py")
         links = sorted(name for name in os.listdir(root.path(WANTS)) if name.startswith("dove"))

@@ -18,6 +18,8 @@ SERVER_UNITS = {"dove-server": "server.yaml", "dove-proxy": "proxy.yaml", "dove-
                 "dove-slurm": "slurm.yaml", "dove-backup": "backup.env"}
 AGENT_UNITS = {"dove-agent": "agent.yaml"}
 
+PAGES = ("decisions", "guide", "operate")  # of docs, which messages and manual pages name
+
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Dovetail
 
@@ -62,10 +64,14 @@ class Package:
         return self.fields.get("Architecture") or (source.architecture if has_programs else "all")
 
 
+def pages():
+    return [f"docs/{folder}/{name}" for folder in PAGES for name in sorted(os.listdir(os.path.join(ROOT, "docs", folder)))]
+
+
 def cli(source):
     package = Package("dovetail-cli", "scheduler for shared GPU machines: the command",
                       "Dovetail decides which job gets which cores and GPUs, on which nodes and when. This package has"
-                      " the program dove with all its commands, its manual pages and completions. The controller and"
+                      " the program dove with all its commands, its manual pages, its guides and completions. The controller and"
                       " the agent of a node need dovetail-server and dovetail-agent, `dove up` the latter.",
                       Suggests="dovetail-agent, python3-dovetail", Recommends="ca-certificates, openssh-client")
     package.put_program(source, "dove")
@@ -77,6 +83,8 @@ def cli(source):
     for shell, path in (("bash", "usr/share/bash-completion/completions/dove"), ("zsh", "usr/share/zsh/vendor-completions/_dove"),
                         ("fish", "usr/share/fish/vendor_completions.d/dove.fish")):
         package.put_text(path, source.dove("completion", shell))
+    for path in pages():
+        package.put_tree_file(f"usr/share/doc/dovetail-cli/{path}", path)
     return package
 
 

@@ -78,12 +78,16 @@ const char* const kExitCodes =
 const char* const kServer =
     "The server is that of --url or DOVE_URL; of the data directory --data or DOVE_DATA; of "
     "`url:`\n"
-    "in ~/.config/dove/config.yaml or /etc/dove/config.yaml; or of `dove up` in "
-    "~/.local/state/dove.\n"
+    "in ~/.config/dove/config.yaml or /etc/dove/config.yaml; of `dove up` in ~/.local/state/dove; "
+    "or\n"
+    "of this machine's service in /var/lib/dove/server.\n"
     "The token is DOVE_TOKEN, the file DOVE_TOKEN_FILE, or the one beside the URL "
     "(`token_file:`).\n"
     "It is not sent to an http:// server on another machine, unless --insecure, DOVE_INSECURE=1\n"
     "or `insecure: true` beside the URL says that everybody on the network is trusted.";
+
+const char* const kPages =
+    "What is named docs/... is in /usr/share/doc/dovetail-cli, or in the source tree.";
 
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
@@ -126,8 +130,8 @@ std::string man_page(const std::vector<Command>& commands) {
     each_of_group(commands, group, [&](const CommandSpec& spec) { append_roff(spec, sections); });
     if (!sections.empty()) out += fmt::format(".SH {}\n{}", roff(group), sections);
   }
-  out += fmt::format(".SH FINDING THE SERVER\n{}\n.SH EXIT STATUS\n{}\n", roff(kServer),
-                     roff(kExitCodes));
+  out += fmt::format(".SH FINDING THE SERVER\n{}\n.SH EXIT STATUS\n{}\n.SH FILES\n{}\n",
+                     roff(kServer), roff(kExitCodes), roff(kPages));
   return out;
 }
 
@@ -138,7 +142,7 @@ std::string man_page(const CommandSpec& spec) {
       ".TH {} 1 \"\" \"Dovetail\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH DESCRIPTION\n",
       roff(title), roff(title), roff(spec.summary));
   append_roff(spec, out);
-  return out + fmt::format(".SH EXIT STATUS\n{}\n", roff(kExitCodes));
+  return out + fmt::format(".SH EXIT STATUS\n{}\n.SH FILES\n{}\n", roff(kExitCodes), roff(kPages));
 }
 
 std::string markdown_section(const CommandSpec& spec) {
