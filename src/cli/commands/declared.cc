@@ -39,6 +39,21 @@ std::string lower(std::string text) {
   return text;
 }
 
+// "A, B, C", as lines of a description, of which the first begins behind `before` characters.
+std::string listed(const std::vector<std::string>& words, std::size_t before) {
+  constexpr std::size_t kLine = 88;
+  std::string all;
+  std::size_t at = before;
+  for (const std::string& word : words) {
+    const bool is_last = &word == &words.back();
+    const bool is_full = at + word.size() + 2 > kLine;
+    if (!all.empty()) all += is_full ? "\n" : " ";
+    at = (is_full ? 0 : at + 1) + word.size() + 1;
+    all += word + (is_last ? "" : ",");
+  }
+  return all;
+}
+
 // "pool", "Pools", "pool/gpu": the kind as the API has it.
 Result<std::string> kind_of(const std::string& word) {
   std::vector<std::string> known;
@@ -245,20 +260,20 @@ CommandSpec spec_of(const std::string& name, const std::string& summary,
 
 std::vector<Command> declared_commands() {
   const OptionSpec file = {"file", 'f', "FILE", "YAML or JSON of the objects; - is stdin", true};
-  CommandSpec apply =
-      spec_of("apply", "Create or change pools, queues, nodes, limits and users as a file says",
-              "[FILE...]");
+  CommandSpec apply = spec_of(
+      "apply", "Create or change what files declare: pools, queues, users and more", "[FILE...]");
   apply.operands_max = -1;
   apply.completes = "file";
   apply.description =
-      "A file holds objects, separated by ---, each with kind (Cluster, Pool, Queue, Node, Limit,\n"
-      "User, Project, Reservation) and name. All of them are applied, or none. Applying twice\n"
-      "changes nothing. Fields that a file leaves out stay as they are; null resets a field to\n"
-      "its default. Members of limits and guaranteed are fields of their own; lists and other\n"
-      "maps are replaced as a whole. An object with the version that `dove get` printed is\n"
-      "refused if it was changed since. Any object may have labels (labels: {team: vision}), by\n"
-      "which `dove get` and `dove nodes` find it. Objects of Kubernetes and Kueue are read too: a\n"
-      "ResourceQuota as a project, a ClusterQueue or a Cohort as a queue.";
+      "A file holds objects, separated by ---, each with kind and name. The kinds are\n" +
+      listed(kinds(), 0) +
+      ";\ndocs/operate/kinds.md has their fields. All objects of the files are applied, or none.\n"
+      "Applying twice changes nothing. Fields that a file leaves out stay as they are; null\n"
+      "resets a field to its default. Members of limits and guaranteed are fields of their own;\n"
+      "lists and other maps are replaced as a whole. An object with the version that `dove get`\n"
+      "printed is refused if it was changed since. Any object may have labels (labels: {team:\n"
+      "vision}), by which `dove get` and `dove nodes` find it. Objects of Kubernetes and Kueue\n"
+      "are read too: a ResourceQuota as a project, a ClusterQueue or a Cohort as a queue.";
   apply.options = {file, {"dry-run", 0, "", "only check"}};
   CommandSpec diff = spec_of("diff", "Show what apply would change", "[FILE...]");
   diff.operands_max = -1;
@@ -268,9 +283,10 @@ std::vector<Command> declared_commands() {
   CommandSpec get = spec_of("get", "Show what was declared", "KIND [NAME]");
   get.operands_min = 1;
   get.operands_max = 2;
+  std::vector<std::string> words{"all"};
+  for (const std::string& kind : kinds()) words.push_back(lower(kind));
   get.description =
-      "KIND is cluster, pool, queue, node, limit, user, project, reservation or all. What -o yaml\n"
-      "prints can be applied again.";
+      "KIND is one of " + listed(words, 15) + ".\nWhat -o yaml prints can be applied again.";
   get.options = {labels_option(), output_option()};
   CommandSpec del = spec_of("delete", "Delete what was declared", "KIND NAME");
   del.operands_min = 1;

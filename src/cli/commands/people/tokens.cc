@@ -229,7 +229,7 @@ std::vector<Command> token_commands() {
   join.group = "Nodes";
   join.operands = "[NODE]";
   join.operands_max = 1;
-  join.options = {{"valid-for", 0, "TIME", "how long the token may be used"}, output_option()};
+  join.options = {{"valid-for", 0, "TIME", "how long the token may be used (1h)"}, output_option()};
   CommandSpec identity;
   identity.name = "identity-token";
   identity.summary = "In a job: print a token that proves to others which job it is";
