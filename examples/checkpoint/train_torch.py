@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same with PyTorch, on a GPU if the job has one. It needs torch, which Dovetail does not bring.
 
-    dove submit --gpus 1 --preempt checkpoint --checkpoint-signal USR1 -- python3 train_torch.py
+    dove submit --gpus 1 --preempt checkpoint --signal=USR1@60 -- python3 train_torch.py
 """
 import argparse
 import sys

@@ -15,11 +15,11 @@ READ = (".md", ".yml", ".yaml", ".json", ".sh")
 NAMED = re.compile(r"`(?:\S*/)?dove ((?:[a-z][a-z-]* ?){1,3})|^ *(?:\$ )?dove ((?:[a-z][a-z-]* ?){1,3})", re.M)
 
 
-def documents():
+def documents(*ends):
     yield "README.md"
     for tree in TREES:
         for folder, _, names in os.walk(os.path.join(ROOT, tree)):
-            yield from (os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(READ))
+            yield from (os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(ends or READ))
 
 
 def is_command(words, names):
@@ -45,6 +45,24 @@ class Documents(unittest.TestCase):
                 words = (match.group(1) or match.group(2)).split()
                 if not is_command(words, names):
                     wrong.append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: dove {' '.join(words)}")
+        self.assertGreater(seen, 100)
+        self.assertEqual(wrong, [])
+
+    def test_each_option_that_they_give_a_command_exists(self):
+        options = {name: set(re.findall(r"--([a-z0-9][a-z0-9-]*)", " ".join(re.findall(r"^\| `([^`]*)`", text, re.M))))
+                   for name, text in re.findall(r"^### dove (.+)\n([\s\S]*?)(?=^##|\Z)", self.manual, re.M)}
+        wrong, seen = [], 0
+        for path in documents(*READ, ".py"):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                text = file.read().replace("\\\n", " ")
+            for quoted, line in re.findall(r"`(?:\S*/)?dove ([a-z][^`\n]*)`|^ *(?:\$ )?dove ([a-z][^\n]*)", text, re.M):
+                call = re.split(r" -- | # | \| |; ", quoted or line)[0]
+                words = call.split()
+                command = next((" ".join(words[:count]) for count in (3, 2, 1) if " ".join(words[:count]) in options), None)
+                for option in re.findall(r"(?<!\S)--([a-z0-9][a-z0-9-]*)", call) if command else ():
+                    seen += 1
+                    if option not in {*options[command], "help"}:
+                        wrong.append(f"{path}: dove {command} has no --{option}")
         self.assertGreater(seen, 100)
         self.assertEqual(wrong, [])
 
