@@ -14,7 +14,7 @@ namespace dove::core {
 namespace {
 
 // Raised whenever the same state could give other decisions than before.
-constexpr int kCycle_version = 29;
+constexpr int kCycle_version = 30;
 
 struct PassEntry {
   Pass pass;
