@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/words.h"
+#include "core/place/reservation.h"
 #include "core/state/books.h"
 #include "core/state/people.h"
 #include "notices/job_mail.h"
@@ -226,7 +227,7 @@ struct OfDecision {
 std::vector<Coming> limit_of(const State& state, Span soon, const core::Job& job) {
   if (job.phase != JobPhase::kActive || job.attempts.empty()) return {};
   const core::Attempt& attempt = job.attempts.back();
-  const Span limit = core::time_limit_of(state, *job.spec);
+  const Span limit = core::limit_of_attempt(state, job);
   if (attempt.started_at.us == 0 || limit.us < 2 * soon.us) return {};
   if (!is_wanted(state, job, NoticeAbout::kJobStopsSoon)) return {};
   const Instant due{attempt.started_at.us + limit.us - soon.us};

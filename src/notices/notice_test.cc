@@ -168,6 +168,22 @@ TEST_F(Notices, ALimitIsAnnouncedAndDroppedWhenTheJobEnds) {
   EXPECT_TRUE(notices_of(cluster.state, kSoon, coming[0]).empty());
 }
 
+TEST_F(Notices, TheLimitOfAnotherAttemptIsWhatWasLeft) {
+  choose("ann", {About::kJobStopsSoon});
+  const JobId job = cluster.submit_and_start({.limit_s = 7200, .preempt = Preempt::kCheckpoint});
+  cluster.pass(seconds(3600));
+  cluster.decided(Stop{job, 1, StopReason::kPreempted, Purpose::kStarvation, {}});
+  cluster.leave(job);
+  cluster.decided(Requeue{job, StopReason::kPreempted});
+  cluster.launch(job);
+  cluster.start(job);
+  const Instant started = cluster.job(job).attempts.back().started_at;
+  const std::vector<Coming> coming = coming_of(cluster.state, kSoon);
+  ASSERT_EQ(coming.size(), 1u);
+  EXPECT_EQ(coming[0].due, started + seconds(2700));
+  EXPECT_EQ(notices_of(cluster.state, kSoon, coming[0]).at(0).then, started + seconds(3600));
+}
+
 TEST_F(Notices, APromiseIsAnnouncedAsItStandsThen) {
   choose("ann", {About::kJobStartsSoon});
   const JobId job = cluster.submit();

@@ -9,6 +9,7 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
+#include "core/place/reservation.h"
 #include "core/state/amount.h"
 #include "core/state/cores.h"
 #include "core/state/executors/placeholders.h"
@@ -122,6 +123,13 @@ Json array_json(const core::Job& job) {
 }
 
 // Why the last attempt of a job that is over did not start, if one of its tasks did not.
+// When a job that runs is stopped for its limit, its deadline, or the end of its reservation.
+void put_end(Json& object, const core::State& state, const core::Job& job) {
+  if (job.phase != JobPhase::kActive || job.attempts.back().started_at.us == 0) return;
+  const Instant end = core::time_limit_at(state, job);
+  if (end != kNever) put_instant(object, "ends_by", end);
+}
+
 void put_start_failure(Json& object, const core::Job& job, const core::Attempt* attempt) {
   constexpr std::string_view kBegin = "start_failed: ";
   if (job.phase != JobPhase::kEnded || attempt == nullptr) return;
@@ -175,6 +183,7 @@ Json job_summary_json(const core::State& state, const core::Job& job) {
   put_instant(object, "promised_start",
               promise == state.promises.end() ? Instant{} : promise->second.start_at);
   put_instant(object, "started_at", attempt == nullptr ? Instant{} : attempt->started_at);
+  put_end(object, state, job);
   put_instant(object, "ended_at", job.ended_at);
   put_start_failure(object, job, attempt);
   put_idle(object, state, job);

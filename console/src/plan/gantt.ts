@@ -49,12 +49,12 @@ export function barsOf(
     name: `${job.id} ${job.name}`,
     tone,
     from,
-    to: endOf(job, from),
+    to: job.ends_by_us ?? endOf(job, from),
     path: `/jobs/${job.id}`,
     detail:
       tone === 'promised'
         ? 'starts by then'
-        : job.time_limit_s || job.time_limit_us
+        : job.ends_by_us || job.time_limit_s || job.time_limit_us
           ? 'runs, ends by its limit'
           : 'runs, without a limit',
   });

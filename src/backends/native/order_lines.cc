@@ -5,6 +5,7 @@
 
 #include "backends/native/sync_plan.h"
 #include "codec/words.h"
+#include "core/place/reservation.h"
 #include "core/state/books.h"
 #include "core/state/executors/linux_user.h"
 #include "core/state/executors/placeholders.h"
@@ -64,7 +65,8 @@ void describe(const core::State& state, const core::Job* job, const JobSpec& spe
               protocol::Launch& out) {
   static_cast<JobBrief&>(out) = static_cast<const JobBrief&>(spec);
   if (pool != nullptr) out.pool = pool->name;
-  out.time_limit = core::time_limit_of(state, spec);
+  out.time_limit =
+      job == nullptr ? core::time_limit_of(state, spec) : core::limit_of_attempt(state, *job);
   if (job != nullptr) {
     out.array = job->array;
     out.array_index = job->array_index;

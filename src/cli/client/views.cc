@@ -176,6 +176,7 @@ void read_spec(const json& spec, JobView& view) {
   view.pool = text_of(spec, "pool");
   view.launch = text_of(spec, "launch");
   view.time_limit_us = span_us_of(spec, "time_limit");
+  view.ends_by_us = instant_us_of(spec, "ends_by");
   view.begin_at_us = instant_us_of(spec, "begin_at");
   view.deadline_us = instant_us_of(spec, "deadline");
   view.reservation = text_of(spec, "reservation");
@@ -242,6 +243,14 @@ std::int64_t JobView::run_us(std::int64_t now_us) const {
   if (attempt == nullptr || attempt->started_at_us == 0 || waiting()) return 0;
   const std::int64_t end_us = attempt->ended_at_us != 0 ? attempt->ended_at_us : now_us;
   return std::max<std::int64_t>(end_us - attempt->started_at_us, 0);
+}
+
+std::int64_t JobView::limit_at_us() const {
+  if (ends_by_us != 0) return ends_by_us;
+  // Controllers of the former version do not say it.
+  const AttemptView* attempt = last_attempt();
+  const bool began = attempt != nullptr && attempt->started_at_us != 0 && !waiting();
+  return began && time_limit_us != 0 ? attempt->started_at_us + time_limit_us : 0;
 }
 
 std::int64_t JobView::node_count() const {

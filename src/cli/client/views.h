@@ -68,8 +68,9 @@ struct JobView {
   std::int64_t exit_code = 0;
   std::int64_t retries_used = 0;
   std::int64_t submitted_at_us = 0, eligible_at_us = 0, ended_at_us = 0, begin_at_us = 0;
-  std::int64_t promised_start_us = 0, deadline_us = 0;                                   // 0: none
-  std::int64_t time_limit_us = 0;                                                        // 0: none
+  std::int64_t promised_start_us = 0, deadline_us = 0;  // 0: none
+  std::int64_t time_limit_us = 0;                       // 0: none
+  std::int64_t ends_by_us = 0;                          // 0: not told
   std::int64_t tasks = 0, nodes_asked = 0, cores = 0, gpus_milli = 0, memory_bytes = 0;  // in all
   std::int64_t cores_per_task = 0;
   bool requeue = true;
@@ -95,6 +96,8 @@ struct JobView {
   std::vector<std::string> nodes() const;
   // Since the last attempt began to run, up to its end or `now_us`.
   std::int64_t run_us(std::int64_t now_us) const;
+  // When it is stopped for its time, if it runs; 0: nothing sets an end.
+  std::int64_t limit_at_us() const;
   std::int64_t node_count() const;  // held, or asked for
 };
 

@@ -79,6 +79,8 @@ std::string joined(const std::vector<std::string>& words, const char* otherwise)
 }
 
 std::string time_left(const JobView& job, std::int64_t now_us) {
+  const std::int64_t end_us = job.limit_at_us();
+  if (end_us != 0 && !job.ended) return clock_text(end_us - now_us);
   if (job.time_limit_us == 0) return "UNLIMITED";
   return clock_text(job.time_limit_us - job.run_us(now_us));
 }
@@ -121,7 +123,7 @@ std::string time_field(const JobView& job, char field, std::int64_t now_us) {
     case 'e':
       if (job.ended) return local_time_text(job.ended_at_us);
       if (start_us == 0) return "N/A";
-      return job.time_limit_us == 0 ? "NONE" : local_time_text(start_us + job.time_limit_us);
+      return job.limit_at_us() == 0 ? "NONE" : local_time_text(job.limit_at_us());
     case 'V':
       return local_time_text(job.submitted_at_us);
     default:

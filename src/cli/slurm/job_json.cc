@@ -97,6 +97,7 @@ json queued_json(const JobView& job, const std::string& cluster) {
   const std::int64_t nodes = std::max<std::int64_t>(job.nodes_asked, 1);
   const AttemptView* attempt = job.last_attempt();
   const std::int64_t restarts = attempt == nullptr ? 0 : attempt->number - 1;
+  const bool ended = row.end_us != 0;
   return {{"job_id", number(job.id)},
           {"array_job_id", number(job.array)},
           {"array_task_id", job.array.empty() ? json(nullptr) : json(job.array_index)},
@@ -126,9 +127,7 @@ json queued_json(const JobView& job, const std::string& cluster) {
           {"submit_time", seconds(job.submitted_at_us)},
           {"eligible_time", seconds(job.eligible_at_us)},
           {"start_time", seconds(row.start_us)},
-          {"end_time", seconds(row.end_us != 0 || row.start_us == 0 || job.time_limit_us == 0
-                                   ? row.end_us
-                                   : row.start_us + job.time_limit_us)},
+          {"end_time", seconds(ended || row.start_us == 0 ? row.end_us : job.limit_at_us())},
           {"exit_code", wait_status(exit_of_job(job, /*accounting=*/false))},
           {"derived_exit_code", wait_status(exit_of_steps(job))},
           {"requeue", job.requeue},

@@ -165,6 +165,7 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   line(out, "Submitted", when_text(job.submitted_at_us));
   if (job.begin_at_us != 0) line(out, "Begins", when_text(job.begin_at_us));
   if (job.deadline_us != 0) line(out, "Deadline", when_text(job.deadline_us));
+  if (job.ends_by_us != 0) line(out, "Ends by", when_text(job.ends_by_us));
   line(out, "Reservation", job.reservation);
   line(out, "Progress", progress_line(job.progress));
   line(out, "Hangs", job.progress.hang);

@@ -138,6 +138,11 @@ Span limit_left(const State& state, const Job& job) {
   return saved ? Span{std::max<std::int64_t>(limit.us - job.ran_before.us, 0)} : limit;
 }
 
+Span limit_of_attempt(const State& state, const Job& job) {
+  if (time_limit_of(state, *job.spec).us == 0) return {};
+  return std::max(limit_left(state, job), Span{1});
+}
+
 Instant time_limit_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
   const Instant latest = latest_end(state, *job.spec);

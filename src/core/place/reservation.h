@@ -74,6 +74,10 @@ Instant limit_stop_at(const State& state, const Job& job);
 // What was saved counts: the limit is for all slices together.
 Span limit_left(const State& state, const Job& job);
 
+// The limit of its last attempt alone, which agents are told; 0: none. A microsecond for a job that
+// has used all of its limit, since 0 would say that it has none.
+Span limit_of_attempt(const State& state, const Job& job);
+
 // From then on the waiting job can no longer end by its deadline; kNever without one.
 Instant missed_at(const State& state, const Job& job);
 

@@ -105,6 +105,26 @@ TEST_F(ReservationTest, WhatAPreemptedJobHasSavedCountsForItsDeadline) {
       << "4000 s are left to do";
 }
 
+TEST_F(ReservationTest, TheNextAttemptHasWhatWasLeftOfTheLimit) {
+  const JobId job = cluster.submit_and_start({.limit_s = 7200, .preempt = Preempt::kCheckpoint});
+  EXPECT_EQ(limit_of_attempt(cluster.state, cluster.job(job)), seconds(7200));
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    cluster.pass(seconds(3000));
+    EXPECT_LE(limit_of_attempt(cluster.state, cluster.job(job)), seconds(7200));
+    cluster.decided(Stop{job, attempt, StopReason::kPreempted, Purpose::kStarvation, {}});
+    cluster.leave(job);
+    cluster.decided(Requeue{job, StopReason::kPreempted});
+    cluster.launch(job);
+    cluster.start(job);
+    const Instant started = cluster.job(job).attempts.back().started_at;
+    const Span left = limit_of_attempt(cluster.state, cluster.job(job));
+    EXPECT_EQ(left, attempt == 3 ? Span{1} : seconds(7200 - 3000 * attempt));
+    EXPECT_LE(time_limit_at(cluster.state, cluster.job(job)), started + left);
+  }
+  const JobId endless = cluster.submit_and_start({.preempt = Preempt::kCheckpoint});
+  EXPECT_EQ(limit_of_attempt(cluster.state, cluster.job(endless)), Span{});
+}
+
 TEST_F(ReservationTest, AJobWithASignalToSaveIsStoppedInTimeForIt) {
   JobSpec spec = spec_of({});
   spec.checkpoint_signal = 10;
