@@ -33,6 +33,24 @@ TEST_F(Objects, AFieldThatIsLeftOutStays) {
   EXPECT_EQ(get("cluster/c").at("array_max"), 12);
 }
 
+TEST_F(Objects, APoolThatChangesTheLimitsOfRunningJobsSaysOfHowMany) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.wait_line("launch");
+  ASSERT_EQ(agent.tell("started", job, 1).status, 200);
+  const Json pool{{"kind", "Pool"}, {"name", "p"}, {"default", true}, {"nodes", {"*"}}};
+  Json limited = pool;
+  limited["time_limit_default"] = "1h";
+  const auto warnings = [&](const Json& object) {
+    const Answer tried = live.call("POST", "/v1/objects?dry_run=true", Json{{"objects", {object}}});
+    return tried.body.at("changes").at(0).at("warnings").dump();
+  };
+  EXPECT_EQ(warnings(pool), "[]");
+  EXPECT_NE(warnings(limited).find("none of their own (1)"), std::string::npos)
+      << warnings(limited);
+}
+
 TEST_F(Objects, AFileMayDeclareALongChainInAnyOrder) {
   Json queues = Json::array();
   for (int i = 20; i > 0; --i) {

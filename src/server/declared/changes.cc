@@ -12,6 +12,7 @@
 #include "controller/level_fit.h"
 #include "core/admit/admit.h"
 #include "core/admit/declared_warnings.h"
+#include "core/admit/limit_warnings.h"
 #include "core/state/apply.h"
 #include "server/declared/object_checks.h"
 #include "server/former_members.h"
@@ -87,13 +88,19 @@ Error nothing_applied(std::vector<Error> refused) {
 
 // Makes it in `trial`, if the caller may and the core takes it.
 Result<void> try_change(core::State& trial, const core::Policies& policies,
-                        const accounts::Caller& caller, const ObjectChange& change) {
+                        const accounts::Caller& caller, ObjectChange& change) {
   TRY(accounts::may_apply(trial, caller, change.before.has_value() ? &*change.before : nullptr,
                           change.is_deletion ? nullptr : &change.object));
   const Event event = change.event();
   if (!change.same()) TRY(controller::check_level(StampedEvent{event, Cause{}}, trial.level));
   TRY(core::admit(trial, policies, event));
+  // Only pools have limits for jobs that run.
+  const bool is_pool = std::holds_alternative<Pool>(change.object);
+  const core::PoolLimits limits = is_pool ? core::pool_limits(trial) : core::PoolLimits();
   core::apply(trial, StampedEvent{event, Cause{}});
+  for (std::string& one : core::limit_warnings(trial, limits)) {
+    change.warnings.push_back(std::move(one));
+  }
   return {};
 }
 
@@ -218,7 +225,7 @@ Result<std::vector<ObjectChange>> changes_of(const Json& objects, const accounts
 
 Result<void> try_changes(core::State trial, const accounts::Caller& caller,
                          const core::Policies& policies, std::vector<ObjectChange>& changes) {
-  for (const ObjectChange& each : changes) TRY(try_change(trial, policies, caller, each));
+  for (ObjectChange& each : changes) TRY(try_change(trial, policies, caller, each));
   add_warnings(trial, policies, changes);
   return {};
 }

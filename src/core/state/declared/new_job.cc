@@ -10,8 +10,9 @@
 namespace dove::core {
 namespace {
 
-// What its pool and the cluster say for it is written into the job, so that a later change of
-// theirs leaves those that wait alone.
+// Whole nodes and the affinity that its pool and the cluster say are written into the job, so that
+// a later change of theirs leaves those that wait alone. The pool's time limit is not:
+// time_limit_of().
 std::shared_ptr<const JobSpec> as_declared(const State& state,
                                            std::shared_ptr<const JobSpec> spec) {
   const Pool* pool = pool_of(state, *spec);
