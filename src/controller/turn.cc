@@ -33,7 +33,7 @@ Standing Turn::standing() const {
   return standing_;
 }
 
-std::vector<store::ControllerSeen> Turn::standbys() const {
+std::optional<std::vector<store::ControllerSeen>> Turn::standbys() const {
   const std::lock_guard lock(mutex_);
   return standbys_;
 }
@@ -50,7 +50,9 @@ Result<store::ControllerSeen> Turn::hand_over(const std::string& name) {
   const auto is_there = [this](const store::ControllerSeen& one) {
     return one.ago_us <= options_.standby_us;
   };
-  for (const store::ControllerSeen& one : standbys_) {
+  const std::vector<store::ControllerSeen> all =
+      standbys_.value_or(std::vector<store::ControllerSeen>());
+  for (const store::ControllerSeen& one : all) {
     if (!name.empty() && one.name != name) continue;
     const bool is_better = best == nullptr || (is_there(one) && !is_there(*best)) ||
                            (is_there(one) && one.folded > best->folded);

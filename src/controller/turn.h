@@ -71,8 +71,8 @@ class Turn {
   bool holds() const { return options_.monotonic() < holds_until_us_.load(); }
   bool leads() const { return leads_; }  // thread of step()
   Standing standing() const;
-  // Who stands by, as of some seconds ago, the most recent first.
-  std::vector<store::ControllerSeen> standbys() const;
+  // The others, as of some seconds ago, the most recent first; none: they were not read yet.
+  std::optional<std::vector<store::ControllerSeen>> standbys() const;
   // The next step() hands over to that controller, "": to the one that has folded most. Whom it
   // will be; `calls` say the rest. Errors: not_leader, no_standby, no_such_controller,
   // handing_over.
@@ -98,7 +98,7 @@ class Turn {
   std::string said_;  // the last trouble, said once
   mutable std::mutex mutex_;
   Standing standing_;
-  std::vector<store::ControllerSeen> standbys_;
+  std::optional<std::vector<store::ControllerSeen>> standbys_;
   std::optional<std::string> next_;  // who is to lead
   std::optional<std::int64_t> looked_at_others_us_;
   std::optional<std::int64_t> said_us_;  // that this one stands by

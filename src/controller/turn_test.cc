@@ -41,12 +41,16 @@ class FakeLease : public store::MemoryStore, public store::Lease, public store::
     told = says;
     return {};
   }
-  Result<std::vector<store::ControllerSeen>> standbys() override { return there; }
+  Result<std::vector<store::ControllerSeen>> standbys() override {
+    if (hides) return Error{ErrorKind::kUnavailable, "store_unreachable", "it is away", ""};
+    return there;
+  }
 
   bool held = false;
   bool away = false;
   bool taken = false;
   bool has_term = false;
+  bool hides = false;  // who stands by
   int renewals = 0;
   int said = 0;
   std::string told;
@@ -153,6 +157,17 @@ TEST_F(TurnTest, HandsOverToWhoHasFoldedMostOfThoseThatAreThere) {
   EXPECT_EQ(said_, (std::vector<std::string>{"leads", "rests", "handed"}));
   EXPECT_EQ(lease_.released_to, std::vector<std::string>{"b"});
   EXPECT_FALSE(turn_->holds());
+}
+
+TEST_F(TurnTest, OthersThatWereNotReadAreNotNobody) {
+  turn_->step();
+  lease_.hides = true;
+  turn_->step();
+  EXPECT_FALSE(turn_->standbys().has_value());
+  lease_.hides = false;
+  now_us_ += 1'000'000;
+  turn_->step();
+  EXPECT_TRUE(turn_->standbys().has_value());
 }
 
 TEST_F(TurnTest, WaitsForAStoreThatIsAway) {

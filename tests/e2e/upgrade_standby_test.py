@@ -134,6 +134,25 @@ class UpgradeStandbyTest(unittest.TestCase):
                 if not KNOWS_LEVELS:
                     Api.recorder = Recorder()  # its answers are not of this version's contract
 
+    def test_a_former_leader_that_ended_keeps_it_from_being_finished(self):
+        self.cluster = Controllers(count=2, nodes=0, programs=[FORMER, DOVE])
+        with self.cluster as cluster:
+            first, second = cluster.controllers
+            self.wait_levels(1, 2)
+            first.kill()
+            cluster.wait_leader(but=0)
+            until(lambda: first.port in self.levels()[1], 20, "the former leader to be known")
+            self.assertIn("reads up to level 1", self.dove("upgrade", "finish", code=1))
+            first.start()
+            until(lambda: "standby of" in first.ask("/readyz")[1], 30, "it to stand by")
+            self.assertNotIn("newer version of dove", self.log())
+            first.kill()
+            first.program = DOVE
+            first.start()
+            self.wait_levels(2, 2)
+            self.assertIn("level 2", self.dove("upgrade", "finish"))
+            self.assertTrue(second.leads())
+
 
 if __name__ == "__main__":
     if why := postgres.missing():

@@ -292,6 +292,7 @@ server::ControllerPeers ServerRuntime::Impl::peers() {
     for (const auto& seen : term->standbys()) all.push_back(line_of(seen));
     return all;
   };
+  made.are_known = [this] { return term->knows_standbys(); };
   made.hand_over = [this, line_of](const std::string& to) -> Result<server::ControllerPeer> {
     TRY_ASSIGN(const store::ControllerSeen next, term->hand_over(to));
     return line_of(next);

@@ -31,7 +31,10 @@ class Term {
   // As Turn's.
   bool holds() const { return turn_.holds(); }
   Standing standing() const { return turn_.standing(); }
-  std::vector<store::ControllerSeen> standbys() const { return turn_.standbys(); }
+  bool knows_standbys() const { return turn_.standbys().has_value(); }
+  std::vector<store::ControllerSeen> standbys() const {
+    return turn_.standbys().value_or(std::vector<store::ControllerSeen>());
+  }
   Result<store::ControllerSeen> hand_over(const std::string& name);
   // What an acknowledged write does not survive, as of some seconds ago; "": nothing is known.
   std::string can_be_lost() const;

@@ -91,6 +91,10 @@ void finish_upgrade(Context& context, CallPtr call) {
                                    level),
                        ""});
   }
+  if (context.controllers.are_known && !context.controllers.are_known()) {
+    return call->fail({ErrorKind::kUnavailable, "controllers_unknown",
+                       "this controller could not read yet which others there are: try again", ""});
+  }
   const auto all =
       context.controllers.all ? context.controllers.all() : std::vector<ControllerPeer>{};
   for (const ControllerPeer& peer : all) {

@@ -29,6 +29,8 @@ struct ControllerPeer {
 struct ControllerPeers {
   // This one first. Unset: there is no other one.
   std::function<std::vector<ControllerPeer>()> all = {};
+  // Since this one leads it could read which others there are. Unset: always.
+  std::function<bool()> are_known = {};
   // Begins to hand over, "": to the standby that has folded most; gives which that is. This server
   // is shut down when it is done.
   std::function<Result<ControllerPeer>(const std::string& to)> hand_over = {};

@@ -52,6 +52,15 @@ TEST_F(Controllers, OneThatCouldNotLeadAgainKeepsItFromBeingFinished) {
   EXPECT_EQ(finish().status, 200);
 }
 
+TEST_F(Controllers, OthersThatWereNotReadYetMayBeOlder) {
+  options.controllers.all = [] {
+    return std::vector<ControllerPeer>{{"ctl1:7717", "", "0.2.0", true, 0, 0}};
+  };
+  options.controllers.are_known = [] { return false; };
+  EXPECT_EQ(finish().code(), "controllers_unknown");
+  EXPECT_EQ(level, kFirstLevel);
+}
+
 TEST_F(Controllers, EachSaysWhatItRefused) {
   options.controllers.all = [] {
     ControllerPeer standby{"ctl2:7717", "", "0.2.0", false, 0, 2'000'000};

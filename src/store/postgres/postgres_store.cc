@@ -310,6 +310,7 @@ Result<Epoch> PostgresStore::take_lease(const std::string& holder) {
   TRY(check_terms(line, Epoch{newest}, stored.head.epoch));
   TRY(line.run("INSERT INTO epochs VALUES ($1, $2, $3)",
                Params().add(epoch.value).text(holder).add(stored.head.seq.value)));
+  TRY(note_leaders(line, stored.head.seq));
   TRY(line.run(
       "UPDATE leader SET epoch = $1, holder = $2, url = $3, "
       "until = clock_timestamp() + $4 * interval '1 microsecond'",

@@ -127,6 +127,7 @@ class PostgresStore : public LogStore,
   Result<void> open_lease_line();  // REQUIRES: lease_mutex_
   // REQUIRES: writer_mutex_ and an open writer.
   Result<Epoch> take_lease(const std::string& holder);
+  Result<void> note_leaders(Connection& line, Seq head);  // before the leader's row changes
   struct OtherHolders {
     bool ended = false;  // at least one
     std::string left;    // those that were not, for people

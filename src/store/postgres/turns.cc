@@ -13,6 +13,9 @@
 namespace dove::store {
 namespace {
 
+#define DOVE_PG_SEEN_ANEW                                                                      \
+  "ON CONFLICT (name) DO UPDATE SET url = excluded.url, version = excluded.version, folded = " \
+  "excluded.folded, seen = excluded.seen"
 constexpr std::string_view kLevelWord = " level ";
 constexpr std::string_view kSaysWord = " says ";
 
@@ -143,15 +146,32 @@ Result<Seq> PostgresStore::begin_incarnation(std::int64_t now_s) {
   return head;
 }
 
+// A leader does not say every second that it is there, and is to be known once it leads no more.
+// The former one may be of a version that wrote no row: nobody knows that it reads more than the
+// first level. It is not among those that are there until it says so.
+Result<void> PostgresStore::note_leaders(Connection& line, Seq head) {
+  TRY(
+      line.run("INSERT INTO controllers SELECT holder, url, 'unknown', $2, CASE WHEN until > "
+               "'epoch' THEN until ELSE clock_timestamp() END - interval '1 minute' FROM leader "
+               "WHERE id = 1 AND url <> '' AND holder <> $1 ON CONFLICT (name) DO UPDATE SET "
+               "folded = excluded.folded, seen = greatest(controllers.seen, excluded.seen)",
+               Params().text(options_.name).add(head.value)));
+  if (options_.leads_at.empty()) return {};  // no controller
+  const std::string said = write_said(options_.version, "");
+  TRY(line.run(
+      "INSERT INTO controllers VALUES ($1, $2, $3, $4, clock_timestamp()) " DOVE_PG_SEEN_ANEW,
+      Params().text(options_.name).text(options_.leads_at).text(said).add(head.value)));
+  return {};
+}
+
 // It is written again every second, so it waits for no disk and for no second machine.
 Result<void> PostgresStore::stands_by(Seq folded, const std::string& says) {
   const std::string said = write_said(options_.version, std::string_view(says).substr(0, kSaysMax));
   TRY_ASSIGN(Lent line, lend_alive());
   TRY(
       line->run("WITH quick AS (SELECT set_config('synchronous_commit', 'off', true)) "
-                "INSERT INTO controllers SELECT $1, $2, $3, $4, clock_timestamp() FROM quick ON "
-                "CONFLICT (name) DO UPDATE SET url = excluded.url, version = excluded.version, "
-                "folded = excluded.folded, seen = excluded.seen",
+                "INSERT INTO controllers SELECT $1, $2, $3, $4, clock_timestamp() FROM "
+                "quick " DOVE_PG_SEEN_ANEW,
                 Params().text(options_.name).text(options_.leads_at).text(said).add(folded.value)));
   return {};
 }
