@@ -30,6 +30,10 @@
 namespace dove::server {
 namespace {
 
+// What may wait for one reader: the end of a log, or 1 MiB of the event stream and a record that is
+// as large as a body may be.
+constexpr std::size_t kReaderBytesMax = 16 << 20;
+
 std::shared_ptr<listener::NodeAuthority> authority_of(const ApiOptions& options,
                                                       const listener::Identity& identity) {
   if (!options.tls.has_value()) return nullptr;
@@ -212,7 +216,8 @@ AgentsPort::Answers ApiServer::Impl::answers(const std::vector<listener::Route>&
 std::unique_ptr<wire::Server> ApiServer::Impl::serve_people() {
   AgentsPort::Answers made = answers(routes);
   wire::ServerLimits limits;
-  limits.stream_buffer_bytes = kOrdersBytesMax;  // without TLS agents call there, too
+  // Without TLS agents call there, too.
+  limits.stream_buffer_bytes = nodes == nullptr ? kOrdersBytesMax : kReaderBytesMax;
   limits.admit = std::move(made.admit);
   return std::make_unique<wire::Server>(desk.loop, limits, std::move(made.handler));
 }

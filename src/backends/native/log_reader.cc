@@ -24,6 +24,10 @@ class Tail {
         bytes_ -= lines_.front().size();
         lines_.pop_front();
       }
+      if (bytes_ > 2 * kTailBytesMax) {  // of one line, its end
+        lines_.front().erase(0, bytes_ - kTailBytesMax);
+        bytes_ = kTailBytesMax;
+      }
     }
   }
   std::string text() const {

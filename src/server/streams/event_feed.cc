@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kPiece_records = 500;
-constexpr std::size_t kWaiting_bytes = 1 << 20;
+constexpr std::size_t kWaiting_bytes = 1 << 20;   // and one record
 constexpr std::uint64_t kWindow_records = 2'000;  // of a piece that is read backwards
 constexpr std::size_t kLookedAtMax = 20'000;      // records of one piece, matching or not
 constexpr std::size_t kTurnsMax = 1'000;          // users whose turns are remembered
@@ -409,12 +409,6 @@ void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilte
   catch_up(follower);
 }
 
-bool EventFeed::send(Follower& follower, const std::vector<Json>& records) {
-  std::string text;
-  for (const Json& record : records) text += sse_text(record);
-  return text.empty() || follower.out->write(text);
-}
-
 void EventFeed::catch_up_later(const std::shared_ptr<Follower>& follower,
                                std::chrono::milliseconds wait) {
   follower->timer = loop_.after(wait, [this, weak = std::weak_ptr<Follower>(follower)] {
@@ -443,8 +437,15 @@ void EventFeed::caught(const std::shared_ptr<Follower>& follower, const Result<P
     followers_.remove(follower);
     return;
   }
-  if (!send(*follower, found->records)) return;
   follower->sent_through = found->looked_through;
+  std::string text;
+  for (const Json& record : found->records) {
+    text += sse_text(record);
+    if (text.size() <= kWaiting_bytes || &record == &found->records.back()) continue;
+    follower->sent_through = Seq(record.at("seq").get<std::uint64_t>());  // the rest comes next
+    break;
+  }
+  if (!text.empty() && !follower->out->write(text)) return;
   follower->live = follower->sent_through >= projection_.state().head;
   if (!follower->live) catch_up_later(follower, std::chrono::milliseconds(0));
 }
@@ -461,6 +462,11 @@ void EventFeed::published(const listener::RecentBatch& batch) {
     }
     const std::string text =
         broadcast.text_for(follower->filter, follower->access->caller, follower->sent_through);
+    if (text.size() > kWaiting_bytes) {  // in pieces, as it takes them
+      follower->live = false;
+      catch_up_later(follower, std::chrono::milliseconds(0));
+      continue;
+    }
     follower->sent_through = batch.committed->last();
     if (!text.empty()) follower->out->write(text);
   }

@@ -96,7 +96,6 @@ class EventFeed {
   void catch_up(const std::shared_ptr<Follower>& follower);
   void catch_up_later(const std::shared_ptr<Follower>& follower, std::chrono::milliseconds wait);
   void caught(const std::shared_ptr<Follower>& follower, const Result<Page>& found);
-  bool send(Follower& follower, const std::vector<nlohmann::json>& records);
   void keep_alive();
 
   wire::Loop& loop_;

@@ -30,7 +30,7 @@ class FakeSlowLog : public store::LogStore {
       store::Batch batch;
       batch.first_seq = Seq(seq);
       batch.at = Instant{static_cast<std::int64_t>(seq) * 10};
-      batch.events.push_back({TimeReached{}, {}});
+      batch.events.push_back(event());
       if (!visit(batch)) break;
     }
     return {};
@@ -53,7 +53,13 @@ class FakeSlowLog : public store::LogStore {
     const std::lock_guard lock(mutex_);
     return reads_;
   }
+  StampedEvent event() const {
+    StampedEvent made{TimeReached{}, {}};
+    made.cause.principal = std::string(name_bytes, 'x');
+    return made;
+  }
   // Not changed while somebody reads.
+  std::size_t name_bytes = 0;
   std::uint64_t forgotten = 0;
   int failing_read = 0;
 
@@ -239,6 +245,41 @@ TEST_F(SlowFeed, OlderPagesEndWhereTheLogBegins) {
   EXPECT_EQ(numbers.size(), 50U);
   EXPECT_EQ(numbers.back(), 4'901U);
   EXPECT_EQ(next, 0U);
+}
+
+// Takes all at once.
+class FakeReader : public wire::Outflow {
+ public:
+  bool write(std::string_view bytes) override {
+    largest = std::max(largest, bytes.size());
+    for (std::size_t at = bytes.find("id: "); at != bytes.npos; at = bytes.find("id: ", at + 1)) {
+      ++ids;
+    }
+    return true;
+  }
+  void close() override {}
+  void cut() override {}
+  void on_closed(std::function<void()>) override {}
+  std::size_t buffered_bytes() const override { return 0; }
+
+  std::size_t largest = 0;
+  std::uint64_t ids = 0;
+};
+
+TEST_F(SlowFeed, ALargeBatchIsSentInPieces) {
+  log.name_bytes = 10'000;
+  const auto reader = std::make_shared<FakeReader>();
+  feed.follow(reader, Seq(0), {}, administrator().caller);
+  ASSERT_TRUE(loop.run_until([&] { return reader->ids >= kRecords; }, kLimit));
+  EXPECT_EQ(reader->ids, kRecords);
+  EXPECT_LT(reader->largest, (1u << 20) + 30'000) << "of what the log has";
+  auto committed = std::make_shared<controller::CommittedBatch>();
+  store::Batch& batch = committed->batch;
+  batch.first_seq = Seq(kRecords + 1);
+  for (int i = 0; i < 200; ++i) batch.events.push_back(log.event());
+  reader->largest = 0;
+  feed.published({committed, {}});
+  EXPECT_EQ(reader->largest, 0u) << "it is read once more, as far as the reader takes it";
 }
 
 TEST_F(SlowFeed, WhatIsStillAskedWhenItEndsIsNotAnswered) {

@@ -234,6 +234,22 @@ TEST_F(Streams, TheTailOfALogThenWhatFollows) {
   EXPECT_EQ(log->lines, (std::vector<std::string>{"c", "d"}));
 }
 
+TEST_F(Streams, TheTailOfALineWithoutEndIsItsEnd) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  run_job(agent);
+  const auto log = open("GET", "/v1/jobs/1/logs?tail=2");
+  const Json relay = agent.wait_line("relay").at("relay");
+  for (int i = 0; i < 160; ++i) agent.relay(relay.at("id"), std::string(64 << 10, '.'), false);
+  agent.relay(relay.at("id"), "done\n", true);
+  ASSERT_TRUE(live.until([&] { return log->closed; }));
+  EXPECT_EQ(log->why, "stream_ended");
+  ASSERT_EQ(log->lines.size(), 1u);
+  EXPECT_LE(log->lines[0].size(), 8u << 20);
+  EXPECT_GE(log->lines[0].size(), 4u << 20);
+  EXPECT_TRUE(log->lines[0].ends_with(".done"));
+}
+
 TEST_F(Streams, ANewReaderGoneEndsTheRelay) {
   FakeAgent agent(live, "n1");
   agent.connect();
