@@ -104,7 +104,10 @@ Result<std::shared_ptr<void>> begin(const Desk& desk, const Rule& rule, const Ca
   const std::string who =
       caller.user.empty() ? fmt::format("address {}", wire::network_of(call.request.peer_address))
                           : fmt::format("user {}", caller.user);
-  return desk.throttle->begin(who, desk.loop.monotonic_us(), call.request.body.size());
+  TRY_ASSIGN(auto share,
+             desk.throttle->begin(who, desk.loop.monotonic_us(), call.request.body.size()));
+  call.responder->counts_at(desk.throttle->unread_of(who));
+  return share;
 }
 
 // A stolen token is of no use without the node's certificate, and that takes the key which the

@@ -42,10 +42,14 @@ bool Throttle::is_full(const Bucket& bucket, const Rate& rate, std::int64_t now_
          bucket.left + (now_us - bucket.at_us) * rate.per_s / 1'000'000 >= rate.burst;
 }
 
+bool Throttle::has_unread(const Principal& principal) {
+  return principal.unread != nullptr && principal.unread.use_count() > 1;
+}
+
 void Throttle::sweep(std::int64_t now_us) {
   if (principals_.size() > kKnownMax) {
     std::erase_if(principals_, [&](const auto& entry) {
-      return *entry.second.in_progress == 0 &&
+      return *entry.second.in_progress == 0 && !has_unread(entry.second) &&
              is_full(entry.second.requests, limits_.requests, now_us) &&
              is_full(entry.second.body_kib, limits_.body_kib, now_us);
     });
@@ -80,8 +84,20 @@ Result<std::shared_ptr<void>> Throttle::begin(const std::string& principal, std:
                     "more",
                     principal, *known.in_progress));
   }
+  if (known.unread != nullptr && known.unread->is_full()) {
+    return limited(
+        fmt::format("{} has {} MiB of answers that it has not read; read them, or close their "
+                    "connections, and try again later",
+                    principal, known.unread->bytes() >> 20));
+  }
   ++*known.in_progress;
   return std::shared_ptr<void>(nullptr, [count = known.in_progress](void*) { --*count; });
+}
+
+std::shared_ptr<wire::Backlog> Throttle::unread_of(const std::string& principal) {
+  auto& unread = principals_[principal].unread;
+  if (unread == nullptr) unread = std::make_shared<wire::Backlog>(limits_.unread_bytes_max);
+  return unread;
 }
 
 Error Throttle::failed(std::string_view address, Error why, std::int64_t now_us) {

@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "base/result.h"
+#include "wire/streams/backlog.h"
 
 namespace dove::listener {
 
@@ -27,7 +28,8 @@ struct ThrottleLimits {
   Rate requests{4'000, 40'000};        // of one principal
   Rate body_kib{16 << 10, 256 << 10};  // what is large takes long to read
   std::size_t in_progress_max = 4'000;
-  Rate failures{10, 1'000};  // of one address
+  std::size_t unread_bytes_max = 256 << 20;  // answers wait with, at all connections
+  Rate failures{10, 1'000};                  // of one address
 };
 
 class Throttle {
@@ -39,6 +41,8 @@ class Throttle {
   // what is returned. Error rate_limited.
   Result<std::shared_ptr<void>> begin(const std::string& principal, std::int64_t now_us,
                                       std::size_t bytes = 0);
+  // Where the answers to `principal`, which has begun a request, count (Responder::counts_at).
+  std::shared_ptr<wire::Backlog> unread_of(const std::string& principal);
   // A request of `address` showed no token that is good, as `why` says. Whoever does that too often
   // is told rate_limited in its place.
   Error failed(std::string_view address, Error why, std::int64_t now_us);
@@ -52,10 +56,13 @@ class Throttle {
     Bucket requests;
     Bucket body_kib;
     std::shared_ptr<std::size_t> in_progress = std::make_shared<std::size_t>(0);
+    std::shared_ptr<wire::Backlog> unread;  // once it is asked for
   };
   // False when nothing is left; else `amount` is taken, of what is yet to be earned, too.
   static bool take(Bucket& bucket, const Rate& rate, std::int64_t now_us, std::int64_t amount = 1);
   static bool is_full(const Bucket& bucket, const Rate& rate, std::int64_t now_us);
+  // Or a connection that may have some.
+  static bool has_unread(const Principal& principal);
   void sweep(std::int64_t now_us);
 
   const ThrottleLimits limits_;

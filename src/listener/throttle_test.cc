@@ -57,6 +57,26 @@ TEST(ThrottleTest, WhatIsInProgressCounts) {
   EXPECT_TRUE(throttle.begin("ann", kSecond).ok());
 }
 
+TEST(ThrottleTest, WhoeverHasMuchUnreadIsAskedToReadIt) {
+  ThrottleLimits limits = small();
+  limits.unread_bytes_max = 1'000;
+  Throttle throttle(limits);
+  ASSERT_TRUE(throttle.begin("ann", kSecond).ok());
+  wire::BacklogPart large;
+  large.enter(throttle.unread_of("ann"));
+  large.set(999);
+  EXPECT_TRUE(throttle.begin("ann", kSecond).ok());
+  wire::BacklogPart another;
+  another.enter(throttle.unread_of("ann"));
+  another.set(1);
+  const auto refused = throttle.begin("ann", kSecond);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "rate_limited");
+  EXPECT_TRUE(throttle.begin("bob", kSecond).ok()) << "not for another's";
+  large.set(500);
+  EXPECT_TRUE(throttle.begin("ann", kSecond).ok());
+}
+
 TEST(ThrottleTest, AnAddressThatFailsOftenIsToldSo) {
   Throttle throttle(small());
   const Error why{ErrorKind::kUnauthenticated, "token_invalid", "wrong", ""};

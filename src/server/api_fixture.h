@@ -49,6 +49,7 @@ struct LiveOptions {
   std::shared_ptr<listener::RefusalTally> refused = {};
   std::int32_t first_level = kNewestLevel;
   bool reads_aside = false;
+  listener::ThrottleLimits throttle = {};
   std::optional<ApiTls> tls = {};
   std::function<std::optional<Error>()> silence = {};
   std::function<std::int64_t()> clock = {};  // of the controller; any thread
@@ -88,6 +89,7 @@ class LiveApi {
     options.ask_hook = options_.ask_hook;
     options.controllers = options_.controllers;
     options.refused = options_.refused;
+    options.throttle = options_.throttle;
     options.on_fatal = [this](const Error& error) { fatal = error; };
     auto made = ApiServer::make(loop, options, controller, backend_, store);
     CHECK(made.ok(), "the server listens");

@@ -29,6 +29,7 @@ bool ConsoleFiles::answer(const listener::Desk& desk, const wire::Request& reque
   if (!answer.has_value()) return false;
   const std::string who = fmt::format("address {}", wire::network_of(request.peer_address));
   const auto share = desk.throttle->begin(who, desk.loop.monotonic_us());
+  responder.counts_at(desk.throttle->unread_of(who));
   responder.send(share.ok() ? std::move(*answer) : wire::problem(share.error()));
   return true;
 }

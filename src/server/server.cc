@@ -51,6 +51,7 @@ listener::DeskOptions desk_options(const ApiOptions& options,
                              options.on_fatal};
   made.count_every_us = options.count_every_us;
   made.refused = options.refused;
+  made.throttle = options.throttle;
   return made;
 }
 

@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "controller/controller.h"
 #include "hook/answer.h"
+#include "listener/throttle.h"
 #include "notices/place.h"
 #include "notices/settings.h"
 #include "openid/provider.h"
@@ -88,6 +89,7 @@ struct ApiOptions {
   std::function<std::optional<Error>()> silence = {};
   ControllerPeers controllers = {};
   std::shared_ptr<listener::RefusalTally> refused = nullptr;  // as in DeskOptions
+  listener::ThrottleLimits throttle = {};
   // What is worth knowing of the log, as /readyz tells it; "": nothing. Any moment, loop thread.
   std::function<std::string()> log_note = {};
   // The log is behind what an agent has seen, or the controller failed: the program must end with

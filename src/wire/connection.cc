@@ -66,7 +66,7 @@ void Connection::on_read(int error, std::size_t bytes) {
     return ignored_bytes_ > kIgnoredBytesMax ? drop() : read();
   }
   held_.append(scratch_.data(), bytes);
-  if (phase_ == Phase::kBody && (body_seen_ += bytes) >= kBodyStepBytes) {
+  if (phase_ == Phase::kBody && (body_seen_ += bytes) >= kStepBytes) {
     body_seen_ = 0;
     set_deadline(server_->limits.body_timeout);
   }
@@ -108,8 +108,10 @@ void Connection::dispatch() {
   close_after_ = !parser_.keep_alive() || server_->shutting_down;
   http_1_0_ = parser_.http_1_0();
   is_head_ = parser_.is_head();
+  waits_.leave();
   began_us_ = telemetry::monotonic_us();
   Request request = parser_.take();
+  only_reads_ = is_head_ || request.method == "GET";
   server_->handler(std::move(request), std::make_shared<Exchange>(server_->loop, weak_from_this()));
 }
 
@@ -135,6 +137,7 @@ void Connection::write_head(int status, const Pairs& headers, std::string_view f
 void Connection::answer(Response response) {
   if (phase_ != Phase::kHandling) return;
   phase_ = Phase::kAnswering;
+  if (only_reads_ && waits_.is_full()) response = problem(too_much_unread());
   server_->count_answer(response.status, telemetry::monotonic_us() - began_us_);
   if (response.header("connection") == "close") close_after_ = true;
   const bool bodied = may_have_body(response.status);
@@ -190,7 +193,7 @@ TakenOver Connection::hand_over() {
 bool Connection::stream_write(std::string_view bytes) {
   if (phase_ != Phase::kStreaming || finishing_) return false;
   if (bytes.empty()) return true;
-  if (unsent_bytes() + bytes.size() > server_->limits.stream_buffer_bytes) {
+  if (waits_.is_full() || unsent_bytes() + bytes.size() > server_->limits.stream_buffer_bytes) {
     drop();
     return false;
   }
@@ -200,6 +203,7 @@ bool Connection::stream_write(std::string_view bytes) {
     out_ += "00000000\r\n";
   }
   out_ += bytes;
+  waits_.set(out_.size() + sending_.size());
   if (!flush_posted_ && !writing_) {
     flush_posted_ = true;
     server_->loop.post([weak = weak_from_this()] {
@@ -238,14 +242,20 @@ void Connection::flush() {
   sending_.clear();
   sending_.swap(out_);
   sent_ = 0;
+  waits_.set(sending_.size());
   if (sending_.empty()) return on_all_written();
   writing_ = true;
+  await_peer();
   write_more();
 }
 
-void Connection::write_more() {
-  // While a body is still awaited (after 100 Continue) its deadline stands.
+// While a body is still awaited (after 100 Continue) its deadline stands.
+void Connection::await_peer() {
+  taken_ = 0;
   if (phase_ != Phase::kBody) set_deadline(server_->limits.write_timeout);
+}
+
+void Connection::write_more() {
   stream_->write_some(std::string_view(sending_).substr(sent_),
                       [self = shared_from_this()](int error, std::size_t bytes) {
                         self->on_written(error, bytes);
@@ -256,6 +266,7 @@ void Connection::on_written(int error, std::size_t bytes) {
   if (phase_ == Phase::kClosed) return;
   if (error != 0) return drop();
   sent_ += bytes;
+  if ((taken_ += bytes) >= kStepBytes) await_peer();
   if (sent_ < sending_.size()) return write_more();
   writing_ = false;
   flush();
@@ -299,6 +310,7 @@ void Connection::drop() {
   const bool would_look_whole = phase_ == Phase::kStreaming && !chunked_;
   phase_ = Phase::kClosed;
   timer_.cancel();
+  waits_.leave();
   would_look_whole ? stream_->reset() : stream_->close();
   if (const auto outflow = outflow_.lock()) outflow->ended();
   server_->remove(shared_from_this());

@@ -13,6 +13,7 @@
 #include "wire/request_parser.h"
 #include "wire/server_state.h"
 #include "wire/stream.h"
+#include "wire/streams/backlog.h"
 
 namespace dove::wire {
 
@@ -34,6 +35,7 @@ class Connection final : public Accepted,
   void answer(Response response) override;
   std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers) override;
   TakenOver hand_over() override;
+  void counts_at(std::shared_ptr<Backlog> backlog) override { waits_.enter(std::move(backlog)); }
   bool peer_ended() const override { return stream_->peer_ended(); }
   bool open() const override { return phase_ != Phase::kClosed && phase_ != Phase::kLingering; }
 
@@ -61,6 +63,7 @@ class Connection final : public Accepted,
   void dispatch();
   void write_head(int status, const Pairs& headers, std::string_view framing);
   void flush();
+  void await_peer();
   void write_more();
   void on_written(int error, std::size_t bytes);
   void on_all_written();
@@ -89,11 +92,14 @@ class Connection final : public Accepted,
   bool close_after_ = false;
   bool http_1_0_ = false;
   bool is_head_ = false;
+  bool only_reads_ = false;
   // Bytes on their way: sending_ from sent_ on is with the system, out_ follows.
   std::string sending_;
   std::size_t sent_ = 0;
   std::string out_;
   bool writing_ = false;
+  std::size_t taken_ = 0;  // by the system, since the deadline was last moved
+  BacklogPart waits_;      // all of out_ and sending_
   // The stream in progress.
   std::weak_ptr<StreamOut> outflow_;
   bool chunked_ = false;

@@ -46,6 +46,11 @@ bool Exchange::peer_alive() const {
   return answers && answers->open() && !answers->peer_ended();
 }
 
+void Exchange::counts_at(std::shared_ptr<Backlog> backlog) {
+  const auto answers = answers_.lock();
+  if (answers && answers->open()) answers->counts_at(std::move(backlog));
+}
+
 TakenOver Exchange::take_over() {
   CHECK(!answered_.exchange(true), "a request is answered once");
   const auto answers = answers_.lock();

@@ -21,6 +21,7 @@ class Answers {
   virtual void answer(Response response) = 0;
   virtual std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers) = 0;
   virtual TakenOver hand_over() = 0;
+  virtual void counts_at(std::shared_ptr<Backlog> backlog) = 0;
 };
 
 // Takes the bytes of a streamed answer.
@@ -42,6 +43,7 @@ class Exchange final : public Responder {
   void send(Response response) override;
   std::shared_ptr<Outflow> stream(int status, Pairs headers) override;
   bool peer_alive() const override;
+  void counts_at(std::shared_ptr<Backlog> backlog) override;
   TakenOver take_over() override;
 
  private:

@@ -3,6 +3,9 @@
 #include <future>
 
 #include "wire/server.h"
+#include "wire/server_state.h"
+#include "wire/stream.h"
+#include "wire/streams/backlog.h"
 #include "wire/test_peer.h"
 
 namespace dove::wire {
@@ -132,6 +135,118 @@ TEST(Outflow, overflow_drops_the_peer_that_does_not_read) {
   EXPECT_EQ(overflowed.get_future().wait_for(10s), std::future_status::ready);
   peer.read_all();
   EXPECT_FALSE(peer.timed_out);
+}
+
+// 40 MB, more than the system holds for a peer that does not read.
+std::string much() {
+  std::string text;
+  while (text.size() < 40'000'000) text += std::string(63 * 1024, 'x') + "\n";
+  return text;
+}
+
+TEST(Outflow, what_waits_for_one_party_has_a_limit_in_all) {
+  const auto backlog = std::make_shared<Backlog>(1'000'000);
+  std::shared_ptr<Outflow> out;
+  std::promise<void> first;
+  TestServer at([&](const Request& request, const std::shared_ptr<Responder>& responder) {
+    if (request.path != "/other") responder->counts_at(backlog);
+    if (request.path == "/stream") {
+      out = responder->stream(200, {});
+      return;
+    }
+    responder->send({200, {}, request.path == "/much" ? much() : std::string("few")});
+    if (request.path == "/much") first.set_value();
+  });
+  const auto ask = [&](const std::string& method, const std::string& path) {
+    RawPeer peer(at.port);
+    peer.send(method + " " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    return peer.read_until("\r\n").substr(0, 12);
+  };
+  RawPeer stream(at.port);
+  stream.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+  stream.read_until("\r\n\r\n");
+  EXPECT_EQ(ask("GET", "/few"), "HTTP/1.1 200");
+  {
+    RawPeer lazy(at.port);
+    lazy.send("GET /much HTTP/1.1\r\nHost: x\r\n\r\n");
+    first.get_future().wait();
+    EXPECT_EQ(ask("GET", "/few"), "HTTP/1.1 429");
+    EXPECT_EQ(ask("POST", "/few"), "HTTP/1.1 200") << "what was done is told";
+    EXPECT_EQ(ask("GET", "/other"), "HTTP/1.1 200") << "of another party";
+    std::promise<bool> written;
+    at.loop.post([&] { written.set_value(out->write("more")); });
+    EXPECT_FALSE(written.get_future().get());
+    EXPECT_EQ(stream.read_all(), "");
+  }
+  while (ask("GET", "/few") != "HTTP/1.1 200") {
+  }
+  const auto left = [&] {
+    std::promise<std::size_t> bytes;
+    at.loop.post([&] { bytes.set_value(backlog->bytes()); });
+    return bytes.get_future().get();
+  };
+  while (left() > 0) {
+  }
+}
+
+// Asks once, and takes a piece of the answer each 20 ms.
+class SlowPeer : public Stream {
+ public:
+  SlowPeer(Loop& loop, std::size_t piece, std::size_t& taken)
+      : loop_(loop), piece_(piece), taken_(taken) {}
+
+  void read_some(char* data, std::size_t, Done done) override {
+    if (asked_) {
+      reading_ = std::move(done);  // nothing more comes
+      return;
+    }
+    asked_ = true;
+    const std::string_view request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    std::copy(request.begin(), request.end(), data);
+    loop_.post([done = std::move(done), size = request.size()] { done(0, size); });
+  }
+  void write_some(std::string_view data, Done done) override {
+    timer_ =
+        loop_.after(20ms, [this, size = std::min(piece_, data.size()), done = std::move(done)] {
+          taken_ += size;
+          done(0, size);
+        });
+  }
+  void end_writing() override {}
+  void close() override {  // what is pending holds whom it is told to
+    timer_.cancel();
+    reading_ = nullptr;
+  }
+  bool peer_ended() override { return false; }
+  std::string peer_address() const override { return "127.0.0.1:9"; }
+
+ private:
+  Loop& loop_;
+  const std::size_t piece_;
+  std::size_t& taken_;
+  bool asked_ = false;
+  Done reading_;
+  Timer timer_;
+};
+
+// Otherwise each byte that it takes keeps all of the answer.
+TEST(Outflow, a_peer_that_takes_an_answer_too_slowly_is_dropped) {
+  constexpr std::size_t kAnswer = 40 << 20;
+  ServerLimits limits;
+  limits.write_timeout = 500ms;
+  Loop loop;
+  const auto server = std::make_shared<ServerState>(
+      loop, limits, [](const Request&, const std::shared_ptr<Responder>& to) {
+        to->send({200, {}, std::string(kAnswer, 'x')});
+      });
+  std::size_t of_slow = 0;
+  server->accept(std::make_unique<SlowPeer>(loop, 10'000, of_slow));
+  EXPECT_TRUE(loop.run_until([&] { return server->connections.empty(); }, 10s));
+  EXPECT_GT(of_slow, 0u);
+  std::size_t of_brisk = 0;
+  server->accept(std::make_unique<SlowPeer>(loop, 1 << 20, of_brisk));
+  EXPECT_TRUE(loop.run_until([&] { return of_brisk >= kAnswer; }, 20s)) << "for 800 ms and more";
+  server->drop_all();
 }
 
 TEST(Outflow, shutdown_ends_streams_whole) {

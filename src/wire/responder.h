@@ -11,6 +11,7 @@
 
 namespace dove::wire {
 
+class Backlog;
 class Stream;
 
 // A connection that a request asked to leave HTTP on (wire/web_socket.h).
@@ -56,6 +57,10 @@ class Responder {
   // False once the peer is known to be gone, or to end its side: it waits for no answer. Loop
   // thread only.
   virtual bool peer_alive() const = 0;
+  // From now on the answer counts there while any of it waits for its peer. Where that is full, an
+  // answer to a GET is 429 rate_limited in its place, and a stream that is written to ends as one
+  // whose buffer overflows. Loop thread only.
+  virtual void counts_at(std::shared_ptr<Backlog>) {}
   // The server forgets the connection, which is the caller's from now on, its answer too. Loop
   // thread only.
   virtual TakenOver take_over() { return {}; }

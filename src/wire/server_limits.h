@@ -34,7 +34,7 @@ struct ServerLimits {
   std::chrono::microseconds body_timeout = std::chrono::seconds(30);
   // Between requests; the connection is closed.
   std::chrono::microseconds idle_timeout = std::chrono::seconds(120);
-  // Without any byte of an answer taken by the peer; the connection is dropped.
+  // For each MiB of what an answer has ready, to be taken by the peer; the connection is dropped.
   std::chrono::microseconds write_timeout = std::chrono::seconds(60);
   // Where set: asked about each request that has a body, before any of it is taken. Gives the limit
   // of that body, in place of body_bytes, or refuses it: then the answer is that error. `head` has

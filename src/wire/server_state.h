@@ -38,8 +38,8 @@ class Accepted {
   virtual const std::string& party() const = 0;
 };
 
-// Each of these that arrives of a body restarts its time-out.
-inline constexpr std::size_t kBodyStepBytes = 1024 * 1024;
+// Each of these that arrives of a body, or is taken of an answer, restarts its time-out.
+inline constexpr std::size_t kStepBytes = 1024 * 1024;
 // How long a peer may take to close after its last answer was written.
 inline constexpr std::chrono::seconds kLingerTime{2};
 inline bool may_have_body(int status) { return status >= 200 && status != 204 && status != 304; }

@@ -23,6 +23,9 @@ class HeadedResponder : public wire::Responder {
     return inner_->stream(status, std::move(headers));
   }
   bool peer_alive() const override { return inner_->peer_alive(); }
+  void counts_at(std::shared_ptr<wire::Backlog> backlog) override {
+    inner_->counts_at(std::move(backlog));
+  }
   wire::TakenOver take_over() override { return inner_->take_over(); }
 
  private:

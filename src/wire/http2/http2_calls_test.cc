@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "wire/http2/http2_test_bed.h"
+#include "wire/streams/backlog.h"
 
 namespace dove::wire {
 namespace {
@@ -271,6 +272,22 @@ TEST_F(Http2CallsTest, LimitsOfAnswersAndLinesHold) {
   const auto stream = by->open_stream(get("/stream"), hears());
   EXPECT_TRUE(until([&] { return why_ == "line_too_long"; }));
   EXPECT_EQ(server_->connections(), 1u);
+}
+
+TEST_F(Http2CallsTest, WhatWaitsForOnePartyHasALimitInAll) {
+  const auto backlog = std::make_shared<Backlog>(1'000);
+  BacklogPart elsewhere;
+  elsewhere.enter(backlog);
+  elsewhere.set(1'000);
+  serve([&](const Request&, const std::shared_ptr<Responder>& to) {
+    to->counts_at(backlog);
+    to->send({200, {}, std::string(100'000, 'x')});
+  });
+  const auto by = client();
+  EXPECT_EQ(call(*by, get("/"))->status, 429);
+  elsewhere.leave();
+  EXPECT_EQ(call(*by, get("/"))->status, 200);
+  EXPECT_TRUE(until([&] { return backlog->bytes() == 0; }));
 }
 
 TEST_F(Http2CallsTest, AStreamThatIsNotAnsweredOrFallsSilentEnds) {

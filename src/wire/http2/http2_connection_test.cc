@@ -446,7 +446,7 @@ TEST_F(Http2ConnectionTest, DropsWhoeverLeavesTooManyAnswersUntaken) {
   stream->close();
 }
 
-// Each byte that the peer takes gives it the whole time again.
+// Each MiB that the peer takes gives it the whole time again.
 TEST_F(Http2ConnectionTest, WhoTakesNothingOfAnAnswerIsDropped) {
   ServerLimits limits;
   limits.write_timeout = 100ms;

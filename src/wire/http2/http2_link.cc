@@ -135,8 +135,7 @@ void Http2Link::on_written(int error, std::size_t bytes) {
   const auto owner = owner_.lock();
   if (closed_ || owner == nullptr) return;
   sent_ += bytes;
-  owner->writes(error);
-  if (closed_ || error != 0) return;
+  if (error != 0) return owner->writes(error);
   if (sent_ < sending_.size()) return write_more();
   writing_ = false;
   send();

@@ -56,8 +56,8 @@ class Http2LinkOwner {
   virtual ~Http2LinkOwner() = default;
   // What was read has been given; more follows in a later turn.
   virtual void came() = 0;
-  // The system is given bytes, or took some; or it takes no more, and what came before that may be
-  // read still.
+  // The system is given bytes, some KiB; or it takes no more, and what came before that may be read
+  // still.
   virtual void writes(int error) = 0;
   // Both ends have said all, or the session was broken off; what it said of that has left.
   virtual void over() = 0;

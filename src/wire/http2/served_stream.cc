@@ -65,6 +65,7 @@ void ServedStream::on_head(bool ends) {
   deadline_ = Http2Connection::kNever;
   began_us_ = telemetry::monotonic_us();
   is_head_ = request_.method == "HEAD";
+  only_reads_ = is_head_ || request_.method == "GET";
   if (connection_->is_winding_down()) {  // the peer was told that we do not look at it
     nghttp2_submit_rst_stream(connection_->link().session(), NGHTTP2_FLAG_NONE, id_,
                               NGHTTP2_REFUSED_STREAM);
@@ -123,7 +124,7 @@ void ServedStream::on_body(std::string_view bytes) {
     return;
   }
   nghttp2_session_consume_stream(connection_->link().session(), id_, bytes.size());
-  if ((body_step_bytes_ += bytes.size()) >= kBodyStepBytes) {
+  if ((body_step_bytes_ += bytes.size()) >= kStepBytes) {
     body_step_bytes_ = 0;
     deadline_ = Clock::now() + connection_->server().limits.body_timeout;
   }
@@ -169,6 +170,7 @@ void ServedStream::submit(int status, const Pairs& headers, bool has_body) {
   }
   nghttp2_submit_response(connection_->link().session(), id_, list.data(), list.size(),
                           is_head_ || !has_body ? nullptr : &body);
+  deadline_ = Http2Connection::kNever;
   await_peer();
   connection_->link().flush();
 }
@@ -176,6 +178,7 @@ void ServedStream::submit(int status, const Pairs& headers, bool has_body) {
 void ServedStream::answer(Response response) {
   if (!open() || phase_ != Phase::kHandling) return;
   phase_ = Phase::kAnswering;
+  if (only_reads_ && waits_.is_full()) response = problem(too_much_unread());
   finishing_ = true;
   out_ = std::move(response.body);
   submit(response.status, response.headers, may_have_body(response.status) && !out_.empty());
@@ -211,11 +214,13 @@ TakenOver ServedStream::hand_over() {
 bool ServedStream::stream_write(std::string_view bytes) {
   if (!open() || phase_ != Phase::kStreaming || finishing_) return false;
   if (bytes.empty()) return true;
-  if (unsent_bytes() + bytes.size() > connection_->server().limits.stream_buffer_bytes) {
+  if (waits_.is_full() ||
+      unsent_bytes() + bytes.size() > connection_->server().limits.stream_buffer_bytes) {
     connection_->drop();
     return false;
   }
   out_ += bytes;
+  waits_.set(out_.size());
   resume();
   return true;
 }
@@ -242,10 +247,15 @@ void ServedStream::resume() {
   connection_->link().flush();
 }
 
-// It takes what is there within the time of writes.
+// It takes what is there within the time of writes, which begins anew with each step.
 void ServedStream::await_peer() {
-  deadline_ = unsent_bytes() == 0 ? Http2Connection::kNever
-                                  : Clock::now() + connection_->server().limits.write_timeout;
+  waits_.set(out_.size());
+  if (unsent_bytes() == 0) {
+    deadline_ = Http2Connection::kNever;
+  } else if (deadline_ == Http2Connection::kNever || taken_ >= kStepBytes) {
+    taken_ = 0;
+    deadline_ = Clock::now() + connection_->server().limits.write_timeout;
+  }
   connection_->arm();
 }
 
@@ -253,6 +263,7 @@ ssize_t ServedStream::give(std::uint8_t* to, std::size_t size, std::uint32_t* fl
   const std::size_t count = std::min(size, unsent_bytes());
   std::copy_n(out_.data() + sent_, count, to);
   sent_ += count;
+  taken_ += count;
   if (sent_ == out_.size()) {
     sent_ = 0;
     out_.capacity() > kSentBytesKept ? std::string().swap(out_) : out_.clear();
@@ -294,6 +305,7 @@ void ServedStream::wind_down() {
 
 void ServedStream::lost() {
   connection_ = nullptr;
+  waits_.leave();
   if (const auto outflow = outflow_.lock()) outflow->ended();
 }
 

@@ -12,6 +12,7 @@
 
 #include "wire/exchange.h"
 #include "wire/http2/http2_connection.h"
+#include "wire/streams/backlog.h"
 
 namespace dove::wire {
 
@@ -51,6 +52,7 @@ class ServedStream final : public Answers,
   void answer(Response response) override;
   std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers) override;
   TakenOver hand_over() override;
+  void counts_at(std::shared_ptr<Backlog> backlog) override { waits_.enter(std::move(backlog)); }
 
   // From the Outflow.
   bool stream_write(std::string_view bytes) override;
@@ -85,10 +87,13 @@ class ServedStream final : public Answers,
   bool has_turn_ = false;
   bool came_whole_ = false;
   bool is_head_ = false;
+  bool only_reads_ = false;
   std::int64_t began_us_ = 0;
   // The answer.
   std::string out_;
   std::size_t sent_ = 0;
+  std::size_t taken_ = 0;   // by the connection, since the deadline was last moved
+  BacklogPart waits_;       // all of out_
   bool answered_ = false;   // all has left
   bool finishing_ = false;  // nothing follows what is in out_
   bool deferred_ = false;   // the library waits for resume()
