@@ -95,6 +95,7 @@ class LiveApi {
     CHECK(made.ok(), "the server listens");
     api = std::move(made).value();
     controller.start();
+    api->begin();
     std::ifstream(directory_ + "/token") >> admin_token;
     client = std::make_unique<wire::AsyncClient>(loop, "127.0.0.1", api->port());
   }

@@ -267,6 +267,35 @@ TEST_F(RolesApi, FormerWaysBecomeBindings) {
   EXPECT_EQ(call("eve", "GET", "/v1/me").body.at("admin"), false);
 }
 
+TEST(FormerMembers, OfAFormerLogBecomeBindingsAtTheStart) {
+  store::MemoryStore store;
+  {
+    LiveApi live(store, policies::standard_policies());
+    Project project;
+    project.name = "old";
+    project.users = {"bob", "ada"};
+    controller::Input input;
+    input.events.push_back({ObjectApplied{Declared(project)}, {}});
+    std::atomic<bool> done = false;
+    live.controller.submit(std::move(input), [&](const auto& committed) {
+      EXPECT_TRUE(committed.ok());
+      done = true;
+    });
+    ASSERT_TRUE(live.until([&] { return done.load(); }));
+    EXPECT_EQ(live.call("GET", "/v1/objects/binding/old.members").status, 404);
+  }
+  LiveApi live(store, policies::standard_policies());
+  Answer made;
+  ASSERT_TRUE([&] {
+    for (int i = 0; i < 1'000 && made.status != 200; ++i) {
+      made = live.call("GET", "/v1/objects/binding/old.members");
+    }
+    return made.status == 200;
+  }());
+  EXPECT_EQ(made.body.at("users"), (Json{"ada", "bob"}));
+  EXPECT_FALSE(live.call("GET", "/v1/objects/project/old").body.contains("users"));
+}
+
 TEST_F(RolesApi, PeopleSeeWhatConcernsThem) {
   EXPECT_EQ(names("eve", "/v1/objects?kind=project"), Names{});
   EXPECT_EQ(names("ada", "/v1/objects?kind=project"), Names{"vision"});

@@ -267,9 +267,6 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   auto impl = std::make_unique<Impl>(loop, std::move(options), controller, backend, log,
                                      std::move(identity), std::move(signer));
   Impl& self = *impl;
-  controller::Input members;
-  members.events = bind_former_members(self.desk.state());
-  if (!members.events.empty()) self.desk.submit(std::move(members), [](const auto&) {});
   self.http = self.serve_people();
   auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(impl)));
   const auto& tls = self.options.tls;
@@ -281,6 +278,12 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   }
   if (tls.has_value()) TRY(self.serve_agents(std::move(open_port)));
   return server;
+}
+
+void ApiServer::begin() {
+  controller::Input members;
+  members.events = bind_former_members(impl_->desk.state());
+  if (!members.events.empty()) impl_->desk.submit(std::move(members), [](const auto&) {});
 }
 
 ApiServer::ApiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -107,6 +107,9 @@ class ApiServer {
                                                  backends::NodeBackend& backend,
                                                  store::LogStore& log);
   ~ApiServer();
+  // What a log of a former version says in former ways is written anew. REQUIRES: the controller
+  // runs.
+  void begin();
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 

@@ -330,6 +330,7 @@ Result<void> ServerRuntime::Impl::lead() {
   }
   const auto wanted = changed_settings(controller->state().settings, settings);
   controller->start();
+  api->begin();
   running = true;
   check = std::make_unique<LogCheck>(*auditor, shared.get(), std::move(users), gives_up());
   if (wanted.has_value()) {
