@@ -143,6 +143,15 @@ void sync_node(const State& state, Indexes& indexes, NodeId node);
 void sync_free(const State& state, Indexes& indexes, NodeId node);
 void sync_job(State& state, Indexes& indexes, JobId job);
 void sync_wake(const State& state, Indexes& indexes, JobId job);
+// Retention (forgetting.cc). The entry of the job's array, made if need be; where an ended job
+// stands in the queue; an element has ended, so its array stands by its last end.
+IndexedArray& array_of(Indexes& indexes, const Job& element);
+ForgetKey forget_key(const Indexes& indexes, JobId id, const IndexedJob& entry);
+void note_end(const State& state, Indexes& indexes, const Job& element);
+// Puts into that queue, or takes out, after a change: a job; an array; what `id` names.
+void set_forgettable(Indexes& indexes, const Job& job);
+void set_array_forgettable(const State& state, Indexes& indexes, JobId id);
+void set_forgettable_named(const State& state, Indexes& indexes, JobId id);
 // The index of the pool that the job asks for; null when there is none.
 const PoolIndex* pool_index_of(const State& state, const Indexes& indexes, const JobSpec& spec);
 
