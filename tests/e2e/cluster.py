@@ -336,7 +336,7 @@ class Cluster:
         nft = shutil.which("nft", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         if not nft or os.geteuid() != 0:
             return
-        for rules in glob.glob(f"{self.folder}/**/rules", recursive=True):
+        for rules in glob.glob(f"{self.folder}/**/ways/rules") + glob.glob(f"{self.folder}/*/*/ways/rules"):
             with open(rules, errors="replace") as file:
                 found = re.match(r"table (inet dovetail_[0-9a-f]+)\n", file.read(100))
             if found:  # a table that is not there is the usual case
