@@ -281,7 +281,7 @@ bool Adapter::begin(const WantedWork& work) {
   if (away_.waits(work.key, work.user, clock_() / 1'000'000)) return false;
   // Before it begins: whoever comes after this process, on whatever machine, does not begin it
   // again.
-  const Result<void> marked = slurm_.mark(step.slurm_job, begun_mark(name));
+  const Result<void> marked = slurm_.mark(std::to_string(step.slurm_job), begun_mark(name));
   log_trouble(mark_trouble_, "mark", marked.ok() ? "" : marked.error().message);
   if (!marked.ok()) return false;
   const Result<void> begun = steps_->begin(step);

@@ -69,8 +69,9 @@ class SlurmCluster {
   // what scontrol calls it (JobSeen). `why`: its administrator's comment; "": that stays. One that
   // has ended is not run again.
   virtual Result<void> requeue(const std::string& handle, const std::string& why) = 0;
-  // Sets the administrator's comment.
-  virtual Result<void> mark(std::int64_t job, const std::string& text) = 0;
+  // Sets the administrator's comment. `handle`: as of requeue(). The number of an array's last task
+  // is the array's, too: by it Slurm sets the comments of all its tasks.
+  virtual Result<void> mark(const std::string& handle, const std::string& text) = 0;
   // Gives it another time limit, counted from its start; 0: none.
   virtual Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) = 0;
   // Gives the node no new work, for that reason; with "", opens it again. What runs there goes on.

@@ -236,7 +236,7 @@ TEST_P(SlurmConformance, WhatIsSuspendedKeepsItsDevicesAndHasNoCore) {
 
 TEST_P(SlurmConformance, AMarkIsKept) {
   const std::int64_t one = held("dove-1.1@c", {1});
-  EXPECT_TRUE(slurm.mark(one, begun_mark("dove-1.1@c")).ok());
+  EXPECT_TRUE(slurm.mark(std::to_string(one), begun_mark("dove-1.1@c")).ok());
   EXPECT_EQ(find(one)->mark, begun_mark("dove-1.1@c"));
 }
 

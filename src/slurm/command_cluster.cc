@@ -272,15 +272,16 @@ Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
   const bool is_batch = ask.waits || (ask.is_users && version_ && !version_->allocates_for_users());
   // One that waits would never start with a limit beyond its partition's.
   if (!has_limit && !is_batch) done = set_limit(*id, ask.limit_minutes);
-  if (done.ok() && !ask.is_marked_by_gate) done = mark(*id, placeholder_mark(ask.name));
+  if (done.ok() && !ask.is_marked_by_gate)
+    done = mark(std::to_string(*id), placeholder_mark(ask.name));
   if (done.ok()) return id;
   TRY(release(*id));
   return done.error();
 }
 
-Result<void> CommandCluster::mark(std::int64_t job, const std::string& text) {
+Result<void> CommandCluster::mark(const std::string& handle, const std::string& text) {
   TRY_ASSIGN(const CommandEnd end,
-             run({"scontrol", "update", "JobId=" + std::to_string(job), "AdminComment=" + text}));
+             run({"scontrol", "update", "JobId=" + handle, "AdminComment=" + text}));
   if (end.code == 0) return {};
   return Error{ErrorKind::kDenied, "not_administrator",
                fmt::format("the placeholder cannot be marked ({}); run dove slurm as root or as "

@@ -40,7 +40,7 @@ class CommandCluster : public SlurmCluster {
   Result<void> release(std::int64_t job) override;
   Result<std::int64_t> warn(const std::string& handle) override;
   Result<void> requeue(const std::string& handle, const std::string& why) override;
-  Result<void> mark(std::int64_t job, const std::string& text) override;
+  Result<void> mark(const std::string& handle, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;
   Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;
   Result<void> set_drain(const std::string& node, const std::string& reason) override;

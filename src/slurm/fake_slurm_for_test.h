@@ -88,9 +88,9 @@ class FakeSlurm : public SlurmCluster {
     }
     return {};
   }
-  Result<void> mark(std::int64_t id, const std::string& text) override {
+  Result<void> mark(const std::string& handle, const std::string& text) override {
     for (JobSeen& job : state.jobs) {
-      if (job.id == id) job.mark = text;
+      if (is_meant(handle, job)) job.mark = text;
     }
     return {};
   }
@@ -115,6 +115,12 @@ class FakeSlurm : public SlurmCluster {
     }
     ++drains_set;
     return {};
+  }
+
+  // "100_8" is one task; "100" is job 100, and all tasks of array 100.
+  static bool is_meant(const std::string& handle, const JobSeen& job) {
+    return job.handle == handle || std::to_string(job.id) == handle ||
+           job.handle.starts_with(handle + "_");
   }
 
   JobSeen& add(const std::string& name, std::vector<int> devices, const std::string& mark = "") {

@@ -88,19 +88,21 @@ bool FenceKeeper::warn(const PutBackDue& one, Leaving& leaving) {
   leaving.at_s = now_s() + *wait_s;
   if (!one.may_say) return true;
   // For the next adapter, and for the job's owner.
-  const Result<void> said = slurm_.mark(one.id, put_back_words(one.job, cluster_, leaving.at_s));
+  const Result<void> said =
+      slurm_.mark(one.handle, put_back_words(one.job, cluster_, leaving.at_s));
   return said.ok() || !is_silence(said.error());
 }
 
 // What a job was told that goes on after all. Told again, it gets its signal again.
 void FenceKeeper::take_back_words(const Observed& observed, const std::vector<PutBack>& put_backs) {
-  const std::set<std::int64_t> told = told_in_vain(observed, put_backs, cluster_, now_s());
+  const std::map<std::int64_t, std::string> told =
+      told_in_vain(observed, put_backs, cluster_, now_s());
   std::erase_if(taken_back_, [&](std::int64_t id) { return !told.contains(id); });
   int done = 0;
-  for (const std::int64_t id : told) {
+  for (const auto& [id, handle] : told) {
     if (taken_back_.contains(id)) continue;
     if (++done > kChangesMax) return;
-    const Result<void> taken = slurm_.mark(id, "");
+    const Result<void> taken = slurm_.mark(handle, "");
     if (!taken.ok() && is_silence(taken.error())) return;
     taken_back_.insert(id);
     telemetry::log(level_of(taken), "foreign_job_stays",

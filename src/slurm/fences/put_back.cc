@@ -78,13 +78,14 @@ std::set<std::int64_t> leaving_jobs(const Observed& observed, const std::vector<
   return leaving;
 }
 
-std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted,
-                                    const std::string& cluster, std::int64_t now_s) {
-  std::set<std::int64_t> told;
+std::map<std::int64_t, std::string> told_in_vain(const Observed& observed,
+                                                 const std::vector<PutBack>& wanted,
+                                                 const std::string& cluster, std::int64_t now_s) {
+  std::map<std::int64_t, std::string> told;
   for (const JobSeen& job : observed.jobs) {
     const std::int64_t said_s = job.phase == JobPhase::kHolding ? time_said(job) : 0;
     if (said_s == 0) continue;
-    if (is_by(cluster, job) || (is_by_any(job) && said_s < now_s)) told.insert(job.id);
+    if (is_by(cluster, job) || (is_by_any(job) && said_s < now_s)) told[job.id] = job.handle;
   }
   for (const PutBack& one : wanted) told.erase(one.id);
   return told;

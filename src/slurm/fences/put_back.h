@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,9 +47,10 @@ struct PutBackDue {
 
 // The Slurm jobs that run on and whose comments still say that they are put back at some time, in
 // vain: they are not in the list. Words of former versions name no cluster, and are in vain once
-// their time has passed.
-std::set<std::int64_t> told_in_vain(const Observed& observed, const std::vector<PutBack>& wanted,
-                                    const std::string& cluster, std::int64_t now_s);
+// their time has passed. By job, what scontrol calls it.
+std::map<std::int64_t, std::string> told_in_vain(const Observed& observed,
+                                                 const std::vector<PutBack>& wanted,
+                                                 const std::string& cluster, std::int64_t now_s);
 
 // Those that are to be warned or requeued now: a fence waits for each kept device that they have.
 std::vector<PutBackDue> due_put_backs(const Observed& observed, const std::vector<PutBack>& wanted,

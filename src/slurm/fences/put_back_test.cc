@@ -324,6 +324,22 @@ TEST_F(PutBackTest, AFewAtATimeSoThatTheNextLookIsNotLate) {
   }
 }
 
+// The last task of an array has the array's number.
+TEST_F(WarnedTest, WhatATaskOfAnArrayIsToldIsNotSaidOfItsArray) {
+  const std::string array = std::to_string(job().id);
+  job().handle = array + "_8";
+  slurm_.add("train", {1}, "billed to ada").handle = array + "_7";
+  const auto comment_of_sibling = [&] { return slurm_.state.jobs.back().mark; };
+  cycle_after(0);
+  EXPECT_EQ(slurm_.warned, std::vector<std::string>{job().handle});
+  EXPECT_NE(job().mark, "");
+  EXPECT_EQ(comment_of_sibling(), "billed to ada");
+  answer_.put_backs.clear();
+  cycle_after(0);
+  EXPECT_EQ(job().mark, "");
+  EXPECT_EQ(comment_of_sibling(), "billed to ada");
+}
+
 TEST_F(PutBackTest, ACommentOfTheSiteStays) {
   JobSeen& theirs = slurm_.add("train", {0}, "billed to ada");
   theirs.may_requeue = true;

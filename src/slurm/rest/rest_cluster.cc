@@ -41,8 +41,8 @@ Result<void> RestCluster::requeue(const std::string& handle, const std::string& 
   return commands_.requeue(handle, why);
 }
 
-Result<void> RestCluster::mark(std::int64_t job, const std::string& text) {
-  return commands_.mark(job, text);
+Result<void> RestCluster::mark(const std::string& handle, const std::string& text) {
+  return commands_.mark(handle, text);
 }
 
 Result<void> RestCluster::suspend(std::int64_t job) { return commands_.suspend(job); }

@@ -51,7 +51,7 @@ TEST_F(RestClusterTest, ALookStartsNoCommand) {
 
 TEST_F(RestClusterTest, ChangesAreTheCommands) {
   EXPECT_TRUE(rest.release(7).ok());
-  EXPECT_TRUE(rest.mark(7, "dovetail").ok());
+  EXPECT_TRUE(rest.mark("7", "dovetail").ok());
   EXPECT_TRUE(rest.set_limit(7, 5).ok());
   EXPECT_TRUE(rest.set_drain("n1", "hot").ok());
   EXPECT_EQ(ran, (std::vector<std::string>{"scancel", "scontrol", "scontrol", "scontrol"}));
@@ -67,7 +67,7 @@ TEST_F(RestClusterTest, ThoseThatItCanMakeAreItsOwnWhereItMayMakeThem) {
                                       R"(POST /slurm/v0.0.38/job/7{"time_limit":"5"})",
                                       R"(POST /slurm/v0.0.38/job/7{"time_limit":"UNLIMITED"})"}));
   EXPECT_TRUE(ran.empty());
-  EXPECT_TRUE(changing.mark(7, "dovetail").ok());
+  EXPECT_TRUE(changing.mark("7", "dovetail").ok());
   EXPECT_TRUE(changing.suspend(7).ok());
   EXPECT_TRUE(changing.set_drain("n1", "hot").ok());
   EXPECT_EQ(ran, (std::vector<std::string>{"scontrol", "scontrol", "scontrol"}));

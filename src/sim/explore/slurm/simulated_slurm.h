@@ -140,7 +140,6 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Result<void> release(std::int64_t job) override;
   Result<std::int64_t> warn(const std::string& handle) override;
   Result<void> requeue(const std::string& handle, const std::string& why) override;
-  Result<void> mark(std::int64_t job, const std::string& text) override;
   Result<void> suspend(std::int64_t job) override;
   Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;
   Result<void> set_drain(const std::string& node, const std::string& reason) override;
@@ -149,6 +148,7 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   Result<void> let_go(const std::string& handle) override;
   Result<void> put_back(const std::string& handle, const slurm::GatePutBack& one) override;
   Result<void> say(const std::string&, const std::string&) override { return {}; }
+  // The same of both: what the gate and the adapter write is the administrator's comment.
   Result<void> mark(const std::string& handle, const std::string& text) override;
 
  private:

@@ -315,10 +315,6 @@ Result<void> SimulatedSlurm::suspend(std::int64_t job) {
   return answered();
 }
 
-Result<void> SimulatedSlurm::mark(std::int64_t job, const std::string& text) {
-  return mark(std::to_string(job), text);
-}
-
 Result<void> SimulatedSlurm::mark(const std::string& handle, const std::string& text) {
   TRY(reached());
   if (Record* job = find(handle)) job->seen.mark = text;
