@@ -248,9 +248,7 @@ WorkPlan Adapter::look_at_works() {
     none.reports = unseen_works(works_, allocations);
     return none;
   }
-  for (const JobSeen& job : observed_.jobs) {
-    if (job.phase != JobPhase::kEnded) allocations.living.insert(job.id);
-  }
+  allocations.living = living_placeholders(observed_, options_.cluster);
   for (const PlaceholderReport& one : reports_) {
     if (one.state == PlaceholderState::kConfirmed) allocations.held[one.key] = one.id;
   }

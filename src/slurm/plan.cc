@@ -182,7 +182,7 @@ class Planner {
       return report(wanted, found.ended->id, PlaceholderState::kEnded,
                     fmt::format("Slurm job {} is {}", found.ended->id, found.ended->state));
     }
-    if (is_forgotten(wanted.held_by)) {
+    if (is_forgotten(wanted)) {
       return report(wanted, wanted.held_by, PlaceholderState::kEnded,
                     fmt::format("Slurm has no job {} any more: it ended while nobody looked",
                                 wanted.held_by));
@@ -191,8 +191,14 @@ class Planner {
   }
 
  private:
-  // Its record is gone, MinJobAge after its end.
-  bool is_forgotten(std::int64_t id) const { return id != 0 && !is_known(observed_, id); }
+  // Its record is gone, MinJobAge after its end. Another job may have its number by now.
+  bool is_forgotten(const Wanted& wanted) const {
+    const JobAttempt whose{wanted.key.job, wanted.key.attempt};
+    const auto is_it = [&](const JobSeen& job) {
+      return job.id == wanted.held_by && is_marked(job) && identity_of(job, cluster_) == whose;
+    };
+    return wanted.held_by != 0 && std::none_of(observed_.jobs.begin(), observed_.jobs.end(), is_it);
+  }
 
   // If it waits in Slurm's queue; nullptr: none does.
   const Starting* starting(const PlaceholderKey& key) const {
@@ -403,6 +409,16 @@ std::set<std::int64_t> fences_that_lend_cores(const Observed& observed,
     if (nodes.contains(node_of(job)) && is_standing_fence(job, cluster)) fences.insert(job.id);
   }
   return fences;
+}
+
+std::map<std::int64_t, JobAttempt> living_placeholders(const Observed& observed,
+                                                       const std::string& cluster) {
+  std::map<std::int64_t, JobAttempt> living;
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase == JobPhase::kEnded || !is_placeholder(job, cluster)) continue;
+    living[job.id] = *identity_of(job, cluster);
+  }
+  return living;
 }
 
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "slurm/cluster.h"
@@ -124,6 +125,11 @@ DevicesOfPlaceholders devices_of_placeholders(const Observed& observed, const st
 std::set<std::int64_t> fences_that_lend_cores(const Observed& observed,
                                               const std::vector<Wanted>& wanted,
                                               const std::string& cluster);
+
+// Those that have not ended, by their Slurm jobs: the job and the attempt of each. Another job may
+// have the number of one that is gone: a Slurm that was set up anew counts from 1 again.
+std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> living_placeholders(
+    const Observed& observed, const std::string& cluster);
 
 // Those in which something was begun, or was about to be.
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster);

@@ -238,6 +238,21 @@ TEST_F(PlanTest, OneThatSlurmHasForgottenIsReportedBeforeItIsAskedForAgain) {
   EXPECT_EQ(make({one}).reports[0].state, PlaceholderState::kConfirmed) << "there is another one";
 }
 
+// Slurm was set up anew, and counts from 1 again.
+TEST_F(PlanTest, OneWhoseNumberIsAnotherJobsNowIsForgottenToo) {
+  Wanted one = wanted(17, "n1", {2});
+  one.held_by = 1300;
+  job(1300, "train", "n1", {1});
+  const Plan plan = make({one});
+  EXPECT_TRUE(plan.submit.empty());
+  EXPECT_TRUE(plan.cancel.empty());
+  ASSERT_EQ(plan.reports.size(), 1u);
+  EXPECT_EQ(plan.reports[0].state, PlaceholderState::kEnded);
+  seen_.jobs.clear();
+  placeholder(1300, 18, "n1", {1});
+  EXPECT_EQ(make({one}).reports[0].state, PlaceholderState::kEnded) << "it is of another job";
+}
+
 TEST_F(PlanTest, TheEndOnOneNodeIsNotTheEndOnAnother) {
   placeholder(1300, 17, "n1", {}).phase = JobPhase::kEnded;
   placeholder(1301, 17, "n2", {0});

@@ -16,12 +16,20 @@ class FakeSteps : public Steps {
     begun.push_back(seen);
     return {};
   }
-  Result<void> signal(const StepSeen&, int, int, std::int64_t) override { return {}; }
+  Result<void> signal(const StepSeen& step, int, int, std::int64_t) override {
+    signalled.push_back(step.slurm_job);
+    return {};
+  }
   Result<void> warn(const StepSeen&, const Warning&) override { return {}; }
-  Result<void> give_up(const PlaceholderKey&) override { return {}; }
+  Result<void> give_up(const PlaceholderKey& key) override {
+    given_up.push_back(key);
+    return {};
+  }
   void forget(const PlaceholderKey&) override {}
 
   std::vector<StepSeen> begun;
+  std::vector<std::int64_t> signalled;  // their Slurm jobs
+  std::vector<PlaceholderKey> given_up;
 };
 
 class AdapterWorksTest : public AdapterFixture {
@@ -51,6 +59,22 @@ TEST_F(AdapterWorksTest, WorkBeginsInItsPlaceholder) {
   EXPECT_EQ(steps.begun[0].slurm_job, slurm_.last_id);
   cycles(2);
   EXPECT_EQ(steps.begun.size(), 1u);
+}
+
+TEST_F(AdapterWorksTest, AUsersJobIsNotStoppedForOneThatHadItsNumberBeforeSlurmWasSetUpAnew) {
+  cycles(4);
+  ASSERT_EQ(steps.begun.size(), 1u);
+  slurm_.state.jobs.clear();
+  slurm_.last_id = steps.begun[0].slurm_job - 1;
+  const std::int64_t theirs = slurm_.add("train", {2}).id;
+  ASSERT_EQ(theirs, steps.begun[0].slurm_job);
+  answer_.works[0].stop = true;
+  ++answer_.version;
+  cycles(3);
+  EXPECT_TRUE(steps.signalled.empty());
+  EXPECT_FALSE(steps.given_up.empty());
+  ASSERT_EQ(slurm_.state.jobs.size(), 1u);
+  EXPECT_EQ(slurm_.state.jobs[0].id, theirs) << "it runs on";
 }
 
 TEST_F(AdapterWorksTest, NoneBeginsOnANodeThatSlurmctldHasNotHeardOfSinceItsStart) {

@@ -72,7 +72,9 @@ class Planner {
  private:
   // Whether its allocation has ended. A later one of the same placement is another one.
   bool is_over(const StepSeen& step) const {
-    return step.slurm_job != 0 && !living_.contains(step.slurm_job);
+    if (step.slurm_job == 0) return false;
+    const auto at = living_.find(step.slurm_job);
+    return at == living_.end() || at->second != std::pair(step.key.job, step.key.attempt);
   }
 
   void give_up(const StepSeen& step) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "slurm/works/steps.h"
@@ -38,8 +39,9 @@ inline constexpr std::int64_t kEnding_job = 0;
 // The placeholders that Slurm has.
 struct Allocations {
   std::map<PlaceholderKey, std::int64_t>
-      held;                        // the Slurm jobs of those that hold what they are to
-  std::set<std::int64_t> living;   // the jobs that Slurm has not ended, whosever they are
+      held;  // the Slurm jobs of those that hold what they are to
+  // Those that have not ended, as living_placeholders() has them.
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> living;
   std::set<PlaceholderKey> begun;  // something was begun in them, here or by an adapter elsewhere
   bool known = true;               // Slurm has answered; else none is taken to have ended
 };

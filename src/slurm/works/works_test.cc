@@ -18,7 +18,7 @@ class WorksTest : public testing::Test {
     work.grace_s = 10;
     work.program.emplace().command = {"true"};
     allocations.held[kKey] = 12;
-    allocations.living = {12};
+    allocations.living = {{12, {17, 1}}};
   }
   StepSeen& step(StepSeen::State state) {
     steps = {StepSeen{}};
@@ -203,7 +203,7 @@ TEST_F(WorksTest, ASrunWhoseAllocationHasEndedIsGivenUpOnce) {
   StepSeen& one = step(StepSeen::State::kRunning);
   EXPECT_TRUE(plan().give_up.empty());
   allocations.held[kKey] = 13;  // it was asked for again
-  allocations.living = {13};
+  allocations.living = {{13, {17, 1}}};
   wanted[0].stop = true;
   EXPECT_EQ(plan().give_up, std::vector<PlaceholderKey>{kKey});
   EXPECT_TRUE(plan().signals.empty()) << "there is nothing that would get them";
@@ -214,8 +214,21 @@ TEST_F(WorksTest, ASrunWhoseAllocationHasEndedIsGivenUpOnce) {
   wanted.clear();
   one.is_given_up = false;
   EXPECT_EQ(plan().give_up.size(), 1u);
-  allocations.living = {12};
+  allocations.living = {{12, {17, 1}}};
   EXPECT_TRUE(plan().give_up.empty());
+}
+
+// Slurm was set up anew, and counts from 1 again.
+TEST_F(WorksTest, NothingIsSentToAnotherJobThatHasTheNumberNow) {
+  StepSeen& one = step(StepSeen::State::kRunning);
+  allocations.held.clear();
+  allocations.living = {{12, {18, 1}}};
+  wanted[0].stop = true;
+  EXPECT_TRUE(plan().signals.empty());
+  EXPECT_EQ(plan().give_up, std::vector<PlaceholderKey>{kKey});
+  one.stop_since_s = now_s - 3600;
+  one.signals = 2;
+  EXPECT_TRUE(plan().release.empty());
 }
 
 TEST_F(WorksTest, ItIsStoppedWithItsGrace) {
