@@ -106,6 +106,11 @@ class Service(unittest.TestCase):
             self.assertIn("Type=notify", lines, unit)
             self.assertTrue(any(line.startswith("WatchdogSec=") for line in lines), unit)
 
+    def test_an_adapter_that_was_replaced_is_not_begun_anew(self):
+        """It exits with 4. Begun anew it would replace the other one, and that one would replace it again."""
+        with open(os.path.join(ROOT, "deploy/systemd/dove-slurm.service")) as file:
+            self.assertIn("RestartPreventExitStatus=4", file.read().splitlines())
+
     @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze")
     def test_systemd_understands_every_line_of_the_units(self):
         units = glob.glob(os.path.join(ROOT, "deploy/systemd/*.service"))
