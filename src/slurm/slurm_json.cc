@@ -168,9 +168,9 @@ Result<NodeSeen> read_node(const json& object) {
 }
 
 std::optional<JobPhase> phase_of(const std::vector<std::string>& words) {
-  constexpr std::array<std::string_view, 7> kWaiting{"PENDING",      "REQUEUED",    "REQUEUE_HOLD",
-                                                     "SPECIAL_EXIT", "REQUEUE_FED", "RESV_DEL_HOLD",
-                                                     "UPDATE_DB"};
+  // UPDATE_DB is none of these (until 24.11): a job of any state has it until slurmdbd has heard.
+  constexpr std::array<std::string_view, 6> kWaiting{
+      "PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED", "RESV_DEL_HOLD"};
   constexpr std::array<std::string_view, 8> kHolding{"RUNNING",  "SUSPENDED",    "CONFIGURING",
                                                      "RESIZING", "SIGNALING",    "STAGE_OUT",
                                                      "STOPPED",  "POWER_UP_NODE"};

@@ -73,6 +73,16 @@ TEST(SlurmJson, JobsThatAreOverEndOrWait) {
   EXPECT_TRUE(jobs[5].allocations.empty());
 }
 
+// A flag of former versions: slurmdbd has yet to hear of it.
+TEST(SlurmJson, AJobWithNewsForTheAccountingHoldsWhatItHas) {
+  std::string text = kRecordedJobs;
+  constexpr std::string_view kRuns = "\"job_state\": \"RUNNING\"";
+  text.replace(text.find(kRuns), kRuns.size(), R"("job_state": ["RUNNING", "UPDATE_DB"])");
+  const std::vector<JobSeen> jobs = read_jobs(text, recorded_nodes()).value();
+  EXPECT_EQ(jobs[0].phase, JobPhase::kHolding);
+  EXPECT_EQ(jobs[0].allocations, recorded_jobs()[0].allocations);
+}
+
 TEST(SlurmJson, AJobThatLacksRoomWithWhatItAsksFor) {
   const JobSeen waits = recorded_jobs()[5];
   EXPECT_EQ(waits.reason, kLacksRoom);
