@@ -432,6 +432,7 @@ CycleEnd Adapter::cycle(Look look) {
   if (look != Look::kNone) slurm_answers_ = observe(look);
   end.slurm_answers = slurm_answers_;
   const std::int64_t now_s = clock_() / 1'000'000;
+  move_back(memory_, set_back_.look(now_s));
   if (end.slurm_answers && wanted_) {
     // What the placeholders are like; what is to be done waits for the controller's answer.
     Plan now = plan_placeholders(now_s);

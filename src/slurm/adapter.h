@@ -24,6 +24,7 @@
 #include "slurm/machine_check.h"
 #include "slurm/plan.h"
 #include "slurm/rooms/room_keeper.h"
+#include "slurm/set_back.h"
 #include "slurm/sync.h"
 #include "slurm/works/users_away.h"
 #include "slurm/works/works.h"
@@ -122,6 +123,7 @@ class Adapter {
   UsersAway away_;
   std::string told_;  // the last report that the controller took
   PlanMemory memory_;
+  SetBack set_back_;
   DevicesOfNodes not_lent_;         // by the last answer, of the nodes of the last look
   Lent lent_;                       // of the last answer
   std::vector<PutBack> put_backs_;  // likewise

@@ -456,6 +456,11 @@ std::vector<LimitChange> longer_stays(const Observed& observed, const std::strin
   return changes;
 }
 
+void move_back(PlanMemory& memory, std::int64_t back_s) {
+  for (auto& [key, refusal] : memory.refused) refusal.at_s -= back_s;
+  for (auto& [key, one] : memory.starting) one.asked_s -= back_s;
+}
+
 void forget_unwanted(const Observed& observed, const std::vector<Wanted>& wanted,
                      PlanMemory& memory) {
   std::set<PlaceholderKey> keys;

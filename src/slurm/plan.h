@@ -143,6 +143,9 @@ std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
 std::vector<LimitChange> longer_stays(const Observed& observed, const std::string& cluster,
                                       std::int64_t now_s);
 
+// The clock was set back by this much.
+void move_back(PlanMemory& memory, std::int64_t back_s);
+
 // What is of no use any more.
 void forget_unwanted(const Observed& observed, const std::vector<Wanted>& wanted,
                      PlanMemory& memory);

@@ -140,8 +140,17 @@ bool FenceKeeper::put_back(const Observed& observed, const DevicesOfNodes& kept,
   return changed;
 }
 
+void FenceKeeper::move_back(std::int64_t back_s) {
+  for (auto& [node, one] : no_fence_) one.again_s -= back_s;
+  for (auto& [job, one] : leaving_) {
+    one.at_s -= back_s;
+    if (one.asked_s != 0) one.asked_s -= back_s;
+  }
+}
+
 bool FenceKeeper::keep(const Observed& observed, const DevicesOfNodes& kept,
                        const std::vector<PutBack>& put_backs, const std::set<std::int64_t>& lend) {
+  move_back(set_back_.look(now_s()));
   StandingPlan plan =
       plan_standing_fences(observed, kept, cluster_, leaving_jobs(observed, put_backs));
   std::erase_if(plan.suspend, [&](std::int64_t fence) { return lend.contains(fence); });

@@ -17,6 +17,7 @@
 #include "slurm/fences/last_signal.h"
 #include "slurm/fences/put_back.h"
 #include "slurm/fences/standing_fences.h"
+#include "slurm/set_back.h"
 
 namespace dove::slurm {
 
@@ -55,6 +56,7 @@ class FenceKeeper {
   };
 
   std::int64_t now_s() const { return clock_() / 1'000'000; }
+  void move_back(std::int64_t back_s);
   bool release(std::int64_t id, bool& changed);
   bool suspend(std::int64_t id, bool& changed);
   bool ask(const Ask& ask, bool& changed);
@@ -68,6 +70,7 @@ class FenceKeeper {
   const Clock clock_;
   const std::string cluster_;
   const std::int64_t signal_wait_s_;
+  SetBack set_back_;
   std::map<std::string, NoFence> no_fence_;  // by node, whose last fence was refused
   std::map<std::int64_t, Leaving> leaving_;  // by Slurm job
   std::set<std::int64_t> taken_back_;        // words of these jobs; their next look shows it

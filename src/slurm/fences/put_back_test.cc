@@ -268,6 +268,17 @@ TEST_F(WarnedTest, WordsOfAFormerVersionGoOnceTheirTimeHasPassed) {
   EXPECT_EQ(job().mark, "");
 }
 
+TEST_F(WarnedTest, AClockThatIsSetBackMakesItsTimeNoLonger) {
+  cycle_after(0);
+  EXPECT_EQ(slurm_.warned.size(), 1u);
+  cycle_after(40);
+  cycle_after(-30);
+  cycle_after(49);
+  EXPECT_TRUE(slurm_.requeued.empty());
+  cycle_after(1);
+  EXPECT_EQ(slurm_.requeued.size(), 1u);
+}
+
 TEST_F(PutBackTest, WithoutTimeForSignalsNoneIsSent) {
   JobSeen theirs;
   theirs.id = 7;

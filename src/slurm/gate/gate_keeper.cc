@@ -190,6 +190,7 @@ bool GateKeeper::is_told(const JobSeen& job, std::int64_t now_s) const {
 }
 
 void GateKeeper::tell(const Observed& observed, std::int64_t now_s) {
+  move_back(set_back_.look(now_s));
   says_left_ = kSays_per_look;
   check_marks(observed);
   read_words(observed);
@@ -341,6 +342,7 @@ bool GateKeeper::learn_ends(const std::set<std::int64_t>& gone, std::int64_t now
 
 GatePlan GateKeeper::plan(const Observed& observed, const std::vector<Wanted>& wanted,
                           const std::vector<WantedWork>& works, std::int64_t now_s) {
+  move_back(set_back_.look(now_s));
   GatePlan plan = plan_gate(observed, wanted, works, memory_, cluster_, now_s);
   if (learn_ends(plan.gone, now_s)) {
     plan = plan_gate(observed, wanted, works, memory_, cluster_, now_s);

@@ -21,6 +21,7 @@
 #include "slurm/gate/gate_plan.h"
 #include "slurm/gate/past_ends.h"
 #include "slurm/gate/scheduler_wake.h"
+#include "slurm/set_back.h"
 
 namespace dove::slurm {
 
@@ -70,6 +71,7 @@ class GateKeeper {
     std::int64_t at_s = 0;   // the time that its user wants after that is over
   };
 
+  void move_back(std::int64_t back_s);
   void read_words(const Observed& observed);
   void words_taken(const std::map<std::int64_t, const JobSeen*>& jobs);
   void take_out(const Observed& observed, std::int64_t now_s);
@@ -110,6 +112,7 @@ class GateKeeper {
   std::set<std::int64_t> new_fences_;  // since the last look, without a mark of ours
   bool lua_marks_ = true;              // else job_submit.lua is of a former version
   GateMemory memory_;
+  SetBack set_back_;
   bool has_waiting_ = false;
   bool took_out_ = false;  // tasks of arrays, at the last look
   int says_left_ = 0;      // comments that may be written before the next look
@@ -117,5 +120,20 @@ class GateKeeper {
   std::int64_t number_ = 0;
   std::string trouble_;
 };
+
+inline void GateKeeper::move_back(std::int64_t back_s) {
+  for (auto& [job, one] : known_) {
+    one.told_s -= back_s;
+    one.asked_why_s -= back_s;
+  }
+  for (auto& [job, one] : endings_) {
+    one.again_s -= back_s;
+    one.at_s -= back_s;
+  }
+  for (auto& [task, tried_s] : not_taken_out_s_) tried_s -= back_s;
+  for (auto& [node, refused_s] : no_fence_s_) refused_s -= back_s;
+  for (auto& [start, since_s] : memory_.since_s) since_s -= back_s;
+  for (auto& [node, at_s] : memory_.surprised_s) at_s -= back_s;
+}
 
 }  // namespace dove::slurm

@@ -279,6 +279,29 @@ TEST_F(GateKeeperTest, ATaskThatCannotBeTakenOutIsTriedAgainLater) {
   EXPECT_EQ(control.marked.size(), 2u);
 }
 
+TEST_F(GateKeeperTest, AClockThatIsSetBackMakesNoPauseLonger) {
+  job().gate->array_job = 5;
+  job().gate->array_tasks = "1-3";
+  control.fails = true;
+  for (const std::int64_t now_s : {5000, 5020, 1400}) keeper.tell(seen, now_s);
+  EXPECT_EQ(control.marked.size(), 1u);
+  keeper.tell(seen, 1410);
+  EXPECT_EQ(control.marked.size(), 2u);
+}
+
+TEST_F(GateKeeperTest, AStartThatIsNotMadeIsGivenUpAlsoWhenTheClockIsSetBack) {
+  Wanted one;
+  one.key = {17, 1, "n1"};
+  one.foreign_job = "5";
+  const auto is_given_up = [&](std::int64_t now_s) {
+    return !keeper.plan(seen, {one}, {}, now_s).newly_refused.empty();
+  };
+  EXPECT_FALSE(is_given_up(5000));
+  EXPECT_FALSE(is_given_up(1400));
+  EXPECT_FALSE(is_given_up(1419));
+  EXPECT_TRUE(is_given_up(1420));
+}
+
 TEST_F(GateKeeperTest, SeveralTasksAreTakenOutAtOnceAsManyAsMayRun) {
   using Handles = std::vector<std::string>;
   job().gate->array_job = 5;

@@ -89,5 +89,19 @@ TEST_F(AdapterWorksTest, NoneBeginsOnANodeThatSlurmctldHasNotHeardOfSinceItsStar
   EXPECT_EQ(steps.begun.size(), 1u);
 }
 
+// Work that runs there would be without its placeholder all that time.
+TEST_F(AdapterWorksTest, ARefusedPlaceholderIsAskedForAgainAlsoWhenTheClockIsSetBack) {
+  slurm_.refusal = {ErrorKind::kConflict, "no_room", "busy", ""};
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 1);
+  slurm_.refusal = {};
+  now_us_ -= 3'600'000'000;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 1);
+  now_us_ += kAskAgain_s * 1'000'000;
+  for (int i = 0; i < 2; ++i) adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 2);
+}
+
 }  // namespace
 }  // namespace dove::slurm

@@ -9,6 +9,8 @@ namespace {
 
 // The same again when it has not helped: the node may be the trouble.
 constexpr std::int64_t kKillAgain_s = 30;
+// A time server may set the clock back by less than this.
+constexpr std::int64_t kClock_s = 5;
 
 struct Due {
   int signal = 0;
@@ -131,6 +133,7 @@ class Planner {
 
   void stop(const WantedWork& work, const StepSeen& step) {
     const std::vector<Due> all = signals_of(work);
+    if (step.stop_since_s > now_s_ + kClock_s) return stop_anew(step, all);
     const std::int64_t since_s = step.stop_since_s > 0 ? step.stop_since_s : now_s_;
     const auto sent = static_cast<std::size_t>(step.signals);
     if (sent < all.size()) {
@@ -143,9 +146,17 @@ class Planner {
     }
   }
 
+  // The clock was set back, perhaps while no adapter ran: nobody knows how long it has had. It has
+  // its time from now on. Its last signal comes again, which keeps that.
+  void stop_anew(StepSeen step, const std::vector<Due>& all) {
+    const int last = std::clamp(step.signals, 1, static_cast<int>(all.size()));
+    step.stop_since_s = 0;
+    plan_.signals.push_back({step, all[static_cast<std::size_t>(last) - 1].signal, last});
+  }
+
   const std::map<PlaceholderKey, std::int64_t>& held_;
   const std::set<PlaceholderKey>& begun_;
-  const std::set<std::int64_t>& living_;
+  const std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>& living_;
   const bool known_;
   const std::map<PlaceholderKey, std::string>& refused_;
   const std::int64_t now_s_;

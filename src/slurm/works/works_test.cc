@@ -241,6 +241,22 @@ TEST_F(WorksTest, ItIsStoppedWithItsGrace) {
   EXPECT_EQ(plan().release, std::vector<std::int64_t>{12}) << "the kill did not help";
 }
 
+TEST_F(WorksTest, OneThatWasToldToStopByALaterClockHasItsGraceFromNowOn) {
+  StepSeen& one = step(StepSeen::State::kRunning);
+  wanted[0].stop = true;
+  one.stop_since_s = now_s + 3600;
+  one.signals = 1;
+  const WorkPlan first = plan();
+  ASSERT_EQ(first.signals.size(), 1u);
+  EXPECT_EQ(first.signals[0].signal, 15);
+  EXPECT_EQ(first.signals[0].number, 1);
+  EXPECT_EQ(first.signals[0].step.stop_since_s, 0) << "it is kept anew";
+  one.stop_since_s = now_s;
+  EXPECT_EQ(signals(1030), (std::vector<std::pair<std::int64_t, int>>{{1010, SIGKILL}}));
+  one.stop_since_s = now_s + 2;
+  EXPECT_TRUE(plan().signals.empty()) << "a time server did that";
+}
+
 TEST_F(WorksTest, ACheckpointComesFirst) {
   step(StepSeen::State::kRunning);
   wanted[0].stop = true;
