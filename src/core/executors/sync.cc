@@ -6,6 +6,7 @@
 #include <csignal>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/digest.h"
@@ -66,6 +67,7 @@ class News {
       add_registration(node);
       add_node(node);
     }
+    add_unlisted_nodes();
     add_reservations();
     add_allocations();
     add_works();
@@ -110,6 +112,19 @@ class News {
         keeps_features ? said.features : std::vector<std::string>{};
     if (known.state == said.state && known.why == said.why && known.features == features) return;
     events_.push_back(ExecutorNodeObserved{name_, node->id, said.state, said.why, features});
+  }
+
+  // It was removed there, or has another name, or never was: jobs that were placed there would be
+  // refused, each of them. A report that names no node at all says nothing of them.
+  void add_unlisted_nodes() {
+    if (!said_.complete || said_.nodes.empty()) return;
+    std::set<std::string_view> listed;
+    for (const SaidNode& said : said_.nodes) listed.insert(said.name);
+    for (const Node& node : state_.nodes) {
+      if (node.removed || listed.contains(node.name)) continue;
+      if (find_executor(node, name_) == nullptr) continue;
+      add_node({node.name, ExecutorNodeState::kDown, "it does not list this node"});
+    }
   }
 
   // It lists nobody: the executor decides who gets in. And it is no outage, since the executor

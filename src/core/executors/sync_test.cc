@@ -89,7 +89,7 @@ TEST_F(Sync, OtherNodesAreNotItsOwn) {
   Observation said = running({"7"});
   said.allocations[0].node = "n2";
   said.allocations.push_back({"nobody", {}});
-  said.nodes = {{"n2", ExecutorNodeState::kDown, ""}};
+  said.nodes = {{"n1", ExecutorNodeState::kUp, ""}, {"n2", ExecutorNodeState::kDown, ""}};
   EXPECT_EQ(tell(said), 0u);
 }
 
