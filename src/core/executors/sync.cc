@@ -198,8 +198,15 @@ class News {
           if (said_.complete) events_.push_back(ForeignAllocationEnded{name_, node.id, known.id});
           continue;
         }
-        // What remains in `now` afterwards is new or has changed.
-        if (said->second == known) now.erase(said);
+        // What remains in `now` afterwards is new or has changed. That its priority has is no news:
+        // it runs, and an executor may compute those of all anew every few minutes.
+        ForeignAllocation& one = said->second;
+        const std::int64_t priority = std::exchange(one.priority, known.priority);
+        if (one == known) {
+          now.erase(said);
+        } else {
+          one.priority = priority;
+        }
       }
     }
     for (auto& [key, allocation] : now) {

@@ -42,5 +42,22 @@ TEST_F(SyncListed, ANodeThatItDoesNotListIsDownThere) {
   EXPECT_EQ(there().state, ExecutorNodeState::kUp);
 }
 
+// Slurm's PriorityFlags=CALCULATE_RUNNING: the log would grow by all that runs, every few minutes.
+TEST_F(SyncListed, APriorityThatIsComputedAnewIsNoNews) {
+  Observation said;
+  for (const char* id : {"7", "8"}) {
+    SaidAllocation& one = said.allocations.emplace_back();
+    one.node = "n1";
+    one.allocation.id = id;
+  }
+  tell(said);
+  for (SaidAllocation& one : said.allocations) one.allocation.priority = 100;
+  EXPECT_EQ(tell(said), 0u);
+  said.allocations[0].allocation.ends_by = cluster.state.now + seconds(60);
+  EXPECT_EQ(tell(said), 1u);
+  EXPECT_EQ(cluster.node(1).executors[0].foreign[0].priority, 100) << "it comes with other news";
+  EXPECT_EQ(cluster.node(1).executors[0].foreign[1].priority, 0);
+}
+
 }  // namespace
 }  // namespace dove::core
