@@ -92,6 +92,29 @@ class DiskFull(SmallDisk):
                          "completed")
         self.assertNotIn("trouble", self.cluster.run("nodes").stderr)
 
+    def test_a_server_that_is_begun_anew_answers(self):
+        job = self.cluster.submit({"name": "long", "command": ["sleep", "600"]})
+        self.cluster.wait_state(job, "running")
+        self.fill(0)
+        until(lambda: '"event":"disk_full"' in self.log(), 20, "the log to say so")
+        self.cluster.server.kill()
+        self.cluster.server.wait(10)
+        server = self.cluster.spawn("server", "--data", self.cluster.data, "--port", str(self.cluster.port),
+                                    *self.cluster.server_options, stdout=subprocess.DEVNULL)
+        self.cluster.server = server
+
+        def answers():
+            self.assertIsNone(server.poll(), self.log()[-2000:])
+            try:
+                return self.cluster.api.raw("GET", "/readyz")[0]
+            except OSError:
+                return None
+
+        until(lambda: answers() == 503, 20, "it to answer")
+        os.unlink(self.disk + "/filler")
+        until(lambda: answers() == 200, 30, "the server to be ready")
+        self.assertEqual(self.cluster.job(job)["state"], "running")
+
     def commands(self):
         """Command lines of the cluster's processes."""
         for pid in self.cluster.processes():

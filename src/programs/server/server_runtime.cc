@@ -341,7 +341,8 @@ Result<void> ServerRuntime::Impl::lead() {
     controller->submit(std::move(input), [](Result<controller::Committed>) {});
   }
   url = url_of(settings, api->port());
-  return files::write_atomically(data + "/url", url + "\n", 0644);
+  keep_url(data, url);
+  return {};
 }
 
 Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,

@@ -138,6 +138,16 @@ Result<void> agree_on_keys(store::PostgresStore& store, const std::string& data_
   return {};
 }
 
+void keep_url(const std::string& data_dir, const std::string& url) {
+  const std::string path = data_dir + "/url";
+  if (files::text_or_empty(path, kFileBytesMax) == url + "\n") return;
+  const Result<void> kept = files::write_atomically(path, url + "\n", 0644);
+  if (kept.ok()) return;
+  telemetry::log(telemetry::Level::kWarning, "url_not_kept",
+                 {{"why", kept.error().message},
+                  {"effect", fmt::format("commands on this machine need --url {}", url)}});
+}
+
 std::uint64_t own_term(const std::string& data_dir) {
   const std::string kept = files::text_or_empty(data_dir + kOwnTerm, kFileBytesMax);
   std::uint64_t epoch = 0;

@@ -32,6 +32,9 @@ SharedAuthorities::Place shared_authorities(store::PostgresStore& store);
 std::string name_of_this(const ServerSettings& settings);
 // Where the API is when it listens on `port`.
 std::string url_of(const ServerSettings& settings, std::uint16_t port);
+// Writes it to the directory, for commands on this machine, unless it is there. A full disk is no
+// reason not to lead: a failure is only logged.
+void keep_url(const std::string& data_dir, const std::string& url);
 // The last term in which a controller led with this directory; 0: none, or it is of a former
 // version, which does not keep it.
 std::uint64_t own_term(const std::string& data_dir);
