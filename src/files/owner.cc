@@ -1,29 +1,57 @@
 #include "files/owner.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include "files/descriptor.h"
 
 namespace dove::files {
 namespace {
-
-namespace fs = std::filesystem;
 
 Error ungiven(const std::string& path, const Owner& owner, const char* why) {
   return Error{ErrorKind::kInternal, "file_unwritable",
                path + " cannot be given to user " + std::to_string(owner.user) + ": " + why, path};
 }
 
-// A second name of a file may be one of root's elsewhere, which the user put here.
-Result<void> give(const std::string& path, const Owner& owner) {
+// `directory`/`name`, which is `path`. The user may move and link there meanwhile, so each is
+// looked at and given by its descriptor. A second name of a file may be one of root's elsewhere.
+Result<void> give(int directory, const char* name, const std::string& path, const Owner& owner);
+
+Result<void> give_below(int above, const char* name, const std::string& path, const Owner& owner) {
+  Descriptor fd(::openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  DIR* const opened = fd.is_open() ? ::fdopendir(fd.get()) : nullptr;
+  if (opened == nullptr) return ungiven(path, owner, std::strerror(errno));
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened, ::closedir);
+  const int directory = fd.release();  // the stream's
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    const std::string_view each = entry->d_name;
+    if (each != "." && each != "..") {
+      TRY(give(directory, entry->d_name, path + "/" + entry->d_name, owner));
+    }
+    errno = 0;
+  }
+  if (errno != 0) return ungiven(path, owner, std::strerror(errno));
+  return {};
+}
+
+Result<void> give(int directory, const char* name, const std::string& path, const Owner& owner) {
+  const Descriptor it(::openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat seen {};
-  if (::lstat(path.c_str(), &seen) != 0) return ungiven(path, owner, std::strerror(errno));
+  if (!it.is_open() || ::fstat(it.get(), &seen) != 0) {
+    return ungiven(path, owner, std::strerror(errno));
+  }
+  if (S_ISDIR(seen.st_mode)) TRY(give_below(directory, name, path, owner));
   if (seen.st_uid != 0 || (!S_ISDIR(seen.st_mode) && seen.st_nlink != 1)) return {};
-  if (::lchown(path.c_str(), owner.user, owner.group) == 0) return {};
+  if (::fchownat(it.get(), "", owner.user, owner.group, AT_EMPTY_PATH) == 0) return {};
   return ungiven(path, owner, std::strerror(errno));
 }
 
@@ -43,13 +71,7 @@ std::optional<Owner> owner_beside(const std::string& path) {
 
 Result<void> give_tree(const std::string& directory, const Owner& owner) {
   if (::geteuid() != 0 || owner.user == 0) return {};
-  std::error_code failed;
-  for (auto at = fs::recursive_directory_iterator(directory, failed);
-       !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
-    TRY(give(at->path(), owner));
-  }
-  if (failed) return ungiven(directory, owner, failed.message().c_str());
-  return give(directory, owner);
+  return give(AT_FDCWD, directory.c_str(), directory, owner);
 }
 
 }  // namespace dove::files

@@ -49,6 +49,9 @@ TEST_F(OwnerTest, ATreeIsGivenButForWhatIsAnothers) {
   ASSERT_EQ(::chown((folder + "/third").c_str(), 7, 7), 0);
   ASSERT_TRUE(write_atomically(elsewhere, "root's", 0600).ok());
   std::filesystem::create_symlink(elsewhere, folder + "/link");
+  std::filesystem::create_directory(elsewhere + ".d");
+  ASSERT_TRUE(write_atomically(elsewhere + ".d/file", "root's", 0600).ok());
+  std::filesystem::create_directory_symlink(elsewhere + ".d", folder + "/inner/link");
   std::filesystem::create_hard_link(elsewhere, folder + "/hard");
   ASSERT_TRUE(give_tree(folder, kOther).ok());
   for (const std::string& path : {folder, folder + "/inner", file}) {
@@ -56,7 +59,10 @@ TEST_F(OwnerTest, ATreeIsGivenButForWhatIsAnothers) {
   }
   EXPECT_EQ(name_of(folder + "/third"), "7:7");
   EXPECT_EQ(name_of(elsewhere), "0:0");
+  EXPECT_EQ(name_of(elsewhere + ".d"), "0:0");
+  EXPECT_EQ(name_of(elsewhere + ".d/file"), "0:0");
   std::filesystem::remove(elsewhere);
+  std::filesystem::remove_all(elsewhere + ".d");
 }
 
 }  // namespace
