@@ -52,8 +52,6 @@ std::string node_of(const JobSeen& job) {
   return job.allocations.empty() ? "" : job.allocations[0].node;
 }
 
-using JobAttempt = std::pair<std::int64_t, std::int64_t>;
-
 bool is_marked(const JobSeen& job) {
   return job.mark == kMark || job.mark.starts_with(placeholder_mark(""));
 }
@@ -350,11 +348,10 @@ std::string placeholder_name(std::int64_t job, std::int64_t attempt, const std::
   return fmt::format("dove-{}.{}@{}", job, attempt, cluster);
 }
 
-std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
-    std::string_view name, const std::string& cluster) {
+std::optional<JobAttempt> read_placeholder_name(std::string_view name, const std::string& cluster) {
   constexpr std::string_view kBegin = "dove-";
   if (!name.starts_with(kBegin)) return std::nullopt;
-  std::pair<std::int64_t, std::int64_t> numbers;
+  JobAttempt numbers;
   const char* const end = name.data() + name.size();
   const auto job = std::from_chars(name.data() + kBegin.size(), end, numbers.first);
   if (job.ec != std::errc() || job.ptr == end || *job.ptr != '.') return std::nullopt;

@@ -27,6 +27,7 @@ struct PlaceholderKey {
   std::string node;
   auto operator<=>(const PlaceholderKey&) const = default;
 };
+using JobAttempt = std::pair<std::int64_t, std::int64_t>;  // of a job of ours
 
 // What the ledger wants held in Slurm.
 struct Wanted {
@@ -106,8 +107,7 @@ struct Plan {
 
 // "dove-17.2@dove", and back: none for another's name, or another cluster's.
 std::string placeholder_name(std::int64_t job, std::int64_t attempt, const std::string& cluster);
-std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
-    std::string_view name, const std::string& cluster);
+std::optional<JobAttempt> read_placeholder_name(std::string_view name, const std::string& cluster);
 // Whether it is one of ours: by our mark, which users cannot set. The mark names it, since its user
 // may give it another name; that of a former version of this program does not.
 bool is_placeholder(const JobSeen& job, const std::string& cluster);
@@ -128,8 +128,8 @@ std::set<std::int64_t> fences_that_lend_cores(const Observed& observed,
 
 // Those that have not ended, by their Slurm jobs: the job and the attempt of each. Another job may
 // have the number of one that is gone: a Slurm that was set up anew counts from 1 again.
-std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> living_placeholders(
-    const Observed& observed, const std::string& cluster);
+std::map<std::int64_t, JobAttempt> living_placeholders(const Observed& observed,
+                                                       const std::string& cluster);
 
 // Those in which something was begun, or was about to be.
 std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster);

@@ -71,8 +71,7 @@ using Ids = std::vector<std::int64_t>;
 
 TEST(PlaceholderName, BothWays) {
   EXPECT_EQ(placeholder_name(17, 2, "dove"), "dove-17.2@dove");
-  EXPECT_EQ(read_placeholder_name("dove-17.2@dove", "dove"),
-            (std::pair<std::int64_t, std::int64_t>(17, 2)));
+  EXPECT_EQ(read_placeholder_name("dove-17.2@dove", "dove"), JobAttempt(17, 2));
   for (const char* other : {"dove-17.2@lab", "dove-17.2", "dove-17.2@dove ", "dove-017.2@dove",
                             "train", "dove-17@dove", "dove-x.2@dove", "dove--1.x@dove"}) {
     EXPECT_FALSE(read_placeholder_name(other, "dove").has_value()) << other;

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "slurm/gate/array_tasks.h"
 #include "slurm/gate/mark.h"
-#include "slurm/gres.h"
 #include "telemetry/log.h"
 #include "text/utf8.h"
 
@@ -36,39 +35,6 @@ std::string line_of(std::string_view text) {
   return line;
 }
 
-// The first of "1-4,7%2" or "0-8:2", before a comma; those after it come first at a later look.
-// None: they are not understood.
-std::vector<int> first_tasks(std::string_view tasks) {
-  tasks = tasks.substr(0, tasks.find_first_of(",%"));
-  const char* at = tasks.data();
-  const char* const end = at + tasks.size();
-  const auto read = [&at, end](int& number) {
-    const auto [after, error] = std::from_chars(at, end, number);
-    at = after;
-    return error == std::errc();
-  };
-  const auto follows = [&at, end](char c) { return at != end && *at == c && ++at != end; };
-  int first = 0;
-  if (!read(first) || first < 0) return {};
-  int last = first;
-  int step = 1;
-  if (follows('-') && !read(last)) return {};
-  if (follows(':') && (!read(step) || step < 1)) return {};
-  std::vector<int> found;
-  for (std::int64_t task = first; task <= last && found.size() < kTakeOuts_per_look; task += step) {
-    found.push_back(static_cast<int>(task));
-  }
-  return found;
-}
-
-// How many of its tasks may run at once; 0: any number.
-int tasks_at_once(const std::string& tasks) {
-  const std::size_t at = tasks.find('%');
-  if (at == std::string::npos) return 0;
-  const auto list = read_index_list(tasks.substr(at + 1));
-  return list && !list->empty() ? list->front() : 1;
-}
-
 // What the job's user wrote of its comment.
 std::string own_comment(const std::string& comment) {
   if (comment.starts_with(kOurWords)) return "";
@@ -89,6 +55,20 @@ GateKeeper::GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, Gat
       wake_(wake),
       past_ends_(past_ends),
       signal_wait_s_(signal_wait_s) {}
+
+void GateKeeper::move_back(std::int64_t back_s) {
+  for (auto& [job, one] : known_) {
+    one.told_s -= back_s;
+    one.asked_why_s -= back_s;
+  }
+  for (auto& [job, one] : endings_) {
+    one.again_s -= back_s;
+    one.at_s -= back_s;
+  }
+  for (auto& [task, tried_s] : not_taken_out_s_) tried_s -= back_s;
+  for (auto& [node, refused_s] : no_fence_s_) refused_s -= back_s;
+  slurm::move_back(memory_, back_s);
+}
 
 void GateKeeper::read_words(const Observed& observed) {
   user_holds_.clear();
@@ -142,7 +122,7 @@ void GateKeeper::take_out(const Observed& observed, std::int64_t now_s) {
     GateMark mark = read_mark(job.mark);
     mark.user_hold = false;
     const int most = tasks_at_once(job.gate->array_tasks);
-    for (const int task : first_tasks(job.gate->array_tasks)) {
+    for (const int task : first_tasks(job.gate->array_tasks, kTakeOuts_per_look)) {
       int& running = apart[job.gate->array_job];
       if (left == 0 || (most > 0 && running >= most)) break;
       const std::string handle = fmt::format("{}_{}", job.gate->array_job, task);

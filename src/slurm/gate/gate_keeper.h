@@ -71,7 +71,7 @@ class GateKeeper {
     std::int64_t at_s = 0;   // the time that its user wants after that is over
   };
 
-  void move_back(std::int64_t back_s);
+  void move_back(std::int64_t back_s);  // the clock was set back
   void read_words(const Observed& observed);
   void words_taken(const std::map<std::int64_t, const JobSeen*>& jobs);
   void take_out(const Observed& observed, std::int64_t now_s);
@@ -120,20 +120,5 @@ class GateKeeper {
   std::int64_t number_ = 0;
   std::string trouble_;
 };
-
-inline void GateKeeper::move_back(std::int64_t back_s) {
-  for (auto& [job, one] : known_) {
-    one.told_s -= back_s;
-    one.asked_why_s -= back_s;
-  }
-  for (auto& [job, one] : endings_) {
-    one.again_s -= back_s;
-    one.at_s -= back_s;
-  }
-  for (auto& [task, tried_s] : not_taken_out_s_) tried_s -= back_s;
-  for (auto& [node, refused_s] : no_fence_s_) refused_s -= back_s;
-  for (auto& [start, since_s] : memory_.since_s) since_s -= back_s;
-  for (auto& [node, at_s] : memory_.surprised_s) at_s -= back_s;
-}
 
 }  // namespace dove::slurm

@@ -486,4 +486,9 @@ GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,
   return plan;
 }
 
+void move_back(GateMemory& memory, std::int64_t back_s) {
+  for (auto& [start, since_s] : memory.since_s) since_s -= back_s;
+  for (auto& [node, at_s] : memory.surprised_s) at_s -= back_s;
+}
+
 }  // namespace dove::slurm

@@ -84,4 +84,7 @@ GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,
                    const std::vector<WantedWork>& works, const GateMemory& memory,
                    const std::string& cluster, std::int64_t now_s);
 
+// The clock was set back by this much.
+void move_back(GateMemory& memory, std::int64_t back_s);
+
 }  // namespace dove::slurm

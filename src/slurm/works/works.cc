@@ -76,7 +76,7 @@ class Planner {
   bool is_over(const StepSeen& step) const {
     if (step.slurm_job == 0) return false;
     const auto at = living_.find(step.slurm_job);
-    return at == living_.end() || at->second != std::pair(step.key.job, step.key.attempt);
+    return at == living_.end() || at->second != JobAttempt(step.key.job, step.key.attempt);
   }
 
   void give_up(const StepSeen& step) {
@@ -156,7 +156,7 @@ class Planner {
 
   const std::map<PlaceholderKey, std::int64_t>& held_;
   const std::set<PlaceholderKey>& begun_;
-  const std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>& living_;
+  const std::map<std::int64_t, JobAttempt>& living_;
   const bool known_;
   const std::map<PlaceholderKey, std::string>& refused_;
   const std::int64_t now_s_;

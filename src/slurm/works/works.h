@@ -41,7 +41,7 @@ struct Allocations {
   std::map<PlaceholderKey, std::int64_t>
       held;  // the Slurm jobs of those that hold what they are to
   // Those that have not ended, as living_placeholders() has them.
-  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> living;
+  std::map<std::int64_t, JobAttempt> living;
   std::set<PlaceholderKey> begun;  // something was begun in them, here or by an adapter elsewhere
   bool known = true;               // Slurm has answered; else none is taken to have ended
 };
