@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "cli/client/endpoint.h"
 #include "files/text_file.h"
 #include "wire/address.h"
 #include "yaml/fields.h"
@@ -129,7 +130,7 @@ std::string default_data_dir() {
 std::string server_data_here() {
   const char* stated = std::getenv("DOVE_DATA");
   if (stated != nullptr && *stated != '\0') return stated;
-  return data_here(default_data_dir(), "/var/lib/dove/server");
+  return data_here(default_data_dir(), cli::kServiceData);
 }
 
 std::string agent_data_here() {

@@ -136,8 +136,7 @@ void Uplink::turn() {
 wire::AsyncClient* Uplink::standing_line(std::size_t place) {
   Place& there = places_[place];
   if (place == at_ || !there.is_known) return nullptr;
-  if (there.is_stale) there.line = line_of(there);
-  there.is_stale = false;
+  refresh(there);
   return there.line.get();
 }
 
@@ -429,8 +428,9 @@ Result<void> Uplink::keep(const std::string& authority_pem) {
 }
 
 // Its calls are over, as the session was.
-void Uplink::begin_anew() {
-  Place& place = here();
+void Uplink::begin_anew() { refresh(here()); }
+
+void Uplink::refresh(Place& place) {
   if (place.is_stale) place.line = line_of(place);
   place.is_stale = false;
 }

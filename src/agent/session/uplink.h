@@ -199,6 +199,7 @@ class Uplink {
   // Clients of that place's, to its people and its agents.
   std::unique_ptr<wire::AsyncClient> front_of(const Place& place) const;
   std::unique_ptr<wire::AsyncClient> line_of(const Place& place) const;
+  void refresh(Place& place);  // a stale line is made anew
   std::chrono::microseconds reach() const;
   // Nobody else can be asked, and connections wait there for their handshakes.
   bool waits_for_turn() const { return secure() && !has_several(); }

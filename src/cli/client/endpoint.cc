@@ -16,7 +16,6 @@ namespace dove::cli {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 64 * 1024;
-constexpr const char kServiceData[] = "/var/lib/dove/server";  // deploy/systemd
 
 std::string state_directory() {
   const std::string base = environment_value("XDG_STATE_HOME");

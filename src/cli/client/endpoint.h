@@ -47,5 +47,7 @@ std::string environment_value(const char* name);
 std::map<std::string, std::string> own_variables();
 // $XDG_CONFIG_HOME/dove, or ~/.config/dove.
 std::string config_directory();
+// Where the server of the packages keeps its data (deploy/systemd).
+inline constexpr const char kServiceData[] = "/var/lib/dove/server";
 
 }  // namespace dove::cli
